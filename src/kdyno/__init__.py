@@ -1,0 +1,3 @@
+"""kdyno: a dynamometer for Linux kernels."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,34 @@
+"""The two roots of every error that a user can meet; each error is a class with a message and a hint.
+
+Both are templates, filled from the keyword arguments of the constructor. Messages say what happened, in lower
+case; hints say what to do about it. An error of a package is defined in that package, below one of these roots.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class KdynoError(Exception):
+    """An expected failure: shown as one message and a hint, never as a traceback."""
+
+    exit_code: ClassVar[int] = 3
+    message: ClassVar[str] = "{what}"
+    hint: ClassVar[str] = ""
+
+    def __init__(self, **facts: object) -> None:
+        self.facts = facts
+        self.advice = self.hint.format(**facts)
+        super().__init__(self.message.format(**facts))
+
+
+class UserError(KdynoError):
+    """What was asked can't be done as asked; the user can change it. Exit code 1."""
+
+    exit_code = 1
+
+
+class InfrastructureError(KdynoError):
+    """The surroundings failed: a tool, the disk, a machine. Exit code 3."""
+
+    exit_code = 3

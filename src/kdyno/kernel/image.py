@@ -1,0 +1,91 @@
+"""The image: what a recipe and a source become. The record is stored beside the files as image.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdyno.frozen import Frozen
+from kdyno.kernel.recipe import Recipe
+
+
+class ToolchainIdentity(Frozen):
+    """A compiler that was found, as it says itself."""
+
+    name: str
+    """As asked for: `gcc-12`."""
+    family: str
+    """`gcc` or `clang`."""
+    version: str
+    """`12.2.0`."""
+    banner: str
+    """First line of --version."""
+    digest: str
+    """SHA-256 of the compiler's and the linker's files: two builds of one version differ here."""
+
+
+class SourceIdentity(Frozen):
+    """A kernel tree, by content."""
+
+    spec: str
+    """As asked for: `debian:linux-source-6.12`."""
+    identity: str
+    """`git:<commit>`, `tarball:<sha256>` or `tree:<sha256>`."""
+    version: str
+    """The kernel's own version, `make kernelversion`: `6.12.117`."""
+    origin: str
+    """What a person would call it: package version, `git describe`, file name."""
+
+
+class ImageSizes(Frozen):
+    """Sizes in bytes."""
+
+    bzimage: int
+    vmlinux: int
+    text: int
+
+
+class ImageRecord(Frozen):
+    """Provenance of an image; everything needed to build it again."""
+
+    key: str
+    """Content hash of source, recipe without command line, base configuration and toolchain."""
+    source: SourceIdentity
+    recipe: Recipe
+    base: str
+    toolchain: ToolchainIdentity
+    release: str
+    """`uname -r` of the kernel."""
+    sizes: ImageSizes
+    build_seconds: float
+    steps: int
+    """Lines of output that the build took: what progress bars count."""
+    make: tuple[str, ...]
+    """The words of the make command that built it, without -j and O=."""
+    environment: dict[str, str]
+    """The environment variables set for it."""
+    config_sha256: str
+    kdyno: str
+    """Version of kdyno that built it."""
+
+
+class Image(Frozen):
+    """A finished image on disk."""
+
+    directory: Path
+    record: ImageRecord
+
+    @property
+    def bzimage(self) -> Path:
+        return self.directory / "bzImage"
+
+    @property
+    def vmlinux(self) -> Path:
+        return self.directory / "vmlinux"
+
+    @property
+    def config(self) -> Path:
+        return self.directory / "config"
+
+    @property
+    def symbols(self) -> Path:
+        return self.directory / "System.map"

@@ -1,0 +1,34 @@
+"""The recipe: everything that makes a kernel what it is, and how it is started."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kdyno.frozen import Frozen
+
+KconfigValue = str | int | bool
+
+
+class Recipe(Frozen):
+    """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
+
+    toolchain: Annotated[str, Field(pattern=r"^(gcc|clang)(-\d+)?$")] = "gcc"
+    """The compiler by name: `gcc`, `gcc-12`, `clang`, `clang-19`. clang brings the whole LLVM (ld.lld, llvm-ar ...)."""
+    opt: Literal["O1", "O2", "O3", "Os"] | None = None
+    """Optimisation level; None leaves what Kconfig chose."""
+    march: str | None = None
+    """-march for kernel code, as the compiler spells it."""
+    mtune: str | None = None
+    """-mtune for kernel code, as the compiler spells it."""
+    lto: Literal["none", "thin", "full"] = "none"
+    """clang's link-time optimisation, through Kconfig."""
+    kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
+    """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
+    fragments: tuple[str, ...] = ()
+    """Files of Kconfig fragments, merged in order after `kconfig`."""
+    patches: tuple[str, ...] = ()
+    """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source."""
+    cmdline: tuple[str, ...] = ()
+    """Words added to the kernel command line. They don't change the image."""

@@ -1,0 +1,112 @@
+"""The state directory: where sources, builds, images, artefacts and the store live, and who may touch them now."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kdyno.errors import InfrastructureError
+
+
+class NoSpace(InfrastructureError):
+    message = "not enough disk space in {path}: {free_mb} MB free, {needed_mb} MB needed"
+    hint = "free some space there, or name another place with --state DIR or KDYNO_STATE"
+
+
+class DiskFull(InfrastructureError):
+    message = "the disk that holds {path} is full"
+    hint = "free some space and run the same command again: what was finished is kept"
+
+
+class StateNotWritable(InfrastructureError):
+    message = "can't write to the state directory {path}: {why}"
+    hint = "name another place with --state DIR or KDYNO_STATE"
+
+
+class State:
+    """The state directory and its parts; each part is made when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    @classmethod
+    def default(cls) -> State:
+        """$KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno."""
+        if explicit := os.environ.get("KDYNO_STATE"):
+            return cls(Path(explicit))
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return cls(Path(base) / "kdyno")
+
+    def _part(self, name: str) -> Path:
+        path = self.root / name
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateNotWritable(path=path, why=error.strerror) from error
+        return path
+
+    @property
+    def sources(self) -> Path:
+        """Kernel trees by identity; never written to after they are complete."""
+        return self._part("sources")
+
+    @property
+    def builds(self) -> Path:
+        """Object directories of builds under way, and the logs of those that failed, by image key."""
+        return self._part("builds")
+
+    @property
+    def images(self) -> Path:
+        """Finished images, by key; a directory here is complete."""
+        return self._part("images")
+
+    @property
+    def boots(self) -> Path:
+        """Scratch directories of boots under way."""
+        return self._part("boots")
+
+    @property
+    def artefacts(self) -> Path:
+        """Consoles and streams of finished boots, by hash of their content."""
+        return self._part("artefacts")
+
+    @property
+    def locks(self) -> Path:
+        return self._part("locks")
+
+    @property
+    def store_url(self) -> str:
+        return f"sqlite:///{self._part('.') / 'store.sqlite'}"
+
+    def require_space(self, megabytes: int) -> None:
+        """Raise NoSpace unless so many megabytes are free."""
+        free = shutil.disk_usage(self._part(".")).free // 1_000_000
+        if free < megabytes:
+            raise NoSpace(path=self.root, free_mb=free, needed_mb=megabytes)
+
+    @contextmanager
+    def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
+        with (self.locks / f"{name}.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                on_wait()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+@contextmanager
+def disk_full_is_said(path: Path) -> Iterator[None]:
+    """Turn ENOSPC and EDQUOT into DiskFull, which says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(path=path) from error
+        raise

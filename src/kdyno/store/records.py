@@ -1,0 +1,105 @@
+"""What the store keeps, as frozen types: a run, its variants, its benchmarks, its boots and their samples."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from kdyno.frozen import Frozen
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.recipe import Recipe
+
+Lane = Literal["model", "wall"]
+Direction = Literal["lower", "higher"]
+BootStatus = Literal["ok", "failed", "lost"]
+
+
+class Benchmark(Frozen):
+    """One measured quantity: its unit, and which direction is better."""
+
+    name: str
+    """`lat_syscall.null`"""
+    test: str
+    """The LMBench test it belongs to: `lat_syscall`."""
+    unit: str
+    """`instr` or `ns` per operation; `B/instr` or `MB/s` for bandwidths."""
+    direction: Direction
+    description: str
+
+
+class Sample(Frozen):
+    """One reading: so much work took so many units of the lane's clock."""
+
+    benchmark: str
+    iteration: int
+    elapsed: int
+    """Instructions in the model lane, nanoseconds in the wall lane."""
+    work: int
+    """Operations, or bytes for a bandwidth."""
+
+
+class BootRecord(Frozen):
+    """One boot and what came of it. `ok` boots carry samples; `failed` and `lost` ones a reason."""
+
+    variant: str
+    block: int
+    position: int
+    """Place in the order in which the run started its boots."""
+    attempt: int = 0
+    """0, or how often this boot had been lost before."""
+    seed: int
+    status: BootStatus
+    reason: str = ""
+    started: datetime
+    seconds: float
+    """Wall time of the whole boot."""
+    ready_seconds: float | None = None
+    """Wall time until the agent said hello."""
+    kernel: str | None = None
+    """`uname -r`, as the guest said it."""
+    command: tuple[str, ...] = ()
+    """The command that started it."""
+    console: str | None = None
+    """SHA-256 of the console artefact."""
+    stream: str | None = None
+    """SHA-256 of the agent stream artefact."""
+    samples: tuple[Sample, ...] = ()
+    unsupported: dict[str, str] = {}
+    """Benchmarks that this kernel can't run, and why."""
+    broken: dict[str, str] = {}
+    """Benchmarks that failed, and how."""
+
+
+class VariantRecord(Frozen):
+    """A variant of a run: its recipe and the image that it became."""
+
+    name: str
+    recipe: Recipe
+    image: ImageRecord | None
+    """None where the machine has no image of its own (a replayed recording)."""
+
+
+class RunRecord(Frozen):
+    """One carrying-out of an experiment on one machine."""
+
+    id: str
+    """Content hash of all that decides the samples, and of how often the experiment was run before."""
+    name: str
+    created: datetime
+    experiment: str
+    """The experiment as JSON, paths made absolute: enough to run it again."""
+    baseline: str
+    blocks: int
+    seed: int
+    lane: Lane
+    machine: dict[str, Any]
+    """What the machine said of itself: type, accelerator, QEMU version, CPU model, ..."""
+    host: dict[str, Any]
+    """CPU, memory, kernel and distribution of the host."""
+    notices: tuple[str, ...]
+    """What a reader must know first: a fallback to TCG, a lane whose clock can't be trusted."""
+    margin: float
+    """Equivalence margin as a fraction: 0.01 is 1 %."""
+    alpha: float
+    kdyno: str
+    variants: tuple[VariantRecord, ...]
