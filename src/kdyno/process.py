@@ -1,19 +1,20 @@
 """Running other programs: never through a shell, never outliving kdyno, always on record.
 
-A child gets its own session, so that Ctrl-C reaches kdyno alone, which then ends the child's whole group; and it asks
-the kernel (PR_SET_PDEATHSIG) to be killed when kdyno dies, so that `kill -9` leaves no make and no QEMU behind.
+A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. A warden in
+that group waits for kdyno's end of a pipe to close, and then kills the group: `kill -9` of kdyno leaves neither a make
+with its compilers nor a QEMU behind.
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -21,8 +22,7 @@ from kdyno.errors import InfrastructureError
 
 log = logging.getLogger("kdyno.process")
 
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+WARDEN = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
 
 
 class ToolMissing(InfrastructureError):
@@ -33,10 +33,6 @@ class ToolMissing(InfrastructureError):
 class ToolFailed(InfrastructureError):
     message = "{command} failed with exit status {status}: {said}"
     hint = "run it by hand to see more"
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def quoted(command: Sequence[str | Path]) -> str:
@@ -53,9 +49,8 @@ def spawned(
     stdin: int | IO[bytes] | None = subprocess.DEVNULL,
     stdout: int | IO[bytes] | None = subprocess.DEVNULL,
     stderr: int | IO[bytes] | None = subprocess.STDOUT,
-    new_session: bool = True,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program; whatever happens in the body, its whole process group is gone at the end.
+    """Start a program in a process group of its own; whatever happens in the body, the group is gone at the end.
 
     `env` is added to the environment. Raises ToolMissing if there is no such program.
     """
@@ -68,27 +63,40 @@ def spawned(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            start_new_session=new_session,
-            preexec_fn=_die_with_parent,
+            process_group=0,
         )
     except FileNotFoundError as error:
         raise ToolMissing(tool=command[0]) from error
     try:
-        yield child
+        with _guarded(child.pid):
+            yield child
     finally:
-        if new_session:
-            _end_group(child)
-        else:
-            child.kill()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
-def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the child's group; its id stays valid until the child is waited for and the group empty."""
+@contextmanager
+def _guarded(group: int) -> Iterator[None]:
+    """Put a warden into the group: it kills the group when this process dies, however it dies."""
     try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
+        warden = subprocess.Popen(
+            [sys.executable, "-S", "-E", "-c", WARDEN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=group,
+        )
+    except (ProcessLookupError, PermissionError):  # the program is over already, and its group with it
+        yield
+        return
+    try:
+        yield
+    finally:
+        warden.kill()
+        warden.wait()
+        assert warden.stdin is not None
+        warden.stdin.close()
 
 
 def output(
