@@ -56,6 +56,11 @@ class State:
         return self._part("sources")
 
     @property
+    def seen(self) -> Path:
+        """Digests of files that were hashed before, by their stat; may be deleted at any time."""
+        return self._part("seen")
+
+    @property
     def builds(self) -> Path:
         """Object directories of builds under way, and the logs of those that failed, by image key."""
         return self._part("builds")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.image import ImageRecord
@@ -12,6 +13,8 @@ from kdyno.kernel.recipe import Recipe
 Lane = Literal["model", "wall"]
 Direction = Literal["lower", "higher"]
 BootStatus = Literal["ok", "failed", "lost"]
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""What every database holds in one column."""
 
 
 class Benchmark(Frozen):
@@ -31,10 +34,10 @@ class Sample(Frozen):
     """One reading: so much work took so many units of the lane's clock."""
 
     benchmark: str
-    iteration: int
-    elapsed: int
+    iteration: Int64
+    elapsed: Int64
     """Instructions in the model lane, nanoseconds in the wall lane."""
-    work: int
+    work: Int64
     """Operations, or bytes for a bandwidth."""
 
 
@@ -47,10 +50,10 @@ class BootRecord(Frozen):
     """Place in the order in which the run started its boots."""
     attempt: int = 0
     """0, or how often this boot had been lost before."""
-    seed: int
+    seed: Int64
     status: BootStatus
     reason: str = ""
-    started: datetime
+    started: AwareDatetime
     seconds: float
     """Wall time of the whole boot."""
     ready_seconds: float | None = None
@@ -85,12 +88,12 @@ class RunRecord(Frozen):
     id: str
     """Content hash of all that decides the samples, and of how often the experiment was run before."""
     name: str
-    created: datetime
+    created: AwareDatetime
     experiment: str
     """The experiment as JSON, paths made absolute: enough to run it again."""
     baseline: str
     blocks: int
-    seed: int
+    seed: Int64
     lane: Lane
     machine: dict[str, Any]
     """What the machine said of itself: type, accelerator, QEMU version, CPU model, ..."""

@@ -1,0 +1,126 @@
+//! What the host asks of the agent in a guest: one JSON object in `/kdyno/job.json`.
+
+use crate::{Lane, VERSION};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One boot's worth of work: the tests, then the command, then the shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Must be [`VERSION`].
+    pub v: u64,
+    pub lane: Lane,
+    /// QEMU's `-icount shift=`; needed in the model lane, refused in the wall lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icount_shift: Option<u8>,
+    /// Samples per benchmark, at least 1.
+    pub iterations: u32,
+    #[serde(default)]
+    pub tests: Vec<JobTest>,
+    /// Program and arguments to run after the tests; its output and status come back as records.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// Give a person a shell on the console at the end.
+    #[serde(default)]
+    pub interactive: bool,
+}
+
+/// One test with what differs from its defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobTest {
+    pub name: String,
+    #[serde(default)]
+    pub params: BTreeMap<String, u64>,
+}
+
+/// Why a job is refused.
+#[derive(Debug)]
+pub enum JobError {
+    NotAJob(serde_json::Error),
+    Version(u64),
+    ModelWithoutShift,
+    WallWithShift,
+    ShiftTooLarge(u8),
+    NoIterations,
+    EmptyCommand,
+}
+
+/// QEMU refuses a larger shift.
+const LARGEST_SHIFT: u8 = 10;
+
+impl Job {
+    pub fn parse(text: &str) -> Result<Job, JobError> {
+        #[derive(Deserialize)]
+        struct Peek {
+            v: u64,
+        }
+        // The version first: a job of another version should not be told off for its fields.
+        let Peek { v } = serde_json::from_str(text).map_err(JobError::NotAJob)?;
+        if v != VERSION {
+            return Err(JobError::Version(v));
+        }
+        let job: Job = serde_json::from_str(text).map_err(JobError::NotAJob)?;
+        match (job.lane, job.icount_shift) {
+            (Lane::Model, None) => Err(JobError::ModelWithoutShift),
+            (Lane::Wall, Some(_)) => Err(JobError::WallWithShift),
+            (Lane::Model, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),
+            _ if job.iterations == 0 => Err(JobError::NoIterations),
+            _ if job.command.as_ref().is_some_and(Vec::is_empty) => Err(JobError::EmptyCommand),
+            _ => Ok(job),
+        }
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            JobError::NotAJob(error) => write!(f, "not a job: {error}"),
+            JobError::Version(v) => write!(f, "version {v}, expected {VERSION}: agent and kdyno must be of one release"),
+            JobError::ModelWithoutShift => write!(f, "lane model needs icount_shift"),
+            JobError::WallWithShift => write!(f, "lane wall takes no icount_shift"),
+            JobError::ShiftTooLarge(shift) => write!(f, "icount_shift {shift} is more than {LARGEST_SHIFT}"),
+            JobError::NoIterations => write!(f, "iterations must be at least 1"),
+            JobError::EmptyCommand => write!(f, "command is empty: use null for none"),
+        }
+    }
+}
+
+impl std::error::Error for JobError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_job_is_read() {
+        let job = Job::parse(
+            r#"{"v":1,"lane":"model","icount_shift":5,"iterations":7,
+                "tests":[{"name":"lat_ctx","params":{"processes":2}}],
+                "command":["sh","-c","true"],"interactive":false}"#,
+        )
+        .unwrap();
+        assert_eq!(job.tests[0].params["processes"], 2);
+        assert_eq!(job.command.unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_job_that_contradicts_itself_is_refused() {
+        for (text, expected) in [
+            (r#"{"v":1,"lane":"model","iterations":7}"#, "needs icount_shift"),
+            (r#"{"v":1,"lane":"wall","icount_shift":5,"iterations":7}"#, "takes no icount_shift"),
+            (r#"{"v":1,"lane":"model","icount_shift":11,"iterations":7}"#, "more than 10"),
+            (r#"{"v":1,"lane":"wall","iterations":0}"#, "at least 1"),
+            (r#"{"v":1,"lane":"wall","iterations":1,"command":[]}"#, "command is empty"),
+            (r#"{"v":1,"lane":"wall","iterations":1,"tset":[]}"#, "unknown field `tset`"),
+            (r#"{"v":1,"lane":"pmu","iterations":1}"#, "unknown variant `pmu`"),
+            (r#"{"v":1,"lane":"wall","iterations":1,"tests":[{"name":"x","parms":{}}]}"#, "unknown field `parms`"),
+            (r#"{"v":2,"lane":"other"}"#, "version 2, expected 1"),
+        ] {
+            let error = Job::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The small closed vocabularies that records and jobs share.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Which clock a sample was read from. Samples of two lanes are never pooled or compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lane {
+    /// Exact instruction counts of an emulated CPU (QEMU TCG with `-icount`).
+    Model,
+    /// Nanoseconds of CLOCK_MONOTONIC_RAW.
+    Wall,
+}
+
+/// What a benchmark measures; with the lane it decides unit and direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Cost of one operation: `elapsed / work`, work counted in operations.
+    Latency,
+    /// Bytes moved: `work / elapsed`, work counted in bytes.
+    Bandwidth,
+}
+
+/// The unit of a benchmark's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Guest instructions per operation.
+    #[serde(rename = "instr")]
+    Instructions,
+    /// Nanoseconds per operation.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Bytes per guest instruction.
+    #[serde(rename = "B/instr")]
+    BytesPerInstruction,
+    /// 10^6 bytes per second.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Lower,
+    Higher,
+}
+
+/// Where a piece of a command's output came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Kind {
+    pub fn direction(self) -> Direction {
+        match self {
+            Kind::Latency => Direction::Lower,
+            Kind::Bandwidth => Direction::Higher,
+        }
+    }
+
+    pub fn unit(self, lane: Lane) -> Unit {
+        match (self, lane) {
+            (Kind::Latency, Lane::Model) => Unit::Instructions,
+            (Kind::Latency, Lane::Wall) => Unit::Nanoseconds,
+            (Kind::Bandwidth, Lane::Model) => Unit::BytesPerInstruction,
+            (Kind::Bandwidth, Lane::Wall) => Unit::MegabytesPerSecond,
+        }
+    }
+}
+
+impl Unit {
+    /// The value of a sample in this unit: `elapsed` in instructions or nanoseconds, `work` in operations or bytes.
+    pub fn value(self, elapsed: u64, work: u64) -> f64 {
+        let (elapsed, work) = (elapsed as f64, work as f64);
+        match self {
+            Unit::Instructions | Unit::Nanoseconds => elapsed / work,
+            Unit::BytesPerInstruction => work / elapsed,
+            Unit::MegabytesPerSecond => work / elapsed * 1e3,
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Instructions => "instr",
+            Unit::Nanoseconds => "ns",
+            Unit::BytesPerInstruction => "B/instr",
+            Unit::MegabytesPerSecond => "MB/s",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_displayed_as_it_is_serialised() {
+        for kind in [Kind::Latency, Kind::Bandwidth] {
+            for lane in [Lane::Model, Lane::Wall] {
+                let unit = kind.unit(lane);
+                assert_eq!(serde_json::to_string(&unit).unwrap(), format!("\"{unit}\""));
+            }
+        }
+    }
+
+    #[test]
+    fn a_thousand_bytes_in_a_microsecond_are_a_thousand_megabytes_per_second() {
+        assert_eq!(Unit::MegabytesPerSecond.value(1_000, 1_000), 1_000.0);
+        assert_eq!(Unit::Nanoseconds.value(1_000, 10), 100.0);
+    }
+}

@@ -1,0 +1,124 @@
+"""From a TOML file to an Experiment; every mistake is named with its line and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from kdyno.errors import UserError
+from kdyno.experiment.models import Experiment, ExperimentFile
+from kdyno.experiment.variants import expand
+from kdyno.experiment.where import line_of
+from kdyno.kernel.recipe import Recipe
+from kdyno.machine.config import FakeConfig, QemuConfig
+
+
+class NoExperiment(UserError):
+    message = "can't read the experiment {path}: {why}"
+    hint = "experiments/quickstart.toml is one to start from"
+
+
+class NotToml(UserError):
+    message = "{path}: not TOML: {why}"
+    hint = "see docs/formats.md for what an experiment looks like"
+
+
+class BadExperiment(UserError):
+    message = "{problems}"
+    hint = "see docs/formats.md, or `kdyno schema experiment` for editors"
+
+
+class NoBaseline(UserError):
+    message = "{path}:{line}: the baseline {baseline} is not a variant"
+    hint = "variants: {known}"
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read, check and expand an experiment file; relative paths in it start from its directory."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoExperiment(path=path, why=getattr(error, "strerror", None) or "not UTF-8") from error
+    try:
+        written = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotToml(path=path, why=error) from error
+    try:
+        spec = ExperimentFile.model_validate(written)
+    except ValidationError as error:
+        problems = "\n".join(_problem(path, text, item["loc"], item["type"], item["msg"]) for item in error.errors())
+        raise BadExperiment(problems=problems) from None
+    recipes = {name: _with_absolute_paths(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
+    if spec.baseline not in recipes:
+        line = line_of(text, ("baseline",))
+        raise NoBaseline(path=path, line=line, baseline=spec.baseline, known=", ".join(recipes))
+    settings: dict[str, Any] = {key: getattr(spec, key) for key in spec.model_fields_set if key != "variants"}
+    settings["source"] = absolute_spec(spec.source, path.parent)
+    settings["config"] = _absolute_config(spec.config, path.parent)
+    if isinstance(spec.machine, FakeConfig):
+        recording = (path.parent / spec.machine.recording).resolve()
+        settings["machine"] = spec.machine.model_copy(update={"recording": recording})
+    return Experiment(**settings, variants=recipes)
+
+
+def _with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
+    return recipe.model_copy(
+        update={
+            "patches": tuple(str((base / patch).resolve()) for patch in recipe.patches),
+            "fragments": tuple(str((base / fragment).resolve()) for fragment in recipe.fragments),
+        }
+    )
+
+
+def absolute_spec(spec: str, base: Path) -> str:
+    """A source spec with its path, if it has one, made absolute."""
+    kind, separator, rest = spec.partition(":")
+    if not separator:
+        return str((base / spec).resolve())
+    return spec if kind == "debian" else f"{kind}:{(base / rest).resolve()}"
+
+
+def _absolute_config(config: str, base: Path) -> str:
+    if config.startswith("file:"):
+        return f"file:{(base / config.removeprefix('file:')).resolve()}"
+    target, marker, lsmod = config.partition("?lsmod=")
+    return f"{target}{marker}{(base / lsmod).resolve()}" if marker else config
+
+
+def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:
+    """One line for one mistake: file:line: what, and the nearest thing that would have been right."""
+    keys = tuple(key for key in location if key not in ("qemu", "fake"))
+    place = f"{path}:{line_of(text, keys)}"
+    name = ".".join(str(key) for key in keys)
+    if kind == "extra_forbidden":
+        known = _known_keys(location[:-1])
+        near = difflib.get_close_matches(str(location[-1]), known, n=1)
+        meant = f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
+        return f"{place}: unknown key `{name}`{meant}"
+    if kind == "missing":
+        return f"{place}: `{name}` is missing"
+    return f"{place}: `{name}`: {message[:1].lower()}{message[1:]}"
+
+
+def _known_keys(location: Sequence[int | str]) -> list[str]:
+    """The keys that the model at this place of an ExperimentFile knows."""
+    model: Any = ExperimentFile
+    for step in location:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            model = {"qemu": QemuConfig, "fake": FakeConfig}.get(str(step)) or _model_in(
+                model.model_fields[str(step)].annotation
+            )
+        # Otherwise `step` is a key of a table of models, and `model` is what its values are.
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _model_in(annotation: Any) -> Any:
+    """The model that an annotation holds: itself, or the values of a dict; a table's keys are walked over."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)

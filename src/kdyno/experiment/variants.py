@@ -1,0 +1,95 @@
+"""From variants as written to recipes: `extends` is followed and `matrix` expanded. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from kdyno.errors import UserError
+from kdyno.experiment.models import VariantSpec
+from kdyno.kernel.recipe import Recipe
+
+
+class UnknownParent(UserError):
+    message = "variant {name} extends {parent}, which does not exist"
+    hint = "variants: {known}"
+
+
+class CircularExtends(UserError):
+    message = "variants extend each other in a circle: {circle}"
+    hint = "one of them must stand on its own"
+
+
+class NotAMatrixKnob(UserError):
+    message = "variant {name}: the matrix names {knob}, which is not a knob of one value"
+    hint = "knobs of one value: {known}"
+
+
+class BadMatrixValue(UserError):
+    message = "variant {name}: {why}"
+    hint = "see `kdyno schema experiment` for what each knob takes"
+
+
+class SameName(UserError):
+    message = "two variants are called {name}"
+    hint = "give one of them another name"
+
+
+MATRIX_KNOBS = ("toolchain", "opt", "march", "mtune", "lto")
+
+
+def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
+    """The recipes of all variants, in the order in which they are written."""
+    recipes: dict[str, Recipe] = {}
+    for name, spec in specs.items():
+        settings = _inherited(name, specs, ())
+        for expanded_name, values in _combinations(name, spec):
+            if expanded_name in recipes:
+                raise SameName(name=expanded_name)
+            try:
+                recipes[expanded_name] = Recipe.model_validate(settings | values)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+                raise BadMatrixValue(name=name, why=why) from None
+    return recipes
+
+
+def _inherited(name: str, specs: Mapping[str, VariantSpec], below: tuple[str, ...]) -> dict[str, Any]:
+    if name in below:
+        raise CircularExtends(circle=" -> ".join((*below, name)))
+    spec = specs[name]
+    own = {key: getattr(spec, key) for key in spec.model_fields_set if key in Recipe.model_fields}
+    if spec.extends is None:
+        return own
+    if spec.extends not in specs:
+        raise UnknownParent(name=name, parent=spec.extends, known=", ".join(specs))
+    return _merged(_inherited(spec.extends, specs, (*below, name)), own)
+
+
+def _merged(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(parent)
+    for key, value in own.items():
+        match value:
+            case dict():
+                merged[key] = parent.get(key, {}) | value
+            case tuple():
+                merged[key] = parent.get(key, ()) + value
+            case _:
+                merged[key] = value
+    return merged
+
+
+def _combinations(name: str, spec: VariantSpec) -> list[tuple[str, dict[str, Any]]]:
+    for knob in spec.matrix:
+        if knob not in MATRIX_KNOBS:
+            raise NotAMatrixKnob(name=name, knob=knob, known=", ".join(MATRIX_KNOBS))
+    combinations = []
+    for values in itertools.product(*spec.matrix.values()):
+        suffix = "".join(f"-{re.sub(r'[^A-Za-z0-9._+-]', '_', str(value))}" for value in values)
+        combinations.append((name + suffix, dict(zip(spec.matrix, values, strict=True))))
+    return combinations

@@ -1,0 +1,138 @@
+"""The source: from what a user writes (`debian:linux-source-6.12`, a directory, a tarball, a git revision) to a tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from kdyno import process
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.kernel import unpack
+from kdyno.kernel.image import SourceIdentity
+from kdyno.kernel.seen import file_digest
+from kdyno.kernel.trees import Say, kernel_version, made_once, tree_path
+from kdyno.state import State
+
+USR_SRC = Path("/usr/src")
+TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
+
+
+class SourceMissing(UserError):
+    message = "there is no kernel source at {where}"
+    hint = "a source is one of: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...), git:/repository#revision"
+
+
+class UnknownSource(UserError):
+    message = "`{spec}` names no kernel source"
+    hint = "a source is one of: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...), git:/repository#revision"
+
+
+class PackageMissing(UserError):
+    message = "the Debian package {package} is not installed: there is no {path}"
+    hint = "apt-get install {package}"
+
+
+class RevisionMissing(UserError):
+    message = "{repository} has no revision `{revision}`: {said}"
+    hint = "name a tag, a branch or a commit of that local repository, after the #"
+
+
+class Source(Frozen):
+    """A kernel tree on disk and what it is."""
+
+    identity: SourceIdentity
+    tree: Path
+    """In the state directory, where nothing writes to it; not the user's own."""
+
+
+def fetch(spec: str, state: State, say: Say) -> Source:
+    """Bring the source into the state directory, unless it is there; the user's own files are only read."""
+    kind, where = _kind(spec)
+    return FETCHERS[kind](spec, where, state, say)
+
+
+def _kind(spec: str) -> tuple[str, str]:
+    prefix, colon, rest = spec.partition(":")
+    if colon and prefix in FETCHERS and rest:
+        return prefix, rest
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        return "dir", spec
+    if path.name.endswith(TARBALLS):
+        return "tarball", spec
+    if colon or not spec:
+        raise UnknownSource(spec=spec)
+    raise SourceMissing(where=spec)
+
+
+def _source(spec: str, identity: str, origin: str, tree: Path) -> Source:
+    version = kernel_version(tree, spec)
+    return Source(identity=SourceIdentity(spec=spec, identity=identity, version=version, origin=origin), tree=tree)
+
+
+def _debian(spec: str, package: str, state: State, say: Say) -> Source:
+    path = USR_SRC / f"{package}.tar.xz"
+    if not path.is_file():
+        raise PackageMissing(package=package, path=path)
+    try:
+        asked = process.attempt(["dpkg-query", "--show", "--showformat=${Package} ${Version}", package])
+        origin = asked.stdout.strip() if asked.returncode == 0 else ""
+    except process.ToolMissing:
+        origin = ""
+    return _from_tarball(spec, path, origin or path.name, state, say)
+
+
+def _tarball(spec: str, where: str, state: State, say: Say) -> Source:
+    path = Path(where).expanduser().absolute()
+    if not path.is_file():
+        raise SourceMissing(where=path)
+    return _from_tarball(spec, path, path.name, state, say)
+
+
+def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) -> Source:
+    identity = f"tarball:{file_digest(path, state)}"
+
+    def fill(partial: Path) -> None:
+        unpack.tarball(path, partial, say)
+        kernel_version(partial, spec)
+
+    return _source(spec, identity, origin, made_once(tree_path(identity, state), fill, state, say))
+
+
+def _git(spec: str, where: str, state: State, say: Say) -> Source:
+    name, _, revision = where.partition("#")
+    repository, revision = Path(name).expanduser().absolute(), revision or "HEAD"
+    if not repository.is_dir():
+        raise SourceMissing(where=repository)
+    git = ["git", "-C", str(repository)]
+    asked = process.attempt([*git, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
+    if asked.returncode != 0:
+        raise RevisionMissing(repository=repository, revision=revision, said=asked.stderr.strip())
+    commit = asked.stdout.strip()
+    described = process.attempt([*git, "describe", "--always", "--tags", commit]).stdout.strip()
+
+    def fill(partial: Path) -> None:
+        unpack.git_commit(repository, commit, partial, say)
+        kernel_version(partial, spec)
+
+    identity = f"git:{commit}"
+    return _source(spec, identity, described or commit, made_once(tree_path(identity, state), fill, state, say))
+
+
+def _directory(spec: str, where: str, state: State, say: Say) -> Source:
+    path = Path(where).expanduser().absolute()
+    if not path.is_dir():
+        raise SourceMissing(where=path)
+    kernel_version(path, spec)
+    identity = unpack.directory(path, state, say)
+    return _source(spec, identity, re.sub(r"/+$", "", str(path)), tree_path(identity, state))
+
+
+FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {
+    "debian": _debian,
+    "dir": _directory,
+    "git": _git,
+    "tarball": _tarball,
+}

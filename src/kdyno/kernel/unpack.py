@@ -1,0 +1,168 @@
+"""How trees get into the state directory: tar, git archive, and a copy that is hashed as it is made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from kdyno import process
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.kernel.seen import recall, remember, stat_signature
+from kdyno.kernel.trees import Say, made_once, remove_tree, tree_path
+from kdyno.state import DiskFull, State, disk_full_is_said
+
+CHECKPOINT = 20_000
+"""tar records of 10 kB between two words about progress."""
+UNCLEAN = (".config", "include/config", "arch/x86/include/generated")
+"""Kbuild refuses to build with O= from a tree that has one of these (outputmakefile, top Makefile)."""
+
+
+class TarballBroken(UserError):
+    message = "can't unpack {path}: {said}"
+    hint = "fetch it again, and compare its checksum"
+
+
+class ArchiveFailed(InfrastructureError):
+    message = "can't take {commit} out of {repository}: {said}"
+    hint = "run `git fsck` in that repository"
+
+
+class TreeNotClean(UserError):
+    message = "{path} was built in, and is no git work tree: it holds {what}, so that its sources can't be told apart"
+    hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
+
+
+def tarball(path: Path, to: Path, say: Say) -> None:
+    """Unpack a tarball into the empty directory `to`, without its one top directory."""
+    say(f"unpacking {path.name}")
+    lines: list[str] = []
+
+    def on_line(line: str) -> None:
+        if record := re.fullmatch(r"tar: (\d+)", line):
+            say(f"unpacking {path.name}: {int(record[1]) // 100} MB")
+        else:
+            lines.append(line)
+
+    options = ["--no-same-owner", f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
+    command = ["tar", "-x", "-f", path, "-C", to, *options]
+    status = process.stream_lines(command, on_line, env={"LC_ALL": "C"})
+    if status != 0:
+        said = "\n".join(lines[-5:])
+        if "No space left on device" in said:
+            raise DiskFull(path=to)
+        raise TarballBroken(path=path, said=said or f"tar ended with status {status}")
+    _lift_single_directory(to)
+
+
+def _lift_single_directory(to: Path) -> None:
+    entries = list(to.iterdir())
+    if len(entries) != 1 or not entries[0].is_dir() or entries[0].is_symlink():
+        return
+    top = entries[0].rename(to / ".kdyno-top")
+    for entry in list(top.iterdir()):
+        entry.rename(to / entry.name)
+    top.rmdir()
+
+
+def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
+    """Put the tree of a commit into the directory `to`; neither index nor work tree of the repository is touched."""
+    say(f"taking {commit[:12]} out of {repository}")
+    archive = ["git", "-C", repository, "archive", "--format=tar", commit]
+    with (
+        process.spawned(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git,
+        process.spawned(
+            ["tar", "-x", "-C", to, "--no-same-owner"], stdin=git.stdout, stderr=subprocess.PIPE, env={"LC_ALL": "C"}
+        ) as tar,
+    ):
+        assert git.stdout is not None
+        git.stdout.close()
+        said = tar.communicate()[1].decode(errors="replace").strip()
+        if "No space left on device" in said:
+            raise DiskFull(path=to)
+        if tar.returncode != 0 or git.wait() != 0:
+            raise ArchiveFailed(commit=commit, repository=repository, said=said or "git archive failed")
+
+
+def directory(path: Path, state: State, say: Say) -> str:
+    """Copy a user's directory into the state directory; return the identity of what was copied.
+
+    The copy is what is hashed: an edit during the copy can't get an image a wrong name.
+    """
+    files = sorted(source_files(path))
+    signature, settled = stat_signature(files)
+    known = recall(signature, state)
+    if known and tree_path(known, state).is_dir():
+        return known
+    mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    with state.lock(f"copy-{mark}", on_wait=lambda: say("waiting for another kdyno that copies the same directory")):
+        draft = state.sources / f".copy-{mark}.partial"
+        remove_tree(draft)
+        try:
+            say(f"copying {path}: {len(files)} files")
+            with disk_full_is_said(draft):
+                identity = f"tree:{_copy(path, files, draft)}"
+            made_once(tree_path(identity, state), lambda partial: _move(draft, partial), state, say)
+        finally:
+            remove_tree(draft)
+    if settled and stat_signature(sorted(source_files(path)))[0] == signature:
+        remember(signature, identity, state)
+    return identity
+
+
+def source_files(path: Path) -> Iterator[Path]:
+    """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
+    if _is_tracked(path):
+        listed = process.output(["git", "-C", path, "ls-files", "-z", "-co", "--exclude-standard"])
+        named = (path / name for name in listed.split("\0") if name)
+        yield from {file for file in named if file.is_symlink() or file.is_file()}
+        return
+    for name in UNCLEAN:
+        if (path / name).exists():
+            raise TreeNotClean(path=path, what=name)
+    for folder, folders, names in os.walk(path):
+        here = Path(folder)
+        folders[:] = [name for name in folders if name != ".git" and not _is_object_directory(here / name)]
+        links = (here / name for name in folders if (here / name).is_symlink())
+        yield from (entry for entry in (*links, *(here / name for name in names)) if _is_copyable(entry))
+
+
+def _is_tracked(path: Path) -> bool:
+    try:
+        return process.attempt(["git", "-C", path, "ls-files", "--error-unmatch", "Makefile"]).returncode == 0
+    except process.ToolMissing:
+        return False
+
+
+def _is_object_directory(path: Path) -> bool:
+    return (path / ".config").is_file() and (path / "source").is_symlink()
+
+
+def _is_copyable(entry: Path) -> bool:
+    return entry.is_symlink() or entry.is_file()
+
+
+def _copy(path: Path, files: list[Path], to: Path) -> str:
+    content = hashlib.sha256()
+    for file in files:
+        name = file.relative_to(path)
+        target = to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_symlink():
+            data, mode = os.fsencode(file.readlink()), "link"
+            target.symlink_to(file.readlink())
+        else:
+            data, mode = file.read_bytes(), "exec" if os.access(file, os.X_OK) else "file"
+            target.write_bytes(data)
+            target.chmod(0o755 if mode == "exec" else 0o644)
+        content.update(f"{mode} {hashlib.sha256(data).hexdigest()} ".encode() + os.fsencode(name) + b"\0")
+    return content.hexdigest()
+
+
+def _move(draft: Path, to: Path) -> None:
+    for entry in draft.iterdir():
+        shutil.move(entry, to / entry.name)

@@ -1,0 +1,82 @@
+"""What every machine does: take an order for one boot, carry it out, and say how it ended and what came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from kdyno.frozen import Frozen
+from kdyno.instrument.job import Job
+from kdyno.instrument.stream import AgentReport
+from kdyno.store.records import BootStatus, Lane
+
+
+class Limits(Frozen):
+    """How long a boot may take, and how much it may say, before it is ended as failed. Host wall time."""
+
+    boot: float = 90.0
+    """Seconds until the agent says hello."""
+    silence: float = 90.0
+    """Seconds without a new record or a new byte on the console."""
+    total: float = 1800.0
+    """Seconds for the whole boot."""
+    console_mb: float = 4.0
+    """Megabytes on the console."""
+
+
+@dataclass(frozen=True)
+class BootOrder:
+    """One boot to be done."""
+
+    name: str
+    """For people and file names: `gcc-O2, block 3`."""
+    kernel: Path
+    cmdline: tuple[str, ...]
+    """Words of the variant; the machine adds its own."""
+    job: Job
+    seed: int
+    """Non-negative, below 2**31; the same for all variants of a block."""
+    directory: Path
+    """Exists and is empty; the machine leaves console.log and stream.jsonl here."""
+    variant: str = ""
+    block: int = 0
+
+
+@dataclass(frozen=True)
+class BootEnd:
+    """How a boot ended."""
+
+    status: BootStatus
+    reason: str
+    seconds: float
+    ready_seconds: float | None
+    command: tuple[str, ...]
+    console: Path
+    stream: Path
+    report: AgentReport
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a machine says of itself before the first boot."""
+
+    lane: Lane
+    parallel: int
+    """Boots that may run side by side without disturbing each other's samples."""
+    facts: dict[str, Any]
+    """Everything that decides the samples, JSON-able: part of the identity of a run."""
+    notices: tuple[str, ...] = field(default=())
+    """What a reader must know first."""
+
+
+class Machine(Protocol):
+    """Where an image boots."""
+
+    def describe(self) -> Description:
+        """Look at what is there; raise KdynoError if it can't boot anything."""
+        ...
+
+    def boot(self, order: BootOrder) -> BootEnd:
+        """Carry out one boot. A kernel that fails is a BootEnd, not an exception."""
+        ...

@@ -1,0 +1,43 @@
+"""What an experiment may say of its machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kdyno.frozen import Frozen
+from kdyno.machine.base import Limits
+from kdyno.store.records import Lane
+
+
+class QemuConfig(Frozen):
+    """A guest under QEMU, on this host."""
+
+    type: Literal["qemu"] = "qemu"
+    lane: Lane = "model"
+    """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
+    accel: Literal["auto", "kvm", "tcg"] = "auto"
+    """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
+    platform: Literal["microvm", "q35"] = "microvm"
+    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
+    cpu: str | None = None
+    """QEMU's CPU model; None: a fixed Haswell in the model lane, `host` under KVM, `max` under TCG."""
+    cpus: Annotated[int, Field(ge=1, le=64)] = 1
+    memory_mb: Annotated[int, Field(ge=64)] = 512
+    icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
+    """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    limits: Limits = Limits()
+
+
+class FakeConfig(Frozen):
+    """Replays recorded boots; for tests and for looking again at what a machine did."""
+
+    type: Literal["fake"]
+    lane: Lane = "model"
+    recording: Path
+    """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
+
+
+MachineConfig = Annotated[QemuConfig | FakeConfig, Field(discriminator="type")]

@@ -1,0 +1,57 @@
+"""Reading a console: what a dying kernel says, as a table from the kernel's own messages to reasons."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TAIL_BYTES = 4_000_000
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """A message of the kernel, and what it means for the boot."""
+
+    reason: str
+    pattern: re.Pattern[str]
+
+
+def _symptom(reason: str, pattern: str) -> Symptom:
+    return Symptom(reason, re.compile(pattern, re.MULTILINE))
+
+
+SYMPTOMS: tuple[Symptom, ...] = (
+    # In order of what explains most: an oops is the cause of the panic that follows it, and a root that can't be
+    # mounted panics too. Texts: init/do_mounts.c, kernel/panic.c, mm/oom_kill.c, kernel/watchdog.c, kernel/hung_task.c,
+    # arch/x86/kernel/dumpstack.c, lib/bug.c of Linux 6.12.
+    _symptom("root not mounted", r"Unable to mount root fs on.*$"),
+    _symptom("BUG", r"kernel BUG at .*$"),
+    _symptom("oops", r"(BUG: (unable to handle|kernel NULL pointer).*|Oops: .*|general protection fault.*)$"),
+    _symptom("out of memory", r"(Out of memory: Killed process.*|System is deadlocked on memory.*)$"),
+    _symptom("soft lock-up", r"watchdog: BUG: soft lockup.*$"),
+    _symptom("hung task", r"INFO: task .* blocked for more than \d+ seconds.*$"),
+    _symptom("RCU stall", r"rcu: INFO: .* (self-)?detected stall.*$"),
+    _symptom("agent", r"^kdyno-agent: .*$"),
+    _symptom("panic", r"Kernel panic - not syncing.*$"),
+)
+
+
+def read_console(path: Path) -> str:
+    """The last TAIL_BYTES of a console as text; bytes that are not UTF-8 become replacement characters."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - TAIL_BYTES))
+            return file.read().decode(errors="replace").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return ""
+
+
+def diagnose(console: str) -> str | None:
+    """The reason why a kernel died, with the line that says so; None if the console shows no such line."""
+    for symptom in SYMPTOMS:
+        if found := symptom.pattern.search(console):
+            said = "".join(c for c in found.group(0) if c.isprintable()).strip()
+            return f"{symptom.reason}: {said[:300]}"
+    return None

@@ -1,0 +1,69 @@
+"""The machine `fake`: replays a recording. It decides how a boot ended with the same code as the real ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen, digest
+from kdyno.instrument.stream import read_stream
+from kdyno.machine.base import BootEnd, BootOrder, Description
+from kdyno.machine.config import FakeConfig
+from kdyno.machine.ending import Exit, verdict_on_boot
+
+
+class NoRecording(UserError):
+    message = "no recorded boot of {variant}, block {block}, in {recording}"
+    hint = "a recording holds VARIANT/BLOCK/stream.jsonl, VARIANT/stream.jsonl or stream.jsonl"
+
+
+class RecordedExit(Frozen):
+    """exit.json: what can't be read off console and stream."""
+
+    stopped: str | None = None
+    lost: str | None = None
+    seconds: float = 1.0
+    ready_seconds: float | None = None
+
+
+class FakeMachine:
+    """Replays boots from a directory."""
+
+    def __init__(self, config: FakeConfig) -> None:
+        self.config = config
+
+    def describe(self) -> Description:
+        files = sorted(path for path in self.config.recording.rglob("*") if path.is_file())
+        content = digest({str(path.relative_to(self.config.recording)): path.read_bytes().hex() for path in files})
+        return Description(
+            lane=self.config.lane,
+            parallel=1,
+            facts={"type": "fake", "recording": content},
+            notices=("these samples are replayed from a recording",),
+        )
+
+    def boot(self, order: BootOrder) -> BootEnd:
+        recorded = self._find(order)
+        console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
+        for target in (console, stream):
+            if (recorded / target.name).exists():
+                shutil.copyfile(recorded / target.name, target)
+            else:
+                target.touch()
+        ended = self._exit(recorded)
+        report = read_stream(stream)
+        status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
+        return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report)
+
+    def _find(self, order: BootOrder) -> Path:
+        root = self.config.recording
+        for place in (root / order.variant / str(order.block), root / order.variant, root):
+            if (place / "stream.jsonl").exists() or (place / "exit.json").exists():
+                return place
+        raise NoRecording(variant=order.variant, block=order.block, recording=root)
+
+    @staticmethod
+    def _exit(recorded: Path) -> RecordedExit:
+        path = recorded / "exit.json"
+        return RecordedExit.model_validate_json(path.read_text()) if path.exists() else RecordedExit()

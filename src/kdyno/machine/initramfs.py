@@ -1,0 +1,98 @@
+"""The initramfs that a guest starts from: agent, busybox and job, the same bytes for the same content.
+
+The format is cpio "newc", as Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.errors import InfrastructureError
+from kdyno.instrument.job import Job
+from kdyno.process import output
+
+
+class AgentMissing(InfrastructureError):
+    message = "the kdyno-agent binary is not installed beside kdyno ({where})"
+    hint = "`pip install .` in a kdyno checkout builds and installs it"
+
+
+class BusyboxMissing(InfrastructureError):
+    message = "no static busybox found"
+    hint = "sudo apt-get install busybox-static"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file, directory, symbolic link or device of the initramfs."""
+
+    name: str
+    mode: int
+    data: bytes = b""
+    device: tuple[int, int] = (0, 0)
+
+
+def directory(name: str) -> Entry:
+    return Entry(name, stat.S_IFDIR | 0o755)
+
+
+def file(name: str, data: bytes, mode: int = 0o755) -> Entry:
+    return Entry(name, stat.S_IFREG | mode, data)
+
+
+def link(name: str, target: str) -> Entry:
+    return Entry(name, stat.S_IFLNK | 0o777, target.encode())
+
+
+def newc(entries: list[Entry]) -> bytes:
+    """The entries as a cpio archive; every date is 0, so that content alone decides the bytes."""
+    archive = bytearray()
+    for inode, entry in enumerate([*entries, Entry("TRAILER!!!", 0)], start=1):
+        name = entry.name.encode() + b"\0"
+        links = 1 if entry.mode else 0
+        fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
+        archive += b"070701" + b"".join(b"%08x" % field for field in fields) + name
+        archive += b"\0" * (-len(archive) % 4)
+        archive += entry.data
+        archive += b"\0" * (-len(archive) % 4)
+    return bytes(archive)
+
+
+def find_agent() -> Path:
+    """The agent that was installed with this kdyno."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    if (beside := scripts / "kdyno-agent").is_file():
+        return beside
+    if found := shutil.which("kdyno-agent"):
+        return Path(found)
+    raise AgentMissing(where=scripts)
+
+
+def find_busybox() -> Path:
+    """Debian's busybox-static: a real shell for lat_proc and for people."""
+    if found := shutil.which("busybox"):
+        return Path(found)
+    raise BusyboxMissing()
+
+
+def guest_tools() -> list[Entry]:
+    """Everything but the job: the agent as /init, busybox and its applets in /bin."""
+    busybox = find_busybox()
+    applets = output([busybox, "--list"]).split()
+    return [
+        *(directory(name) for name in ("bin", "dev", "proc", "sys", "tmp", "kdyno", "root")),
+        Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
+        Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
+        file("init", find_agent().read_bytes()),
+        file("bin/busybox", busybox.read_bytes()),
+        *(link(f"bin/{applet}", "busybox") for applet in applets if applet != "busybox"),
+    ]
+
+
+def initramfs(tools: list[Entry], job: Job) -> bytes:
+    """The archive for one job."""
+    return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

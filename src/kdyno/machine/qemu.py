@@ -1,0 +1,172 @@
+"""The machine `qemu`: a direct kernel boot with an initramfs, console and agent stream going to files."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.instrument.stream import read_stream
+from kdyno.machine.base import BootEnd, BootOrder, Description
+from kdyno.machine.config import QemuConfig
+from kdyno.machine.ending import Exit, verdict_on_boot
+from kdyno.machine.initramfs import Entry, find_agent, find_busybox, guest_tools, initramfs
+from kdyno.machine.kvm import why_not_kvm
+from kdyno.machine.watch import POLL_SECONDS, Watch
+from kdyno.process import ToolMissing, output, spawned
+
+QEMU = "qemu-system-x86_64"
+MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
+"""A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
+iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
+PORT = "org.kdyno.agent"
+FREE_SPACE_NEEDED = 1_000_000
+"""Bytes; with less than that left after a boot its files can't be trusted to be whole."""
+
+
+class KvmUnusable(InfrastructureError):
+    message = "KVM can't be used here: {why}"
+    hint = 'say accel = "tcg" or "auto", or mend KVM'
+
+
+class KvmInModelLane(UserError):
+    message = 'the model lane is emulated by definition: accel = "kvm" does not go with lane = "model"'
+    hint = 'take lane = "wall" for times under KVM'
+
+
+class ModelLaneIsUniprocessor(UserError):
+    message = "the model lane has one CPU, but the experiment asks for {cpus}"
+    hint = 'leave `cpus` out, or take lane = "wall"'
+
+
+class QemuMachine:
+    """Boots images under QEMU on this host."""
+
+    def __init__(self, config: QemuConfig) -> None:
+        if config.lane == "model" and config.accel == "kvm":
+            raise KvmInModelLane()
+        if config.lane == "model" and config.cpus > 1:
+            raise ModelLaneIsUniprocessor(cpus=config.cpus)
+        self.config = config
+
+    @cached_property
+    def version(self) -> str:
+        """`7.2.22`; raises ToolMissing without QEMU."""
+        if shutil.which(QEMU) is None:
+            raise ToolMissing(tool=QEMU)
+        return output([QEMU, "--version"]).split("version ", 1)[1].split()[0]
+
+    @cached_property
+    def _kvm_fault(self) -> str | None:
+        return why_not_kvm(QEMU)
+
+    @cached_property
+    def accel(self) -> Literal["kvm", "tcg"]:
+        """What this machine really uses; raises KvmUnusable if KVM was demanded and doesn't work."""
+        if self.config.lane == "model" or self.config.accel == "tcg":
+            return "tcg"
+        if self._kvm_fault is None:
+            return "kvm"
+        if self.config.accel == "kvm":
+            raise KvmUnusable(why=self._kvm_fault)
+        return "tcg"
+
+    @cached_property
+    def cpu(self) -> str:
+        if self.config.cpu:
+            return self.config.cpu
+        if self.config.lane == "model":
+            return MODEL_CPU
+        return "host" if self.accel == "kvm" else "max"
+
+    @cached_property
+    def _tools(self) -> list[Entry]:
+        return guest_tools()
+
+    def describe(self) -> Description:
+        config = self.config
+        facts = {
+            "type": "qemu",
+            "qemu": self.version,
+            "accel": self.accel,
+            "platform": config.platform,
+            "cpu": self.cpu,
+            "cpus": config.cpus,
+            "memory_mb": config.memory_mb,
+            "icount_shift": config.icount_shift if config.lane == "model" else None,
+            "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
+            "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
+        }
+        return Description(
+            lane=config.lane,
+            parallel=2 if config.lane == "model" else 1,
+            facts=facts,
+            notices=self._notices(),
+        )
+
+    def _notices(self) -> tuple[str, ...]:
+        if self.config.lane == "model" or self.accel == "kvm":
+            return ()
+        why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
+        return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)
+
+    def boot(self, order: BootOrder) -> BootEnd:
+        archive = order.directory / "initramfs.cpio"
+        archive.write_bytes(initramfs(self._tools, order.job))
+        console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
+        said = order.directory / "qemu.log"
+        command = self.command(order, archive, serial=f"file:{console}", stream=stream)
+        start = time.monotonic()
+        watch = Watch(console, stream, self.config.limits)
+        stopped = None
+        with said.open("wb") as log, spawned(command, stdout=log) as qemu:
+            while qemu.poll() is None and stopped is None:
+                time.sleep(POLL_SECONDS)
+                stopped = watch.broken_limit()
+        seconds = time.monotonic() - start
+        archive.unlink()
+        left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
+        report = read_stream(stream)
+        status, reason = verdict_on_boot(left, report, console)
+        return BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
+
+    def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
+        """QEMU's command line for a boot; each group of words has one purpose."""
+        words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        words += ["-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.config.cpus)]
+        words += ["-m", str(self.config.memory_mb), "-seed", str(order.seed)]
+        if self.config.lane == "model":
+            words += ["-icount", f"shift={self.config.icount_shift},sleep=off,align=off"]
+            words += ["-rtc", "base=2024-01-01T00:00:00,clock=vm"]
+        if self.config.platform == "microvm":
+            # Without ACPI QEMU tells the kernel of virtio-mmio devices by its command line: no ACPI in the kernel.
+            words += ["-M", "microvm,acpi=off,x-option-roms=off,isa-serial=on,rtc=on"]
+            bus = "virtio-serial-device"
+        else:
+            words += ["-M", "q35"]
+            bus = "virtio-serial-pci"
+        words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
+        words += ["-append", " ".join((*self._cmdline(), *order.cmdline))]
+        words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
+        words += ["-chardev", f"file,id=agent,path={stream}"]
+        return tuple(words)
+
+    def _cmdline(self) -> tuple[str, ...]:
+        # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.
+        words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
+        return (*words, "nokaslr") if self.config.lane == "model" else words
+
+
+def _why_lost(status: int, said: Path, directory: Path) -> str | None:
+    if shutil.disk_usage(directory).free < FREE_SPACE_NEEDED:
+        return f"the disk that holds {directory.parent} is full"
+    if status == 0:
+        return None
+    words = said.read_text(errors="replace").strip()[-300:]
+    if status < 0:
+        return f"QEMU was killed by signal {-status}"
+    return f"QEMU ended with status {status}: {words or 'it said nothing'}"

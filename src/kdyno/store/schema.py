@@ -1,0 +1,137 @@
+"""The tables of the store. Nothing here is particular to SQLite or to PostgreSQL.
+
+    meta ─ version of this schema
+    run ─┬─ variant
+         ├─ benchmark ─┐
+         └─ boot ─┬─ sample    (benchmark, iteration, elapsed, work)
+                  └─ outcome   (benchmark, unsupported or broken, why)
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+VERSION = 1
+"""Raised by every change to a table; stores of another version are refused by name."""
+
+
+class Utc(TypeDecorator[datetime]):
+    """A moment; kept without a zone, in UTC, because SQLite knows none."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+Key = BigInteger().with_variant(Integer, "sqlite")
+"""A number given by the database; SQLite counts up only what is called INTEGER, which has 64 bits there."""
+
+tables = MetaData()
+
+meta = Table("kdyno_meta", tables, Column("version", Integer, primary_key=True))
+
+run = Table(
+    "kdyno_run",
+    tables,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("created", Utc, nullable=False),
+    Column("experiment", Text, nullable=False),
+    Column("baseline", Text, nullable=False),
+    Column("blocks", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("lane", Text, nullable=False),
+    Column("machine", JSON, nullable=False),
+    Column("host", JSON, nullable=False),
+    Column("notices", JSON, nullable=False),
+    Column("margin", Double, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("kdyno", Text, nullable=False),
+)
+
+variant = Table(
+    "kdyno_variant",
+    tables,
+    Column("run", ForeignKey(run.c.id), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("ordinal", Integer, nullable=False),
+    Column("recipe", JSON, nullable=False),
+    Column("image", JSON(none_as_null=True)),
+)
+
+benchmark = Table(
+    "kdyno_benchmark",
+    tables,
+    Column("id", Key, primary_key=True),
+    Column("run", ForeignKey(run.c.id), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("test", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("direction", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    UniqueConstraint("run", "name"),
+)
+
+boot = Table(
+    "kdyno_boot",
+    tables,
+    Column("id", Key, primary_key=True),
+    Column("run", Text, nullable=False),
+    Column("variant", Text, nullable=False),
+    Column("block", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("started", Utc, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("ready_seconds", Double),
+    Column("kernel", Text),
+    Column("command", JSON, nullable=False),
+    Column("console", Text),
+    Column("stream", Text),
+    UniqueConstraint("run", "variant", "block", "attempt"),
+    ForeignKeyConstraint(["run", "variant"], [variant.c.run, variant.c.name]),
+)
+
+sample = Table(
+    "kdyno_sample",
+    tables,
+    Column("boot", ForeignKey(boot.c.id), primary_key=True),
+    Column("benchmark", ForeignKey(benchmark.c.id), primary_key=True),
+    Column("iteration", BigInteger, primary_key=True),
+    Column("elapsed", BigInteger, nullable=False),
+    Column("work", BigInteger, nullable=False),
+)
+
+outcome = Table(
+    "kdyno_outcome",
+    tables,
+    Column("boot", ForeignKey(boot.c.id), primary_key=True),
+    Column("benchmark", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("why", Text, nullable=False),
+)
