@@ -38,6 +38,20 @@ class NoBaseline(UserError):
     hint = "variants: {known}"
 
 
+class UnknownVariant(UserError):
+    message = "the experiment has no variant {name}"
+    hint = "variants: {known}"
+
+
+def only_variants(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """The experiment with only the variants that are named; with all of them if none is."""
+    for name in names:
+        if name not in experiment.variants:
+            raise UnknownVariant(name=name, known=", ".join(experiment.variants))
+    chosen = {name: recipe for name, recipe in experiment.variants.items() if not names or name in names}
+    return experiment.model_copy(update={"variants": chosen})
+
+
 def load_experiment(path: Path) -> Experiment:
     """Read, check and expand an experiment file; relative paths in it start from its directory."""
     try:

@@ -66,6 +66,8 @@ class ImageRecord(Frozen):
     config_sha256: str
     kdyno: str
     """Version of kdyno that built it."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 
 
 class Image(Frozen):

@@ -1,4 +1,4 @@
-"""Digests of files, remembered by stat: 85,000 files or a 150 MB tarball aren't hashed again while they stay as they are."""
+"""Digests of files, remembered by stat: what stays as it is isn't hashed again, be it 85,000 files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source: from what a user writes (`debian:linux-source-6.12`, a directory, a tarball, a git revision) to a tree."""
+"""The source: from what a user writes (a package, a directory, a tarball, a git revision) to a tree."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ USR_SRC = Path("/usr/src")
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
+KINDS = "a source is debian:linux-source-6.12, a directory, a tarball (.tar.xz ...) or git:/repository#revision"
+
+
 class SourceMissing(UserError):
     message = "there is no kernel source at {where}"
-    hint = "a source is one of: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...), git:/repository#revision"
+    hint = KINDS
 
 
 class UnknownSource(UserError):
     message = "`{spec}` names no kernel source"
-    hint = "a source is one of: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...), git:/repository#revision"
+    hint = KINDS
 
 
 class PackageMissing(UserError):

@@ -32,7 +32,7 @@ def kernel_version(tree: Path, spec: str) -> str:
         makefile = (tree / "Makefile").read_text(errors="replace")
     except OSError as error:
         raise NotAKernelTree(spec=spec, why="it has no readable Makefile") from error
-    parts = {
+    parts: dict[str, str] = {
         name: value.strip()
         for name, value in re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=(.*)$", makefile, re.M)
     }

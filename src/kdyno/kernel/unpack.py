@@ -49,7 +49,7 @@ def tarball(path: Path, to: Path, say: Say) -> None:
             lines.append(line)
 
     options = ["--no-same-owner", f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
-    command = ["tar", "-x", "-f", path, "-C", to, *options]
+    command = ["tar", "-x", "-f", str(path), "-C", str(to), *options]
     status = process.stream_lines(command, on_line, env={"LC_ALL": "C"})
     if status != 0:
         said = "\n".join(lines[-5:])
@@ -72,11 +72,14 @@ def _lift_single_directory(to: Path) -> None:
 def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
     """Put the tree of a commit into the directory `to`; neither index nor work tree of the repository is touched."""
     say(f"taking {commit[:12]} out of {repository}")
-    archive = ["git", "-C", repository, "archive", "--format=tar", commit]
+    archive = ["git", "-C", str(repository), "archive", "--format=tar", commit]
     with (
         process.spawned(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git,
         process.spawned(
-            ["tar", "-x", "-C", to, "--no-same-owner"], stdin=git.stdout, stderr=subprocess.PIPE, env={"LC_ALL": "C"}
+            ["tar", "-x", "-C", str(to), "--no-same-owner"],
+            stdin=git.stdout,
+            stderr=subprocess.PIPE,
+            env={"LC_ALL": "C"},
         ) as tar,
     ):
         assert git.stdout is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
 from kdyno.frozen import Frozen
@@ -31,7 +32,8 @@ class BootOrder:
 
     name: str
     """For people and file names: `gcc-O2, block 3`."""
-    kernel: Path
+    kernel: Path | None
+    """bzImage; None where the machine needs none (a replay)."""
     cmdline: tuple[str, ...]
     """Words of the variant; the machine adds its own."""
     job: Job
@@ -41,6 +43,8 @@ class BootOrder:
     """Exists and is empty; the machine leaves console.log and stream.jsonl here."""
     variant: str = ""
     block: int = 0
+    cancelled: Event = field(default_factory=Event)
+    """Set by another thread: end the boot at once, as lost."""
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import shutil
 import stat
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
+from kdyno.instrument.agent import find_agent
 from kdyno.instrument.job import Job
 from kdyno.process import output
-
-
-class AgentMissing(InfrastructureError):
-    message = "the kdyno-agent binary is not installed beside kdyno ({where})"
-    hint = "`pip install .` in a kdyno checkout builds and installs it"
 
 
 class BusyboxMissing(InfrastructureError):
@@ -60,16 +55,6 @@ def newc(entries: list[Entry]) -> bytes:
         archive += entry.data
         archive += b"\0" * (-len(archive) % 4)
     return bytes(archive)
-
-
-def find_agent() -> Path:
-    """The agent that was installed with this kdyno."""
-    scripts = Path(sysconfig.get_path("scripts"))
-    if (beside := scripts / "kdyno-agent").is_file():
-        return beside
-    if found := shutil.which("kdyno-agent"):
-        return Path(found)
-    raise AgentMissing(where=scripts)
 
 
 def find_busybox() -> Path:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from kdyno.errors import InfrastructureError, UserError
+from kdyno.instrument.agent import find_agent
 from kdyno.instrument.stream import read_stream
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.ending import Exit, verdict_on_boot
-from kdyno.machine.initramfs import Entry, find_agent, find_busybox, guest_tools, initramfs
+from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.process import ToolMissing, output, spawned
@@ -124,12 +125,15 @@ class QemuMachine:
         watch = Watch(console, stream, self.config.limits)
         stopped = None
         with said.open("wb") as log, spawned(command, stdout=log) as qemu:
-            while qemu.poll() is None and stopped is None:
+            while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()
         seconds = time.monotonic() - start
         archive.unlink()
-        left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
+        if order.cancelled.is_set():
+            left = Exit(lost="interrupted")
+        else:
+            left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
         report = read_stream(stream)
         status, reason = verdict_on_boot(left, report, console)
         return BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)

@@ -19,8 +19,8 @@ from kdyno.store.errors import (
 BUSY_SECONDS = 60
 """How long a writer waits for another one: two runs may share a store."""
 
-WRITE = "kdyno_write"
-"""Execution option of connections that are going to write."""
+BEGIN = "kdyno_begin"
+"""Execution option of connections to SQLite: how their transactions begin."""
 
 
 def parse(url: str) -> URL:
@@ -41,7 +41,7 @@ def connect(url: URL) -> Engine:
     """Return an engine whose database has the tables of this schema version; they are made if there are none."""
     where = shown(url)
     try:
-        engine = create_engine(url, connect_args=_connect_args(url))
+        engine = create_engine(url, connect_args=_connect_args(url), pool_pre_ping=url.drivername != "sqlite")
     except ModuleNotFoundError as error:
         raise DriverMissing() from error
     if url.drivername == "sqlite":
@@ -51,6 +51,8 @@ def connect(url: URL) -> Engine:
             with engine.begin() as connection:
                 present = _checked(connection, where)
             if not present:
+                if url.drivername == "sqlite":
+                    _set_wal(engine)
                 with writing(engine) as connection:
                     _make(connection, where)
     except BaseException:
@@ -66,7 +68,8 @@ def shown(url: URL) -> str:
 
 def writing(engine: Engine) -> Any:
     """One transaction that writes: committed at the end of the block, rolled back when it raises."""
-    return engine.execution_options(**{WRITE: True}).begin()
+    # A transaction that reads first and writes later would fail at once when another one has written in between.
+    return engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"}).begin()
 
 
 def _connect_args(url: URL) -> dict[str, Any]:
@@ -77,15 +80,19 @@ def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def settings(connection: Any, _: object) -> None:
         connection.isolation_level = None  # no implicit BEGIN: `begin` below says it
-        connection.execute("PRAGMA journal_mode = WAL")  # readers don't wait for a writer
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
         connection.execute("PRAGMA foreign_keys = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that reads first and writes later would fail at once when another one has written in between.
-        writes = connection.get_execution_options().get(WRITE)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if statement := connection.get_execution_options().get(BEGIN, "BEGIN"):
+            connection.exec_driver_sql(statement)
+
+
+def _set_wal(engine: Engine) -> None:
+    """Let readers and one writer work at once. The file remembers it; it can't be set within a transaction."""
+    with engine.execution_options(**{BEGIN: None}).connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
 
 def _checked(connection: Connection, where: str) -> bool:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Row, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, select
 
 from kdyno.store import schema
 from kdyno.store.errors import BootInconsistent
@@ -26,9 +25,11 @@ def lock_run(connection: Connection, run_id: str) -> bool:
     return connection.execute(query).scalar() is not None
 
 
-def insert_run(connection: Connection) -> Insert:
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return dialect.insert(schema.run)
+def has_variant(connection: Connection, run_id: str, name: str) -> bool:
+    variant = schema.variant.c
+    return (
+        connection.execute(select(variant.name).where(variant.run == run_id, variant.name == name)).first() is not None
+    )
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -48,9 +49,9 @@ def check(boot: BootRecord, benchmarks: Sequence[Benchmark]) -> None:
     unknown = {sample.benchmark for sample in boot.samples} - {benchmark.name for benchmark in benchmarks}
     if unknown:
         raise _inconsistent(boot, f"no benchmark is called {min(unknown)!r}")
-    (key, count), *_ = Counter((s.benchmark, s.iteration) for s in boot.samples).most_common(1) or [(None, 0)]
-    if key and count > 1:
-        raise _inconsistent(boot, f"iteration {key[1]} of {key[0]!r} is there {count} times")
+    for (name, iteration), count in Counter((s.benchmark, s.iteration) for s in boot.samples).most_common(1):
+        if count > 1:
+            raise _inconsistent(boot, f"iteration {iteration} of {name!r} is there {count} times")
 
 
 def recorded(connection: Connection, run_id: str, boot: BootRecord) -> bool:

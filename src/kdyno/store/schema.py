@@ -1,10 +1,10 @@
 """The tables of the store. Nothing here is particular to SQLite or to PostgreSQL.
 
-    meta ─ version of this schema
-    run ─┬─ variant
-         ├─ benchmark ─┐
-         └─ boot ─┬─ sample    (benchmark, iteration, elapsed, work)
-                  └─ outcome   (benchmark, unsupported or broken, why)
+meta ─ version of this schema
+run ─┬─ variant
+     ├─ benchmark ─┐
+     └─ boot ─┬─ sample    (benchmark, iteration, elapsed, work)
+              └─ outcome   (benchmark, unsupported or broken, why)
 """
 
 from __future__ import annotations

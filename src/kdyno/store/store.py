@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from pydantic import AwareDatetime
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import IntegrityError
 
 from kdyno.frozen import Frozen
 from kdyno.store import database, rows, schema
-from kdyno.store.errors import RunAmbiguous, RunUnknown, errors_are_said
+from kdyno.store.errors import BootInconsistent, RunAmbiguous, RunUnknown, errors_are_said
 from kdyno.store.records import Benchmark, BootRecord, Lane, RunRecord, Sample, VariantRecord
 
 Cell = tuple[str, int]
@@ -66,11 +68,16 @@ class Store:
 
     def begin(self, run: RunRecord) -> None:
         """Record a run; nothing happens if a run with this id is on record."""
-        with self._writing() as connection:
-            if rows.lock_run(connection, run.id):
-                return
-            connection.execute(rows.insert_run(connection), rows.run_row(run))
-            connection.execute(schema.variant.insert(), rows.variant_rows(run))
+        try:
+            with self._writing() as connection:
+                if rows.lock_run(connection, run.id):
+                    return
+                connection.execute(schema.run.insert(), rows.run_row(run))
+                connection.execute(schema.variant.insert(), rows.variant_rows(run))
+        except IntegrityError:
+            with self._reading() as connection:
+                if not rows.lock_run(connection, run.id):  # otherwise another process began it in between
+                    raise
 
     def progress(self, run_id: str) -> Progress:
         """Which cells of a run are done, and how often each was tried."""
@@ -95,8 +102,8 @@ class Store:
         """
         rows.check(boot, benchmarks)
         with self._writing() as connection:
-            if not rows.lock_run(connection, run_id):
-                raise RunUnknown(prefix=run_id, where=self.where, nearest="begin the run before its boots")
+            if not rows.lock_run(connection, run_id) or not rows.has_variant(connection, run_id, boot.variant):
+                raise BootInconsistent(variant=boot.variant, block=boot.block, why=f"run {run_id} has no such variant")
             if rows.recorded(connection, run_id, boot):
                 return False
             ids = rows.benchmark_ids(connection, run_id, boot, benchmarks)
@@ -178,7 +185,7 @@ class Store:
             ).all()
         return [rows.boot_record(row, samples[row.id], outcomes) for row in found]
 
-    def _row_of(self, connection: Connection, prefix: str) -> Row[Any]:
+    def _row_of(self, connection: Connection, prefix: str) -> Any:
         run = schema.run
         found = connection.execute(
             select(run).where(run.c.id.startswith(prefix, autoescape=True)).order_by(run.c.created.desc())
@@ -206,8 +213,8 @@ class Store:
 
 
 def _counts(connection: Connection, query: Any) -> dict[str, int]:
-    return {key: count for key, count in connection.execute(query)}
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _listed(found: Sequence[Row[Any]]) -> str:
-    return ", ".join(f"{row.id[:12]} ({row.name})" for row in found[:5]) + (", ..." if len(found) > 5 else "")
+def _listed(found: Iterable[Any]) -> str:
+    return ", ".join(f"{row.id[:12]} ({row.name})" for row in itertools.islice(found, 5))

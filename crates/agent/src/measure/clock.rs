@@ -1,0 +1,91 @@
+//! The clocks of the two lanes.
+//!
+//! - wall: CLOCK_MONOTONIC_RAW, in nanoseconds: not slewed by NTP while we measure.
+//! - model: guest instructions. Under QEMU's `-icount shift=S` the virtual clock is (instructions executed) << S
+//!   nanoseconds and the TSC runs at 1 GHz of it, so a difference of two RDTSCs, shifted right by S, is the number of
+//!   instructions between them. QEMU ends a translation block at RDTSC to make the count exact, so no fence is needed.
+//!   Time in which every CPU sleeps counts too: the virtual clock jumps to the next timer. A benchmark that never sleeps
+//!   is exact to the instruction.
+
+use std::arch::asm;
+use std::arch::x86_64::_rdtsc;
+
+#[derive(Debug, Clone, Copy)]
+pub enum Clock {
+    Wall,
+    Model { shift: u8 },
+}
+
+impl Clock {
+    /// A reading; only the difference of two means something, see [`Clock::elapsed`].
+    #[inline(always)]
+    pub fn now(self) -> u64 {
+        match self {
+            Clock::Wall => {
+                let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+                // SAFETY: `time` is writable; this clock exists since Linux 2.6.28.
+                unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+                time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+            }
+            // SAFETY: every x86-64 has RDTSC, and Linux allows it unless a process forbade itself.
+            Clock::Model { .. } => unsafe { _rdtsc() },
+        }
+    }
+
+    /// Nanoseconds or instructions between two readings.
+    #[inline(always)]
+    pub fn elapsed(self, start: u64, end: u64) -> u64 {
+        match self {
+            Clock::Wall => end.saturating_sub(start),
+            Clock::Model { shift } => end.wrapping_sub(start) >> shift,
+        }
+    }
+
+    /// Refuses a model lane whose clock doesn't count instructions.
+    ///
+    /// A loop of two instructions is run N and 2N times; on an exact clock the difference is 2N, to the instruction. An
+    /// interrupt can only add, so the smallest of several tries is taken.
+    pub fn prove(self) -> Result<(), String> {
+        const ROUNDS: u64 = 1_000;
+        if matches!(self, Clock::Wall) {
+            return Ok(());
+        }
+        let once = self.shortest(ROUNDS);
+        let twice = self.shortest(2 * ROUNDS);
+        match twice.checked_sub(once) {
+            Some(extra) if extra == 2 * ROUNDS => Ok(()),
+            _ => Err(format!(
+                "lane model: the clock does not count instructions: {} more cost {}: start QEMU with -accel tcg -icount shift=S and say the same S in the job",
+                2 * ROUNDS,
+                twice as i128 - once as i128,
+            )),
+        }
+    }
+
+    fn shortest(self, rounds: u64) -> u64 {
+        let once = || {
+            let start = self.now();
+            // SAFETY: counts a register down to 0, touches nothing else.
+            unsafe { asm!("2: dec {0}", "jnz 2b", inout(reg) rounds => _, options(nomem, nostack)) };
+            self.elapsed(start, self.now())
+        };
+        (0..5).map(|_| once()).min().expect("five is more than none")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wall_clock_moves_forward() {
+        let start = Clock::Wall.now();
+        assert!((0..1_000_000).any(|_| Clock::Wall.elapsed(start, Clock::Wall.now()) > 0));
+    }
+
+    #[test]
+    fn the_time_stamp_counter_of_this_host_is_not_taken_for_an_instruction_count() {
+        let error = Clock::Model { shift: 5 }.prove().unwrap_err();
+        assert!(error.contains("-icount shift=S"), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Parameters of one test: its defaults with what the user said, strictly checked.
+
+use crate::nearest::nearest;
+use crate::test::{Param, Test};
+use kdyno_proto::Lane;
+use std::collections::BTreeMap;
+
+/// Every parameter of a test with its value.
+#[derive(Debug, Clone)]
+pub struct Params(Vec<(&'static str, u64)>);
+
+impl Params {
+    /// The defaults of `lane`, overridden by `given`. The message of a refusal is for the user.
+    pub fn resolve(test: &Test, lane: Lane, given: &BTreeMap<String, u64>) -> Result<Params, String> {
+        for (name, &value) in given {
+            check(test, name, value)?;
+        }
+        let value = |param: &Param| given.get(param.name).copied().unwrap_or(param.default(lane));
+        Ok(Params(test.params.iter().map(|param| (param.name, value(param))).collect()))
+    }
+
+    /// The value of a parameter that the test declares.
+    pub fn get(&self, name: &str) -> usize {
+        let found = self.0.iter().find(|(declared, _)| *declared == name);
+        found.expect("a benchmark asks for what its file declares").1 as usize
+    }
+}
+
+fn check(test: &Test, name: &str, value: u64) -> Result<(), String> {
+    let Some(param) = test.params.iter().find(|param| param.name == name) else {
+        let known = test.params.iter().map(|param| param.name);
+        return Err(match nearest(name, known) {
+            Some(near) => format!("{} has no parameter '{name}': did you mean '{near}'?", test.name),
+            None => format!("{} has no parameters", test.name),
+        });
+    };
+    if (param.min..=param.max).contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{}.{name}={value} is out of range: {} to {}", test.name, param.min, param.max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench;
+
+    fn resolve(test: &str, given: &[(&str, u64)]) -> Result<Params, String> {
+        let given = given.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+        Params::resolve(bench::find(test).unwrap(), Lane::Wall, &given)
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let params = resolve("lat_ctx", &[("size_kb", 4)]).unwrap();
+        assert_eq!((params.get("processes"), params.get("size_kb")), (2, 4));
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_refused_with_the_nearest_name() {
+        let error = resolve("lat_ctx", &[("proceses", 4)]).unwrap_err();
+        assert_eq!(error, "lat_ctx has no parameter 'proceses': did you mean 'processes'?");
+        assert_eq!(resolve("lat_pipe", &[("x", 1)]).unwrap_err(), "lat_pipe has no parameters");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_with_the_range() {
+        let error = resolve("lat_ctx", &[("processes", 1)]).unwrap_err();
+        assert!(error.starts_with("lat_ctx.processes=1 is out of range: 2 to "), "{error}");
+    }
+}

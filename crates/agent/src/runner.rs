@@ -1,0 +1,175 @@
+//! Runs the tests, each benchmark in a process of its own: a crash is a record, not the end of the agent.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::processes::{self, Death};
+use crate::settings::Settings;
+use crate::sink::Sink;
+use crate::sys::peer::die_with;
+use crate::sys::{Failure, Stop, check};
+use crate::test::{Metric, Test};
+use kdyno_proto::Record;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// A benchmark that takes longer than this, in seconds, hangs. In the model lane a deadlock is found at once: when
+/// everybody sleeps, the virtual clock jumps to the alarm.
+const TOO_LONG: libc::c_uint = 60;
+
+/// A test with the parameters that it shall run with.
+pub struct Planned {
+    pub test: &'static Test,
+    pub params: Params,
+}
+
+/// Runs all benchmarks of a test and records what they said, or why they said nothing.
+pub fn run(planned: &Planned, settings: &Settings, sink: &Sink) {
+    for metric in planned.test.metrics {
+        let benchmark = planned.test.benchmark(metric);
+        sink.emit(&Record::Benchmark {
+            name: benchmark.clone(),
+            test: planned.test.name.into(),
+            unit: metric.kind.unit(settings.lane()),
+            direction: metric.kind.direction(),
+            description: metric.description.into(),
+        });
+        if let Err(stop) = isolate(&benchmark, metric, &planned.params, settings, sink) {
+            record_stop(&benchmark, stop, sink);
+        }
+    }
+}
+
+fn record_stop(benchmark: &str, stop: Stop, sink: &Sink) {
+    let benchmark = benchmark.into();
+    sink.emit(&match stop {
+        Stop::Unsupported(reason) => Record::Unsupported { benchmark, reason },
+        Stop::Broken(reason) => Record::Broken { benchmark, reason },
+    });
+}
+
+/// Runs one benchmark in a process group of its own and waits until nothing of it is left.
+fn isolate(
+    benchmark: &str,
+    metric: &Metric,
+    params: &Params,
+    settings: &Settings,
+    sink: &Sink,
+) -> Result<(), Stop> {
+    let scratch = Scratch::new()?;
+    // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
+    let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
+    if check("fork()", pid)? == 0 {
+        enter_cell(agent);
+        let recorder =
+            Recorder { benchmark, model_operations: metric.model_operations, settings, sink, scratch: &scratch.path };
+        // A panic must not unwind into the agent's half of this function.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            if let Err(stop) = (metric.run)(&recorder, params) {
+                record_stop(benchmark, stop, sink);
+            }
+        }));
+        // SAFETY: no pointers; _exit runs nothing of the agent's.
+        unsafe { libc::_exit(if outcome.is_ok() { 0 } else { 101 }) }
+    }
+    match processes::wait_for_group(pid) {
+        Death::Exit(0) => Ok(()),
+        Death::Signal(libc::SIGALRM) => Err(Stop::Broken(format!("no end after {TOO_LONG} s"))),
+        death => Err(Stop::Broken(death.to_string())),
+    }
+}
+
+/// What the benchmark's process does before it measures.
+fn enter_cell(agent: libc::pid_t) {
+    die_with(agent);
+    // SAFETY: `one` is a cpu_set_t of the size said; nothing else has pointers. Failure of any of these costs only
+    // precision or tidiness.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::alarm(TOO_LONG);
+        // One CPU for it and its peers, as in the model lane: where the scheduler puts two of them is another
+        // experiment, and would make two clusters of samples out of one.
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        if let Ok(cpu) = usize::try_from(libc::sched_getcpu()) {
+            libc::CPU_SET(cpu, &mut one);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one);
+        }
+    }
+}
+
+/// A directory that is gone afterwards, whatever the benchmark left in it. Named after the agent's process, because a
+/// random name would make paths hash differently in each boot.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Result<Scratch, Failure> {
+        let base = std::env::var_os("TMPDIR").map_or_else(|| Path::new("/tmp").into(), PathBuf::from);
+        let path = base.join(format!("kdyno-agent.{}", std::process::id()));
+        match std::fs::create_dir(&path) {
+            Ok(()) => Ok(Scratch { path }),
+            Err(error) => {
+                Err(Failure::Errno { call: "mkdir(scratch directory)", errno: error.raw_os_error().unwrap_or(0) })
+            }
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed is only litter.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Clock;
+    use crate::sys::fd;
+    use kdyno_proto::{Kind, Lane};
+    use std::collections::BTreeMap;
+    use std::io::Read;
+
+    fn records_of(run: fn(&Recorder, &Params) -> Result<(), Stop>) -> Vec<Record> {
+        let metrics: &'static [Metric] = Box::leak(Box::new([Metric {
+            suffix: "one",
+            kind: Kind::Latency,
+            description: "d",
+            model_operations: 1,
+            run,
+        }]));
+        let test: &'static Test = Box::leak(Box::new(Test { name: "toy", description: "d", params: &[], metrics }));
+        let params = Params::resolve(test, Lane::Wall, &BTreeMap::new()).unwrap();
+        let settings = Settings { clock: Clock::Wall, iterations: 2 };
+        let (read, write) = fd::pipe().unwrap();
+        let sink = Sink::new(write).unwrap();
+        super::run(&Planned { test, params }, &settings, &sink);
+        drop(sink);
+        let mut text = String::new();
+        std::fs::File::from(read).read_to_string(&mut text).unwrap();
+        text.lines().skip(1).map(|line| Record::from_line(line).unwrap()).collect()
+    }
+
+    /// Both parts of this test fork from a directory named after this process, so they take turns.
+    #[test]
+    fn whatever_a_benchmark_does_the_agent_lives_and_says_so() {
+        let reason = |run| match records_of(run).as_slice() {
+            [Record::Broken { benchmark, reason }] if benchmark == "toy.one" => reason.clone(),
+            other => panic!("{other:?}"),
+        };
+        // SAFETY: ends only the benchmark's own process.
+        assert_eq!(reason(|_, _| unsafe { libc::_exit(3) }), "exited with status 3");
+        // SAFETY: as above.
+        let killed = reason(|_, _| unsafe {
+            libc::kill(libc::getpid(), libc::SIGBUS);
+            Ok(())
+        });
+        assert_eq!(killed, "killed by signal 7");
+
+        let samples = records_of(|recorder, _| recorder.measure(|operations| Ok(operations)));
+        assert_eq!(samples.len(), 2);
+        let unsupported = records_of(|_, _| Err(Stop::Unsupported("no".into())));
+        assert_eq!(unsupported, [Record::Unsupported { benchmark: "toy.one".into(), reason: "no".into() }]);
+    }
+}

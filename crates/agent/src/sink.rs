@@ -1,0 +1,67 @@
+//! Where records go: one descriptor, shared by the agent and the processes it forks.
+//!
+//! A benchmark's process writes its own records, each with one write. Passing them through the agent would make a second
+//! process runnable just when the next iteration starts, which on one CPU is visible in the samples.
+
+use kdyno_proto::Record;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sys::{Failure, fd};
+
+pub struct Sink {
+    out: OwnedFd,
+    /// Records written so far, in memory that survives the process which wrote them.
+    written: NonNull<AtomicU64>,
+}
+
+impl Sink {
+    pub fn new(out: OwnedFd) -> Result<Sink, Failure> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new, zeroed mapping, which is what an AtomicU64 of 0 looks like. Never unmapped: a sink lives as
+        // long as the program.
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<AtomicU64>(), access, flags, -1, 0) };
+        match NonNull::new(memory.cast()) {
+            Some(written) if memory != libc::MAP_FAILED => Ok(Sink { out, written }),
+            _ => Err(Failure::last("mmap(MAP_SHARED | MAP_ANONYMOUS)")),
+        }
+    }
+
+    fn written(&self) -> &AtomicU64 {
+        // SAFETY: see new().
+        unsafe { self.written.as_ref() }
+    }
+
+    /// Writes one record. Without a way to report there is nothing left to do, so a failure ends the process.
+    pub fn emit(&self, record: &Record) {
+        if let Err(failure) = fd::write_all("write(records)", self.out.as_raw_fd(), record.to_line().as_bytes()) {
+            panic!("{failure}");
+        }
+        self.written().fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes the last record, which proves how many came before.
+    pub fn end(&self) {
+        self.emit(&Record::End { records: self.written().load(Ordering::Relaxed) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_counts_what_came_before() {
+        let (read, write) = fd::pipe().unwrap();
+        let sink = Sink::new(write).unwrap();
+        sink.emit(&Record::Exited { status: 0 });
+        sink.end();
+        let mut buffer = [0; 128];
+        // SAFETY: `buffer` is writable for its length.
+        let got = unsafe { libc::read(read.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        let text = std::str::from_utf8(&buffer[..got as usize]).unwrap();
+        let records: Vec<_> = text.lines().map(|line| Record::from_line(line).unwrap()).collect();
+        assert_eq!(records, [Record::Exited { status: 0 }, Record::End { records: 1 }]);
+    }
+}

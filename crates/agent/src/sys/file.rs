@@ -1,0 +1,106 @@
+//! Files and mappings for the benchmarks; nothing here is inside a measured loop unless it is one raw call.
+
+use super::{Failure, check, fd};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+pub const PAGE: usize = 4096;
+
+pub fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("we made this path, and it holds no NUL")
+}
+
+/// `open(2)`, named in the failure as `call`.
+pub fn open(call: &'static str, path: &CStr, flags: libc::c_int) -> Result<OwnedFd, Failure> {
+    // SAFETY: `path` is a C string.
+    fd::owned(call, unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o600) })
+}
+
+/// A new file of `bytes` bytes, written so that all of it is in the page cache.
+pub fn cached(path: &CStr, bytes: usize) -> Result<OwnedFd, Failure> {
+    let file = open("open(scratch file)", path, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC)?;
+    let block = vec![0x5a_u8; bytes.min(64 << 10)];
+    let mut rest = bytes;
+    while rest > 0 {
+        let part = rest.min(block.len());
+        fd::write_all("write(scratch file)", file.as_raw_fd(), &block[..part])?;
+        rest -= part;
+    }
+    Ok(file)
+}
+
+/// The sum of a buffer's 4-byte words: what LMBench does with every byte it moves, so that none is moved for nothing.
+#[inline(never)]
+pub fn sum(bytes: &[u8]) -> u32 {
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().fold(0, |sum, word| sum.wrapping_add(u32::from_ne_bytes(*word)))
+}
+
+/// A shared mapping of a file from its start; unmapped when dropped.
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Mapping {
+    pub fn shared(file: RawFd, bytes: usize) -> Result<Mapping, Failure> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping where the kernel likes.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
+        match NonNull::new(start.cast()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { start, bytes }),
+            _ => Err(Failure::last("mmap(file)")),
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped for as long as self lives; nobody writes to the file meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// Reads the byte at `offset`, for real.
+    #[inline(always)]
+    pub fn peek(&self, offset: usize) -> u8 {
+        debug_assert!(offset < self.bytes);
+        // SAFETY: inside the mapping.
+        unsafe { self.start.add(offset).read_volatile() }
+    }
+
+    /// Writes the byte at `offset`, for real.
+    #[inline(always)]
+    pub fn poke(&self, offset: usize, value: u8) {
+        debug_assert!(offset < self.bytes);
+        // SAFETY: inside the mapping, which is writable.
+        unsafe { self.start.add(offset).write_volatile(value) }
+    }
+
+    /// Forgets the page table entries; the pages stay in the page cache.
+    pub fn forget(&self) -> Result<(), Failure> {
+        // SAFETY: a shared file mapping loses nothing.
+        check("madvise(MADV_DONTNEED)", unsafe {
+            libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_DONTNEED)
+        })?;
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, and no borrow of it is left.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_counts_words_and_wraps() {
+        assert_eq!(sum(&[1, 0, 0, 0, 2, 0, 0, 0]), 3);
+        assert_eq!(sum(&[0xff; 8]), u32::MAX.wrapping_add(u32::MAX));
+    }
+}

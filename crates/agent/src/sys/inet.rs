@@ -1,0 +1,108 @@
+//! Connected loopback sockets.
+
+use super::{Failure, check, fd};
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+fn loopback(port: u16) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port,
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+        sin_zero: [0; 8],
+    }
+}
+
+/// A TCP socket.
+#[inline]
+pub fn tcp() -> Result<OwnedFd, Failure> {
+    // SAFETY: no pointers.
+    fd::owned("socket(AF_INET, SOCK_STREAM)", unsafe {
+        libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)
+    })
+}
+
+fn udp() -> Result<OwnedFd, Failure> {
+    // SAFETY: no pointers.
+    fd::owned("socket(AF_INET, SOCK_DGRAM)", unsafe {
+        libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)
+    })
+}
+
+/// Binds to 127.0.0.1 and a port of the kernel's choice.
+fn bind(socket: RawFd) -> Result<libc::sockaddr_in, Failure> {
+    let mut address = loopback(0);
+    let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: `address` is a sockaddr_in of `length` bytes in both calls.
+    unsafe {
+        check("bind(127.0.0.1)", libc::bind(socket, (&raw const address).cast(), length))?;
+        check("getsockname()", libc::getsockname(socket, (&raw mut address).cast(), &mut length))?;
+    }
+    Ok(address)
+}
+
+#[inline]
+pub fn connect(socket: RawFd, address: &libc::sockaddr_in) -> Result<(), Failure> {
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: `address` is a sockaddr_in of `length` bytes.
+    check("connect(127.0.0.1)", unsafe { libc::connect(socket, (&raw const *address).cast(), length) })?;
+    Ok(())
+}
+
+fn set<T>(socket: RawFd, level: libc::c_int, name: libc::c_int, value: T) -> Result<(), Failure> {
+    // SAFETY: `value` is readable for its size.
+    check("setsockopt()", unsafe {
+        libc::setsockopt(socket, level, name, (&raw const value).cast(), size_of::<T>() as libc::socklen_t)
+    })?;
+    Ok(())
+}
+
+/// Every send goes out at once: a benchmark must not wait for Nagle's timer.
+fn no_delay(socket: RawFd) -> Result<(), Failure> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1 as libc::c_int)
+}
+
+/// Close resets the connection: nothing stays behind in TIME_WAIT, and no port runs out.
+#[inline]
+pub fn reset_on_close(socket: RawFd) -> Result<(), Failure> {
+    set(socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })
+}
+
+/// A listening TCP socket and its address.
+pub fn listener() -> Result<(OwnedFd, libc::sockaddr_in), Failure> {
+    let socket = tcp()?;
+    let address = bind(socket.as_raw_fd())?;
+    // SAFETY: no pointers.
+    check("listen()", unsafe { libc::listen(socket.as_raw_fd(), 128) })?;
+    Ok((socket, address))
+}
+
+#[inline]
+pub fn accept(listener: RawFd) -> Result<OwnedFd, Failure> {
+    // SAFETY: null for "no address wanted" is allowed.
+    fd::owned("accept()", unsafe {
+        libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC)
+    })
+}
+
+/// Two ends of one TCP connection over loopback.
+pub fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (listener, address) = listener()?;
+    let near = tcp()?;
+    // The kernel completes the handshake into the backlog; accept may come after.
+    connect(near.as_raw_fd(), &address)?;
+    let far = accept(listener.as_raw_fd())?;
+    no_delay(near.as_raw_fd())?;
+    no_delay(far.as_raw_fd())?;
+    Ok((near, far))
+}
+
+/// Two UDP sockets connected to each other over loopback.
+pub fn udp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (near, far) = (udp()?, udp()?);
+    let near_address = bind(near.as_raw_fd())?;
+    let far_address = bind(far.as_raw_fd())?;
+    connect(near.as_raw_fd(), &far_address)?;
+    connect(far.as_raw_fd(), &near_address)?;
+    Ok((near, far))
+}

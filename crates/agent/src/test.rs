@@ -1,0 +1,59 @@
+//! What a benchmark file declares beside its code.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::Stop;
+use kdyno_proto::{Kind, Lane};
+
+/// One of the LMBench tests: a name, what it can be asked, and what it measures.
+#[derive(Debug)]
+pub struct Test {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub params: &'static [Param],
+    pub metrics: &'static [Metric],
+}
+
+/// One number that a test measures: a benchmark of the records. Each runs in a fresh process.
+#[derive(Debug)]
+pub struct Metric {
+    /// Makes the benchmark's name: TEST.SUFFIX, or just TEST when it is empty.
+    pub suffix: &'static str,
+    pub kind: Kind,
+    pub description: &'static str,
+    /// Operations of one iteration in the model lane. For cheap operations as many as cost some 30 to 100 thousand
+    /// instructions, which is less than a timer tick; for dear ones few.
+    pub model_operations: u64,
+    pub run: fn(&Recorder, &Params) -> Result<(), Stop>,
+}
+
+/// A whole number that the user may choose.
+#[derive(Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Default in the model lane.
+    pub model: u64,
+    /// Default in the wall lane.
+    pub wall: u64,
+    pub min: u64,
+    pub max: u64,
+}
+
+impl Test {
+    pub fn benchmark(&self, metric: &Metric) -> String {
+        match metric.suffix {
+            "" => self.name.into(),
+            suffix => format!("{}.{suffix}", self.name),
+        }
+    }
+}
+
+impl Param {
+    pub fn default(&self, lane: Lane) -> u64 {
+        match lane {
+            Lane::Model => self.model,
+            Lane::Wall => self.wall,
+        }
+    }
+}

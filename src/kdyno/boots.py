@@ -1,0 +1,155 @@
+"""Carrying out the boots of a run: in planned order, side by side where that is fair, each on record when it ends."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Event
+
+from kdyno.experiment.plan import PlannedBoot, plan_boots
+from kdyno.kernel.image import Image
+from kdyno.line import Prepared
+from kdyno.machine.base import BootEnd, BootOrder
+from kdyno.state import State, disk_full_is_said
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import BootRecord
+from kdyno.store.store import Store
+from kdyno.talk import Talk
+
+ATTEMPTS = 3
+"""How often a boot is started by one command before it stays lost."""
+GIVEN_UP_AFTER = 2
+"""A variant whose boots failed so often, and never came through, is not started again."""
+
+
+@dataclass
+class Outcome:
+    """What came of a run's boots."""
+
+    done: int = 0
+    """Boots carried out by this command."""
+    lost: dict[str, str] = field(default_factory=dict)
+    """Boots that stayed lost, and why."""
+    given_up: dict[str, str] = field(default_factory=dict)
+    """Variants that don't boot, and why."""
+
+
+class Boots:
+    """The boots of one run; what is on record already is not done again."""
+
+    def __init__(
+        self, run_id: str, prepared: Prepared, images: Mapping[str, Image], *, state: State, store: Store, talk: Talk
+    ) -> None:
+        self.run_id, self.prepared, self.images = run_id, prepared, images
+        self.state, self.store, self.talk = state, store, talk
+        self.artefacts = Artefacts(state.artefacts)
+        self.cancelled = Event()
+        self.outcome = Outcome()
+        self.good: Counter[str] = Counter()
+        self.bad: Counter[str] = Counter()
+
+    def carry_out(self) -> Outcome:
+        """Do every boot that is not on record yet. Ctrl-C ends the guests and keeps what is finished."""
+        for leftover in self.state.boots.glob(f"{self.run_id}-*"):  # of a kdyno that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        for known in self.store.boots(self.run_id):
+            self._learn(known.variant, known.status, known.reason)
+        progress = self.store.progress(self.run_id)
+        experiment = self.prepared.experiment
+        planned = plan_boots(tuple(experiment.variants), experiment.blocks, experiment.seed)
+        waiting = deque(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
+        if not waiting:
+            return self.outcome
+        with self.talk.working("booting") as advance, ThreadPoolExecutor(self.prepared.about.parallel) as pool:
+            done = len(planned) - len(waiting)
+            advance(done, len(planned), "")
+            try:
+                for boot, end in self._ended(pool, waiting, Counter(progress.attempts)):
+                    done += 1
+                    advance(done, len(planned), f"{boot.variant}, block {boot.block}: {end.status}")
+            finally:
+                self.cancelled.set()
+        return self.outcome
+
+    def _ended(
+        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], attempts: Counter[tuple[str, int]]
+    ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
+        """Boots as they end and are on record, `parallel` at a time; a lost one is started again."""
+        before = attempts.copy()
+        running: dict[Future[BootEnd], tuple[PlannedBoot, datetime, Path]] = {}
+        while True:
+            while waiting and len(running) < self.prepared.about.parallel:
+                boot = waiting.popleft()
+                if boot.variant not in self.outcome.given_up:
+                    scratch = Path(mkdtemp(prefix=f"{self.run_id}-", dir=self.state.boots))
+                    future = pool.submit(self.prepared.machine.boot, self._order(boot, scratch))
+                    running[future] = (boot, datetime.now(UTC), scratch)
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                boot, started, scratch = running.pop(future)
+                end = future.result()
+                cell = (boot.variant, boot.block)
+                self._record(boot, attempts[cell], started, end)
+                shutil.rmtree(scratch)
+                attempts[cell] += 1
+                if end.status == "lost" and attempts[cell] - before[cell] < ATTEMPTS:
+                    waiting.appendleft(boot)
+                    continue
+                yield boot, end
+
+    def _order(self, boot: PlannedBoot, scratch: Path) -> BootOrder:
+        image = self.images.get(boot.variant)
+        return BootOrder(
+            name=f"{boot.variant}, block {boot.block}",
+            kernel=image.bzimage if image else None,
+            cmdline=self.prepared.experiment.variants[boot.variant].cmdline,
+            job=self.prepared.job,
+            seed=boot.seed,
+            directory=scratch,
+            variant=boot.variant,
+            block=boot.block,
+            cancelled=self.cancelled,
+        )
+
+    def _record(self, boot: PlannedBoot, attempt: int, started: datetime, end: BootEnd) -> None:
+        with disk_full_is_said(self.state.root):
+            record = BootRecord(
+                variant=boot.variant,
+                block=boot.block,
+                position=boot.position,
+                attempt=attempt,
+                seed=boot.seed,
+                status=end.status,
+                reason=end.reason,
+                started=started,
+                seconds=end.seconds,
+                ready_seconds=end.ready_seconds,
+                kernel=end.report.hello.kernel if end.report.hello else None,
+                command=end.command,
+                console=self.artefacts.put(end.console) if end.console.exists() else None,
+                stream=self.artefacts.put(end.stream) if end.stream.exists() else None,
+                samples=end.report.samples if end.status == "ok" else (),
+                unsupported=end.report.unsupported,
+                broken=end.report.broken,
+            )
+            self.store.add_boot(self.run_id, record, end.report.benchmarks)
+        self.outcome.done += 1
+        self._learn(boot.variant, end.status, end.reason)
+        if end.status == "lost":
+            self.outcome.lost[f"{boot.variant}, block {boot.block}"] = end.reason
+        else:
+            self.outcome.lost.pop(f"{boot.variant}, block {boot.block}", None)
+
+    def _learn(self, variant: str, status: str, reason: str) -> None:
+        """Count how a variant's boots end; give it up when it never came through."""
+        self.good[variant] += status == "ok"
+        self.bad[variant] += status == "failed"
+        if self.bad[variant] >= GIVEN_UP_AFTER and not self.good[variant]:
+            self.outcome.given_up[variant] = reason

@@ -1,0 +1,35 @@
+"""`kdyno build`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import print_json, state_of, talk_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", type=Path, help="experiment file")
+    parser.add_argument("variant", nargs="*", help="variants to build; all if none is named")
+    parser.add_argument("--json", action="store_true", help="provenance of the images as JSON")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.experiment.load import load_experiment, only_variants
+    from kdyno.line import build_images, plan_builds
+
+    experiment = only_variants(load_experiment(args.experiment), args.variant)
+    state, talk = state_of(args), talk_of(args)
+    images = build_images(plan_builds(experiment, state, talk), state, talk)
+    if args.json:
+        print_json({name: image.record.model_dump(mode="json") for name, image in images.items()})
+        return 0
+    for name, image in images.items():
+        record = image.record
+        print(
+            f"{name}: {image.bzimage}\n"
+            f"  linux {record.release}, {record.toolchain.banner}\n"
+            f"  bzImage {record.sizes.bzimage:,} B, vmlinux {record.sizes.vmlinux:,} B, .text {record.sizes.text:,} B, "
+            f"built in {record.build_seconds:.0f} s"
+        )
+    return 0

@@ -1,0 +1,43 @@
+"""What several verbs do with the arguments that all of them have."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from kdyno.state import State
+from kdyno.talk import Talk
+
+if TYPE_CHECKING:
+    from kdyno.store.store import Store
+
+
+def state_of(args: argparse.Namespace) -> State:
+    return State(args.state) if args.state else State.default()
+
+
+def talk_of(args: argparse.Namespace) -> Talk:
+    return Talk(quiet=args.quiet)
+
+
+def store_of(args: argparse.Namespace) -> Store:
+    """Open the store that was named, or the one in the state directory."""
+    from kdyno.store.store import Store
+
+    return Store(args.store or state_of(args).store_url)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run's id or the start of it; `latest` is the newest")
+
+
+def run_id_of(store: Store, named: str) -> str:
+    """The id that a user means by RUN."""
+    if named == "latest" and (runs := store.runs()):
+        return runs[0].id
+    return store.run(named).id

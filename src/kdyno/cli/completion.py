@@ -1,0 +1,19 @@
+"""`kdyno completion`"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "tcsh"], help="the shell")
+    parser.epilog = "For bash: kdyno completion bash | sudo tee /etc/bash_completion.d/kdyno"
+
+
+def act(args: argparse.Namespace) -> int:
+    import shtab
+
+    from kdyno.cli.main import VERBS, make_parser
+
+    print(shtab.complete(make_parser(VERBS), shell=args.shell))
+    return 0

@@ -1,0 +1,96 @@
+"""The `kdyno` command: finds the verb, hands over, and turns errors into one message, a hint and an exit code.
+
+Exit codes: 0 done, 1 user error, 2 the experiment says no, 3 infrastructure or lost, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from kdyno import __version__
+from kdyno.errors import KdynoError
+
+VERBS = {
+    "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
+    "plan": "show what an experiment would build and boot, how long it should take, and why",
+    "build": "build the kernels of an experiment",
+    "boot": "boot a kernel and run a shell or a command in it",
+    "run": "run an experiment: build, boot in randomised blocks, judge, report",
+    "runs": "list the runs in the store",
+    "show": "show one run: its parts, its boots, and the command that repeats it",
+    "compare": "compare the variants of a run, or one run with another",
+    "report": "write a run's report: terminal, HTML, JSON or CSV",
+    "schema": "print the JSON schema of a format",
+    "completion": "print the completion script for a shell",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse exits with 2 on bad usage; here 2 means that the experiment says no."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
+    """The parser; only the verbs in `load` are imported and know their arguments."""
+    parser = Parser(prog="kdyno", description="A dynamometer for Linux kernels: builds, boots, measures, judges.")
+    parser.add_argument("--version", action="version", version=f"kdyno {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
+    for verb, summary in VERBS.items():
+        sub = verbs.add_parser(verb, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if verb in load:
+            module = importlib.import_module(f"kdyno.cli.{verb}")
+            module.configure(sub)
+            _common(sub)
+            sub.set_defaults(act=module.act)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--state", type=Path, metavar="DIR", help="state directory (else KDYNO_STATE, XDG_STATE_HOME)")
+    group.add_argument("--store", metavar="URL", help="database: sqlite:///FILE or postgresql://USER@HOST/NAME")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    verb = next((word for word in words if not word.startswith("-")), "")
+    try:
+        args = make_parser({verb}).parse_args(words)
+        if args.verbose:
+            logging.basicConfig(format="+ %(message)s", stream=sys.stderr)
+            logging.getLogger("kdyno").setLevel(logging.DEBUG)
+        return int(args.act(args))
+    except KdynoError as error:
+        return _explain(error)
+    except KeyboardInterrupt:
+        print("\nkdyno: interrupted: what was finished is kept; the same command goes on from there", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        from kdyno.state import DiskFull
+
+        return _explain(DiskFull(path=error.filename or "the state directory"))
+
+
+def _explain(error: KdynoError) -> int:
+    print(f"kdyno: {error}", file=sys.stderr)
+    if error.advice:
+        print(f"hint: {error.advice}", file=sys.stderr)
+    return error.exit_code

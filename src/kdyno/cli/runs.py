@@ -1,0 +1,28 @@
+"""`kdyno runs`"""
+
+from __future__ import annotations
+
+import argparse
+
+from kdyno.cli.common import print_json, store_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="the list as JSON")
+
+
+def act(args: argparse.Namespace) -> int:
+    with store_of(args) as store:
+        runs = store.runs()
+    if args.json:
+        print_json([run.model_dump(mode="json") for run in runs])
+        return 0
+    if not runs:
+        print("no runs yet: `kdyno run experiments/quickstart.toml` makes one")
+        return 0
+    print(f"{'RUN':<12}  {'EXPERIMENT':<24} {'LANE':<6} {'BOOTS':>9}  {'FAILED':>6}  {'CREATED':<16}  STATUS")
+    for run in runs:
+        boots = f"{run.done}/{run.planned}"
+        created = f"{run.created:%Y-%m-%d %H:%M}"
+        print(f"{run.id:<12}  {run.name:<24} {run.lane:<6} {boots:>9}  {run.failed:>6}  {created:<16}  {run.status}")
+    return 0

@@ -1,0 +1,55 @@
+"""The rule that turns an estimate into a verdict, and the sentence that says it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from kdyno.judge.estimate import Estimate
+from kdyno.store.records import Direction
+
+Verdict = Literal["faster", "slower", "equivalent", "undecided"]
+
+ONE_BLOCK = "one block: no spread known"
+
+
+def decide(found: Estimate, p_holm: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
+    """Judge an estimate: equal is looked for first, so that a real but negligible difference is called negligible."""
+    if found.low is None or found.high is None or p_holm is None:
+        return "undecided"
+    edge = math.log1p(margin)
+    if -edge <= math.log(found.low) and math.log(found.high) <= edge:
+        return "equivalent"
+    if p_holm < alpha:
+        return "faster" if (found.ratio < 1) == (direction == "lower") else "slower"
+    return "undecided"
+
+
+def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str:
+    """Say a verdict in one sentence: effect, interval and what could have been seen."""
+    effect = found.ratio - 1
+    if found.low is None or found.high is None or found.detectable is None:
+        return f"{what} undecided: {signed(effect)} %; {ONE_BLOCK}"
+    low, high = found.low - 1, found.high - 1
+    seen = f"this run could have seen {percent(found.detectable)} %"
+    if verdict in ("faster", "slower"):
+        word = "lower" if effect < 0 else "higher"
+        near, far = sorted((abs(low), abs(high)))
+        return f"{what} {percent(effect)} % {word}, 95 % interval {percent(near)} to {percent(far)}; {seen}"
+    said = f"equivalent within {percent(margin)} %" if verdict == "equivalent" else "undecided"
+    return f"{what} {said}: {signed(effect)} %, 95 % interval {signed(low)} to {signed(high)}; {seen}"
+
+
+def percent(fraction: float) -> str:
+    """A size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 -> `0.062`."""
+    size = abs(100 * fraction)
+    if size == 0:
+        return "0"
+    if size >= 1000:
+        return f"{size:.1e}"
+    return f"{size:.{1 if size >= 1 else min(1 - math.floor(math.log10(size)), 6)}f}"
+
+
+def signed(fraction: float) -> str:
+    """The same with its sign: `-3.1`, `+0.62`, `0`."""
+    return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)

@@ -1,0 +1,40 @@
+"""What went wrong, from the log of a build. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+NO_SPACE = "No space left on device"
+
+ERRORS = [
+    re.compile(pattern)
+    for pattern in (
+        r"^[^\s:]+:\d+(?::\d+)?: (?:fatal )?error: ",  # gcc, clang: file:line:col: error: text
+        r"^[^\s:]+\.[chSly]:\d+: .*undefined reference to ",  # ld, with line numbers
+        r"undefined reference to ",
+        r"^(?:\S*/)?ld(?:\.\w+)?(?:-\d+)?: (?!warning)",  # ld, ld.lld: error: undefined symbol
+        r"error: objtool: |objtool: .*error",
+        r"^ERROR: modpost: |^ERROR: ",
+        r"^(?:\S*/)?(?:cc1|as|gcc|clang|collect2|llvm-\w+)(?:-\d+)?: (?:fatal )?error: ",
+        r"^Kconfig.*:\d+: |^[\w/.-]*Kconfig:\d+: ",
+        r"\*\*\* No rule to make target ",
+        r"^(?:\S*/)?(?:ba|da)?sh: (?:line )?\d+: .*not found",
+        r"\b[Aa]ssertion .* failed|internal compiler error",
+        r"^[Ee]rror: ",
+    )
+]
+LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
+
+
+def first_error(lines: Iterable[str]) -> str:
+    """The first line that says what failed; without one, the last thing that was said. Sources lose their `../`."""
+    kept = [line for line in lines if line.strip()]
+    found = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
+    found = found or next((line for line in kept if LAST_RESORT.search(line)), None)
+    return re.sub(r"^(?:\.\./)+", "", (found or (kept[-1] if kept else "it said nothing")).strip())
+
+
+def disk_full(lines: Iterable[str]) -> bool:
+    """Whether a tool ran out of disk space."""
+    return any(NO_SPACE in line for line in lines)

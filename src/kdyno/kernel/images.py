@@ -1,0 +1,116 @@
+"""Finished images on disk: content-addressed, complete or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kdyno import process
+from kdyno.errors import InfrastructureError
+from kdyno.kernel.image import Image, ImageRecord, ImageSizes
+from kdyno.kernel.trees import remove_tree
+from kdyno.state import State, disk_full_is_said
+
+RECORD = "image.json"
+FILES = {
+    "bzImage": "arch/x86/boot/bzImage",
+    "vmlinux": "vmlinux",
+    "System.map": "System.map",
+    "config": ".config",
+}
+"""Name in the image directory -> path in the object directory."""
+
+
+class ImageMissing(InfrastructureError):
+    message = "there is no image {key} in {directory}"
+    hint = "run the command that builds it again"
+
+
+class ImageCorrupt(InfrastructureError):
+    message = "the image in {directory} can't be used: {why}"
+    hint = "remove it (rm -r {directory}) and run the same command again: it is built anew"
+
+
+def directory(key: str, state: State) -> Path:
+    return state.images / key
+
+
+def load_image(key: str, state: State) -> Image:
+    """The image of this key; raises ImageCorrupt if something in its directory isn't as it was left."""
+    place = directory(key, state)
+    if not place.is_dir():
+        raise ImageMissing(key=key, directory=state.images)
+    try:
+        record = ImageRecord.model_validate_json((place / RECORD).read_bytes())
+    except OSError as error:
+        raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
+    if record.key != key:
+        raise ImageCorrupt(directory=place, why=f"{RECORD} is that of {record.key}")
+    for name, size in {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}.items():
+        file = place / name
+        if not file.is_file() or file.stat().st_size != size:
+            raise ImageCorrupt(directory=place, why=f"{name} isn't there, or isn't {size} bytes")
+    return Image(directory=place, record=record)
+
+
+def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> Image:
+    """Move what the build made into a new directory, and give that its name when it is complete and on disk."""
+    place = directory(record.key, state)
+    partial = place.with_name(f".{record.key}.partial")
+    remove_tree(partial)
+    with disk_full_is_said(partial):
+        partial.mkdir()
+        for name, made in FILES.items():
+            (objects / made).rename(partial / name)
+        log.rename(partial / "build.log")
+        (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n")
+        for file in (*partial.iterdir(), partial):
+            _sync(file)
+        partial.rename(place)
+        _sync(state.images)
+    return Image(directory=place, record=record)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sizes(objects: Path) -> ImageSizes:
+    """Sizes of what a build left in its object directory."""
+    vmlinux = objects / FILES["vmlinux"]
+    sections = process.output(["size", "-A", str(vmlinux)])
+    text = re.search(r"^\.text\s+(\d+)", sections, re.M)
+    return ImageSizes(
+        bzimage=(objects / FILES["bzImage"]).stat().st_size,
+        vmlinux=vmlinux.stat().st_size,
+        text=int(text[1]) if text else 0,
+    )
+
+
+def content_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def expected_steps(base: str, state: State) -> int | None:
+    """How many lines of output to expect: as many as the latest image of the same base took."""
+    records = sorted(state.images.glob(f"[!.]*/{RECORD}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in records:
+        try:
+            record = ImageRecord.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            continue
+        if record.base == base:
+            return record.steps
+    return None

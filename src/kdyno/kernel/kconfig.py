@@ -1,0 +1,131 @@
+"""The kernel configuration: a base, what was asked on top of it, and the .config that the kernel's own tools make."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl
+
+from kdyno import process
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.kernel.knobs.base import Ask
+
+INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
+LOCAL = ("localmodconfig", "localyesconfig")
+RUNNING_CONFIGS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
+
+
+class UnknownBase(UserError):
+    message = "`{spec}` names no base configuration"
+    hint = "a base is `dyno`, file:/path/to/.config, make:tinyconfig, make:defconfig or make:localmodconfig?lsmod=FILE"
+
+
+class BaseMissing(UserError):
+    message = "can't read {path}, which the base configuration {spec} needs: {why}"
+    hint = "name a file that holds the output of lsmod, or a .config"
+
+
+class BaseIsInteractive(UserError):
+    message = "`make {target}` asks questions, so it can't be a base"
+    hint = "run it by hand, and name its .config: file:/path/to/.config"
+
+
+class Base(Frozen):
+    """What the configuration starts from."""
+
+    spec: str
+    kind: Literal["fragment", "config", "make"]
+    """A list of asks on top of allnoconfig; a whole .config; or a target of the kernel's make."""
+    text: str = ""
+    """The fragment, the .config, or the .config that a target starts from."""
+    target: str = ""
+    lsmod: str = ""
+
+
+def resolve_base(spec: str) -> Base:
+    """Read all that the base is made of; what comes back decides the image, and is part of its key."""
+    scheme, colon, rest = spec.partition(":")
+    if not colon:
+        bundled = files("kdyno").joinpath("data", "kconfig", f"{spec}.config")
+        if not re.fullmatch(r"[\w.-]+", spec) or not bundled.is_file():
+            raise UnknownBase(spec=spec)
+        return Base(spec=spec, kind="fragment", text=bundled.read_text())
+    if scheme == "file" and rest:
+        return Base(spec=spec, kind="config", text=_read(Path(rest).expanduser(), spec))
+    if scheme == "make":
+        return _make_base(spec, rest)
+    raise UnknownBase(spec=spec)
+
+
+def _make_base(spec: str, rest: str) -> Base:
+    target, _, query = rest.partition("?")
+    options = dict(parse_qsl(query))
+    if target in INTERACTIVE:
+        raise BaseIsInteractive(target=target)
+    allowed = {"lsmod", "config"} if target in LOCAL else set()
+    if not re.fullmatch(r"[\w.-]+config", target) or set(options) - allowed:
+        raise UnknownBase(spec=spec)
+    if target not in LOCAL:
+        return Base(spec=spec, kind="make", target=target)
+    lsmod = _read(Path(options["lsmod"]), spec) if "lsmod" in options else process.output(["lsmod"])
+    config = _read(Path(options["config"]), spec) if "config" in options else _running_config(spec)
+    return Base(spec=spec, kind="make", target=target, lsmod=lsmod, text=config)
+
+
+def _running_config(spec: str) -> str:
+    places = [Path(place.format(release=os.uname().release)) for place in RUNNING_CONFIGS]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise BaseMissing(path=places[0], spec=spec, why="this host doesn't tell its kernel's configuration")
+    return _read(found, spec)
+
+
+def _read(path: Path, spec: str) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BaseMissing(path=path, spec=spec, why=error.strerror) from error
+    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode(errors="replace")
+
+
+def steps(base: Base, asks: Iterable[Ask], objects: Path, make: Sequence[str]) -> list[list[str]]:
+    """Write the files that go into the configuration, and return the commands that make .config from them.
+
+    merge_config.sh only merges here (-m): the make that follows gets the same words as the build, because the
+    compiler decides symbols too.
+    """
+    merge = ["sh", str(objects.parent / "scripts" / "kconfig" / "merge_config.sh"), "-m", "-O", str(objects)]
+    asked = objects / "asked.config"
+    asked.write_text(fragment(asks))
+    start = objects / "base.config"
+    if base.kind == "fragment":
+        start.write_text(base.text)
+        merged = objects / "merged.config"
+        move = ["mv", str(objects / ".config"), str(merged)]
+        return [[*merge, str(start), str(asked)], move, [*make, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig"]]
+    if base.kind == "config":
+        start.write_text(base.text)
+        return [[*merge, str(start), str(asked)], [*make, "olddefconfig"]]
+    if base.lsmod:
+        (objects / ".config").write_text(base.text)
+        (objects / "lsmod.txt").write_text(base.lsmod)
+        first = [*make, f"LSMOD={objects / 'lsmod.txt'}", base.target]
+    else:
+        first = [*make, base.target]
+    keep = ["cp", str(objects / ".config"), str(start)]
+    return [first, keep, [*merge, str(start), str(asked)], [*make, "olddefconfig"]]
+
+
+def fragment(asks: Iterable[Ask]) -> str:
+    """The asks as a Kconfig fragment, each with the one who asked above it."""
+    lines = []
+    for ask in asks:
+        lines.append(f"# asked by {ask.by}")
+        lines.append(f"# CONFIG_{ask.symbol} is not set" if ask.value == "n" else f"CONFIG_{ask.symbol}={ask.value}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,138 @@
+"""Whether a .config holds what was asked, and why not. Requested must be a subset of final."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.kernel.kconfig_expr import parse
+from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
+from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.kconfig import SET, UNSET
+
+
+class ConfigRefused(UserError):
+    message = "the kernel's configuration didn't take {count} of what was asked:\n{list}"
+    hint = "ask for what they depend on as well, or drop them"
+
+
+class Unmet(Frozen):
+    """An ask that the final .config doesn't hold, and why."""
+
+    ask: Ask
+    actual: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        wanted = f"CONFIG_{self.ask.symbol}={self.ask.value}"
+        return f"{wanted} (asked by {self.ask.by}) is {self.actual}: {self.why}"
+
+
+def read_config(text: str) -> dict[str, str]:
+    """The symbols of a .config and their values; what is not set is n."""
+    config = {}
+    for line in text.splitlines():
+        if match := SET.fullmatch(line):
+            config[match[1]] = match[2]
+        elif match := UNSET.fullmatch(line):
+            config[match[1]] = "n"
+    return config
+
+
+def unmet(asks: Iterable[Ask], config: Mapping[str, str], tree: Path) -> list[Unmet]:
+    """Each ask that isn't met, explained from the Kconfig files of the tree, which are read only if there is one."""
+    missing = [ask for ask in asks if not is_met(ask, config)]
+    if not missing:
+        return []
+    kconfig = read_tree(tree)
+    return [
+        Unmet(ask=ask, actual=config.get(ask.symbol, "not there"), why=explain(ask, config, kconfig)) for ask in missing
+    ]
+
+
+def refuse(failures: Iterable[Unmet]) -> None:
+    """Raise ConfigRefused, which names every one of them, if there are any."""
+    if texts := [f"  {failure.text}" for failure in failures]:
+        raise ConfigRefused(count=len(texts), list="\n".join(texts))
+
+
+def is_met(ask: Ask, config: Mapping[str, str]) -> bool:
+    """Numbers are compared as numbers; a symbol that isn't there is n, or an empty text."""
+    actual = config.get(ask.symbol, '""' if ask.value == '""' else "n")
+    if actual == ask.value:
+        return True
+    try:
+        return int(actual, 0) == int(ask.value, 0)
+    except ValueError:
+        return False
+
+
+def explain(ask: Ask, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+    """Why a symbol doesn't have the value that it was asked to have. Pure."""
+    entries = kconfig.entries.get(ask.symbol)
+    if not entries:
+        near = difflib.get_close_matches(ask.symbol, kconfig.entries, n=1, cutoff=0.75)
+        return "this source has no such symbol" + (f"; did you mean {near[0]}?" if near else "")
+    selecting = selectors(ask.symbol, config, kconfig)
+    if ask.value == "n" and selecting:
+        return f"it is selected by {', '.join(selecting)}"
+    settable = [entry for entry in entries if entry.prompts]
+    if not settable:
+        all_selectors = sorted({symbol for symbol, _ in kconfig.selects.get(ask.symbol, [])})
+        listed = f"; it is selected by {', '.join(all_selectors[:8])}" if all_selectors else ""
+        return f"it has no prompt ({entries[0].place}), so it can't be set directly{listed}"
+    reasons = min((blamed(entry, config) for entry in settable), key=len)
+    if reasons:
+        deeper = [f"{reason}{_behind(reason, config, kconfig)}" for reason in reasons]
+        return f"unmet dependency: {'; '.join(deeper)} ({settable[0].place})"
+    return _other_reason(ask, settable[0], config, kconfig)
+
+
+def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+    """What a symbol without a prompt, which nobody can set, lacks in its turn."""
+    entries = kconfig.entries.get(reason.partition(" ")[0], [])
+    if not entries or any(entry.prompts for entry in entries):
+        return ""
+    lacking = min((blamed(entry, config) for entry in entries), key=len)
+    return f" for want of {', '.join(lacking)}" if lacking else ""
+
+
+def _other_reason(ask: Ask, entry: Entry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+    if entry.choice:
+        members = [name for name, all_of in kconfig.entries.items() if any(e.choice == entry.choice for e in all_of)]
+        chosen = [name for name in members if config.get(name) == "y" and name != ask.symbol]
+        if ask.value == "n":
+            return f"one of its choice must be set: {', '.join(members[:8])}"
+        if chosen:
+            return f"its choice has one member that is set, and that is {chosen[0]}"
+    if ask.value == "m":
+        return "it can't be a module here"
+    return f"its dependencies are met, but Kconfig doesn't take this value; see its type and range at {entry.place}"
+
+
+def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
+    """The symbols that select this one now."""
+    return sorted(
+        {
+            name
+            for name, condition in kconfig.selects.get(symbol, [])
+            if config.get(name, "n") != "n" and _level(condition, config)
+        }
+    )
+
+
+def blamed(entry: Entry, config: Mapping[str, str]) -> list[str]:
+    """The leaves of an entry's dependencies and prompt that aren't y, without repetition."""
+    texts = [text for text in (*entry.depends, *entry.prompts[:1]) if _level(text, config) != 2]
+    return list(dict.fromkeys(leaf for text in texts for leaf in parse(text).blame(config, wanted=True)))
+
+
+def _level(text: str, config: Mapping[str, str]) -> int:
+    try:
+        return parse(text).level(config)
+    except ValueError:
+        return 2

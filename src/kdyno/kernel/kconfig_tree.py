@@ -1,0 +1,128 @@
+"""A reader of Kconfig files: where a symbol is defined, what it depends on, and who selects it. Pure but for reading.
+
+Only what an explanation needs: no defaults, no macros of its own, no modules. The kernel's conf decides; this explains.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TYPES = r"bool|tristate|string|int|hex|def_bool|def_tristate"
+PROMPT = re.compile(rf"(?:{TYPES}|prompt)\s+(\"(?:[^\"\\]|\\.)*\"|'[^']*')\s*(?:if\s+(.*))?")
+SELECT = re.compile(r"select\s+(\w+)(?:\s+if\s+(.*))?")
+SOURCE = re.compile(r"(r)?(o)?source\s+[\"'](.+)[\"']")
+
+
+@dataclass
+class Entry:
+    """One `config` entry of a symbol; a symbol may have several."""
+
+    symbol: str
+    place: str
+    """`drivers/net/Kconfig:12`"""
+    depends: list[str] = field(default_factory=list)
+    """Expressions that must hold: its own and those of the ifs, menus and choices around it."""
+    prompts: list[str] = field(default_factory=list)
+    """The condition of each prompt; `y` for a prompt without one."""
+    choice: str = ""
+    """The place of the choice that it is a member of."""
+
+
+@dataclass
+class Block:
+    """An if, a menu or a choice that is open."""
+
+    kind: str
+    depends: list[str] = field(default_factory=list)
+    place: str = ""
+
+
+@dataclass
+class KconfigTree:
+    """All entries of a source, by symbol, and who selects what under which condition."""
+
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    selects: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+
+def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
+    """Read Kconfig and all that it sources."""
+    found = KconfigTree()
+    _read_file(tree, "Kconfig", srcarch, [], found)
+    return found
+
+
+def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], found: KconfigTree) -> None:
+    path = tree / name
+    if not path.is_file():
+        return
+    blocks = list(around)
+    entry: Entry | None = None
+    for number, line in statements(path.read_text(errors="replace")):
+        word, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if word in ("config", "menuconfig"):
+            choice = next((block.place for block in reversed(blocks) if block.kind == "choice"), "")
+            entry = Entry(rest, f"{name}:{number}", [d for block in blocks for d in block.depends], choice=choice)
+            found.entries.setdefault(rest, []).append(entry)
+        elif word in ("if", "menu", "choice"):
+            entry = None
+            blocks.append(Block(word, [rest] if word == "if" else [], f"{name}:{number}"))
+        elif word in ("endif", "endmenu", "endchoice"):
+            entry = None
+            blocks.pop()
+        elif word == "comment":
+            entry = Entry("", name)
+        elif match := SOURCE.match(line):
+            entry = None
+            target = match[3].replace("$(SRCARCH)", srcarch)
+            _read_file(tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, found)
+        else:
+            _attribute(line, entry, blocks[-1] if blocks else None, found)
+
+
+def _attribute(line: str, entry: Entry | None, block: Block | None, found: KconfigTree) -> None:
+    if match := re.match(r"(?:depends on|visible if)\s+(.*)", line):
+        if entry is not None:
+            entry.depends.append(match[1])
+        elif block is not None:
+            block.depends.append(match[1])
+    elif entry is None:
+        return
+    elif match := PROMPT.match(line):
+        entry.prompts.append(match[2] or "y")
+    elif match := SELECT.match(line):
+        found.selects.setdefault(match[1], []).append((entry.symbol, match[2] or "y"))
+
+
+def statements(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a Kconfig file with their numbers: continued lines joined, comments and help texts left out."""
+    help_indent: int | None = None
+    in_help = False
+    joined, start = "", 0
+    for number, raw in enumerate(text.expandtabs().splitlines(), start=1):
+        if in_help:
+            indent = len(raw) - len(raw.lstrip())
+            if not raw.strip() or (help_indent is None and indent > 0) or (help_indent and indent >= help_indent):
+                help_indent = help_indent or (indent if raw.strip() else None)
+                continue
+            in_help, help_indent = False, None
+        joined, start = joined + raw.rstrip("\\").strip() + " ", start or number
+        if raw.endswith("\\"):
+            continue
+        line, begun = re.sub(r"\s+", " ", _without_comment(joined)).strip(), start
+        joined, start = "", 0
+        if line in ("help", "---help---"):
+            in_help = True
+        elif line:
+            yield begun, line
+
+
+def _without_comment(line: str) -> str:
+    if "#" not in line:
+        return line
+    kept = re.match(r"(?:[^#\"']|\"(?:[^\"\\]|\\.)*\"|'[^']*')*", line)
+    return kept[0] if kept else line

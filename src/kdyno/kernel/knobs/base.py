@@ -1,0 +1,62 @@
+"""What a knob is: a function from a value of the recipe to a contribution, made before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kdyno.frozen import Frozen
+from kdyno.kernel.patches import Patch
+from kdyno.kernel.source import Source
+from kdyno.kernel.toolchain import Toolchain
+
+
+class Ask(Frozen):
+    """A Kconfig symbol (without CONFIG_) and the value that it must have, as .config spells it; `n` is not set."""
+
+    symbol: str
+    value: str
+    by: str
+    """Who asked, for people: `opt = "Os"`, `kconfig`, `small.config:3`."""
+
+
+class Contribution(Frozen):
+    """What one value of one knob adds to a build."""
+
+    kcflags: tuple[str, ...] = ()
+    kcppflags: tuple[str, ...] = ()
+    make: tuple[str, ...] = ()
+    asks: tuple[Ask, ...] = ()
+    patches: tuple[Patch, ...] = ()
+    cmdline: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    """What else decides the image, such as what `native` stands for here; part of its key."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a knob may look at."""
+
+    source: Source
+    toolchain: Toolchain
+
+
+class Knob(Protocol):
+    """Checks one value of the recipe, and says what it adds; raises a UserError if it can't be had."""
+
+    def __call__(self, value: object, context: Context) -> Contribution: ...
+
+
+def combined(contributions: Iterable[Contribution]) -> Contribution:
+    """All contributions as one, in order."""
+    parts = list(contributions)
+    return Contribution(
+        kcflags=tuple(word for part in parts for word in part.kcflags),
+        kcppflags=tuple(word for part in parts for word in part.kcppflags),
+        make=tuple(word for part in parts for word in part.make),
+        asks=tuple(ask for part in parts for ask in part.asks),
+        patches=tuple(patch for part in parts for patch in part.patches),
+        cmdline=tuple(word for part in parts for word in part.cmdline),
+        facts=tuple(fact for part in parts for fact in part.facts),
+    )

@@ -1,0 +1,23 @@
+"""lto = "thin": link-time optimisation by clang and ld.lld, through Kconfig (LTO_CLANG_*)."""
+
+from __future__ import annotations
+
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Ask, Context, Contribution
+
+SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}
+
+
+class LtoNeedsClang(UserError):
+    message = 'lto = "{value}" needs clang: the kernel knows no link-time optimisation with {name}'
+    hint = 'set toolchain = "clang-19" (or another clang that is installed) in the same variant'
+
+
+def contribute(value: str, context: Context) -> Contribution:
+    """`none` leaves what the base configuration chose."""
+    if value == "none":
+        return Contribution()
+    if not context.toolchain.is_clang:
+        raise LtoNeedsClang(value=value, name=context.toolchain.identity.name)
+    by = f'lto = "{value}"'
+    return Contribution(asks=(Ask(symbol="LTO_NONE", value="n", by=by), Ask(symbol=SYMBOLS[value], value="y", by=by)))

@@ -1,0 +1,15 @@
+"""mtune = "znver4": which CPU's timings the compiler optimises for; the kernel still runs on any. See march."""
+
+from __future__ import annotations
+
+from kdyno.kernel.knobs.base import Context, Contribution
+from kdyno.kernel.knobs.cpu import check_cpu, native_facts
+
+
+def contribute(value: str | None, context: Context) -> Contribution:
+    """Like march, without its instruction set."""
+    if value is None:
+        return Contribution()
+    check_cpu("mtune", value, context.toolchain)
+    facts = native_facts("mtune", context.toolchain) if value == "native" else ()
+    return Contribution(kcflags=(f"-mtune={value}",), facts=facts)

@@ -1,0 +1,19 @@
+"""opt = "O3": the optimisation level. -O2 and -Os are Kconfig's own choice; the others go after it in KCFLAGS."""
+
+from __future__ import annotations
+
+from kdyno.kernel.knobs.base import Ask, Context, Contribution
+
+SIZE, PERFORMANCE = "CC_OPTIMIZE_FOR_SIZE", "CC_OPTIMIZE_FOR_PERFORMANCE"
+
+
+def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+    """O1 and O3 ask for PERFORMANCE too, so that the base's choice never shines through."""
+    if value is None:
+        return Contribution()
+    chosen, other = (SIZE, PERFORMANCE) if value == "Os" else (PERFORMANCE, SIZE)
+    by = f'opt = "{value}"'
+    return Contribution(
+        kcflags=(f"-{value}",) if value in ("O1", "O3") else (),
+        asks=(Ask(symbol=other, value="n", by=by), Ask(symbol=chosen, value="y", by=by)),
+    )

@@ -1,0 +1,11 @@
+"""toolchain = "gcc-12": which compiler builds the kernel; clang brings all of LLVM (ld.lld, llvm-ar ...)."""
+
+from __future__ import annotations
+
+from kdyno.kernel.knobs.base import Context, Contribution
+
+
+def contribute(value: str, context: Context) -> Contribution:
+    """The toolchain itself was found before; a recipe that names another one is a bug."""
+    assert value == context.toolchain.identity.name
+    return Contribution(make=context.toolchain.make)

@@ -1,0 +1,79 @@
+"""Artefacts: files that belong to boots (consoles, agent streams), kept by the SHA-256 of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from kdyno.errors import InfrastructureError
+from kdyno.state import disk_full_is_said
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class ArtefactMissing(InfrastructureError):
+    message = "artefact {sha256} is not in {directory}"
+    hint = "it was removed, or the run was made with another state directory: name that one with --state DIR"
+
+
+class ArtefactDamaged(InfrastructureError):
+    message = "artefact {path} is damaged: its content has the SHA-256 {found}"
+    hint = "remove the file, or bring it back from a copy; samples are in the store, not in artefacts"
+
+
+class Artefacts:
+    """A directory of immutable files, two levels deep: `ab/ab12...`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def put(self, path: Path) -> str:
+        """Keep a copy of a file; return its SHA-256. The same content is kept once. Raises DiskFull."""
+        with disk_full_is_said(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
+            incoming = Path(name)
+            try:
+                with path.open("rb") as source, os.fdopen(handle, "wb") as target:
+                    shutil.copyfileobj(source, target)
+                    target.flush()
+                    os.fsync(target.fileno())
+                sha256 = _sha256(incoming)
+                self._keep(incoming, sha256)
+            finally:
+                incoming.unlink(missing_ok=True)
+        return sha256
+
+    def get(self, sha256: str) -> Path:
+        """Return the file with this content. Raises ArtefactMissing, or ArtefactDamaged if it has another content."""
+        path = self._place(sha256)
+        if not SHA256.fullmatch(sha256) or not path.is_file():
+            raise ArtefactMissing(sha256=sha256, directory=self.directory)
+        if (found := _sha256(path)) != sha256:
+            raise ArtefactDamaged(path=path, found=found)
+        return path
+
+    def _keep(self, incoming: Path, sha256: str) -> None:
+        place = self._place(sha256)
+        if place.is_file() and _sha256(place) == sha256:
+            return
+        place.parent.mkdir(exist_ok=True)
+        incoming.chmod(0o444)
+        incoming.replace(place)
+        directory = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def _place(self, sha256: str) -> Path:
+        return self.directory / sha256[:2] / sha256
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from kdyno.judge.estimate import Estimate
+from kdyno.judge.verdict import Verdict, decide, percent, sentence, signed
+from kdyno.store.records import Direction
+
+
+def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:
+    return Estimate(ratio=ratio, low=low, high=high, p=0.01, detectable=detectable, blocks=12)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "p_holm", "direction", "verdict"),
+    [
+        (found(0.97, 0.96, 0.98), 0.001, "lower", "faster"),
+        (found(0.97, 0.96, 0.98), 0.001, "higher", "slower"),
+        (found(1.03, 1.02, 1.04), 0.001, "lower", "slower"),
+        (found(1.03, 1.02, 1.04), 0.2, "lower", "undecided"),
+        (found(1.005, 1.001, 1.009), 0.001, "lower", "equivalent"),
+        (found(1.0, 0.98, 1.02), 1.0, "lower", "undecided"),
+    ],
+)
+def test_equal_is_looked_for_before_different(
+    estimate: Estimate, p_holm: float, direction: Direction, verdict: Verdict
+) -> None:
+    assert decide(estimate, p_holm, direction, margin=0.01, alpha=0.05) == verdict
+
+
+def test_every_verdict_has_its_sentence() -> None:
+    lower = found(0.969, 0.962, 0.976)
+    assert sentence("pipe latency", lower, "faster", 0.01) == (
+        "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8; this run could have seen 0.60 %"
+    )
+    assert sentence("pipe bandwidth", found(1.031, 1.024, 1.038), "faster", 0.01).startswith(
+        "pipe bandwidth 3.1 % higher, 95 % interval 2.4 to 3.8"
+    )
+    assert sentence("fork", found(1.001, 0.998, 1.004), "equivalent", 0.01) == (
+        "fork equivalent within 1.0 %: +0.10 %, 95 % interval -0.20 to +0.40; this run could have seen 0.60 %"
+    )
+    assert sentence("fork", found(1.01, 0.99, 1.03), "undecided", 0.01).startswith("fork undecided: +1.0 %")
+
+
+def test_percentages_keep_two_digits_below_one() -> None:
+    shown = [percent(x) for x in (0, 0.031, 0.5, 0.0062, 0.00062, 0.0000004, 12.5, 100.0)]
+    assert shown == ["0", "3.1", "50.0", "0.62", "0.062", "0.000040", "1.2e+03", "1.0e+04"]
+    assert [signed(x) for x in (-0.031, 0.0, 0.031)] == ["-3.1", "0", "+3.1"]

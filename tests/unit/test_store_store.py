@@ -1,0 +1,236 @@
+"""The store, over SQLite and over a PostgreSQL server that the tests start themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import specimen
+from sqlalchemy import create_engine, text
+
+from kdyno.store import schema
+from kdyno.store.errors import (
+    BootInconsistent,
+    RunAmbiguous,
+    RunUnknown,
+    SchemaVersionUnknown,
+)
+from kdyno.store.records import BootRecord, RunRecord, Sample
+from kdyno.store.store import Store
+
+BENCHMARKS = specimen.benchmarks()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """The URL of a server of its own, on a socket in a directory of its own; it is stopped at the end."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("no PostgreSQL is installed (/usr/lib/postgresql/*/bin/initdb)")
+    binaries = found[-1].parent
+    home = Path(tempfile.mkdtemp(prefix="kdyno-pg-", dir="/tmp"))
+    as_postgres: list[str | Path] = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        shutil.chown(home, "postgres", "postgres")
+    data = home / "data"
+    initdb: list[str | Path] = [*as_postgres, binaries / "initdb", "-D", data, "-U", "kdyno", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    subprocess.run(
+        initdb,
+        check=True,
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+    )
+    server = subprocess.Popen(
+        [*as_postgres, binaries / "postgres", "-D", data, "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"],
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        ready = [binaries / "pg_isready", "-q", "-h", home, "-U", "kdyno", "-d", "postgres"]
+        deadline = time.monotonic() + 60
+        while subprocess.run(ready, check=False).returncode != 0:
+            assert server.poll() is None, "the PostgreSQL server ended at once"
+            assert time.monotonic() < deadline, "the PostgreSQL server didn't start within a minute"
+            time.sleep(0.1)
+        yield f"postgresql://kdyno@/postgres?host={home}"
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+        shutil.rmtree(home)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.sqlite'}"
+        return
+    server: str = request.getfixturevalue("postgresql")
+    yield server
+    engine = create_engine(server.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        schema.tables.drop_all(connection)
+    engine.dispose()
+
+
+def opened(url: str, run: RunRecord) -> Store:
+    store = Store(url)
+    store.begin(run)
+    return store
+
+
+def boot(variant: str = "gcc-12", block: int = 0, **other: object) -> BootRecord:
+    fields = {"position": 0, "seed": 1, "status": "ok", "started": specimen.NOON, "seconds": 1.5}
+    return BootRecord.model_validate({"variant": variant, "block": block, **fields, **other})
+
+
+def test_a_run_and_its_boots_come_back_as_they_went_in(url: str) -> None:
+    run = specimen.run_record(blocks=3)
+    boots = specimen.boot_records(run, failed=("gcc-12-O3", 1))
+    with opened(url, run) as store:
+        assert all(store.add_boot(run.id, each, BENCHMARKS) for each in boots)
+    with Store(url) as store:
+        assert store.run(run.id) == run
+        assert store.benchmarks(run.id) == BENCHMARKS
+        read = store.boots(run.id)
+    cleaned = [each.model_copy(update={"reason": each.reason.replace("\0", "\ufffd")}) for each in boots]
+    assert [each.model_copy(update={"samples": ()}) for each in read] == [
+        each.model_copy(update={"samples": ()}) for each in cleaned
+    ]
+    assert [set(each.samples) for each in read] == [set(each.samples) for each in boots]
+
+
+def test_beginning_a_run_twice_is_fine(url: str) -> None:
+    run = specimen.run_record()
+    with opened(url, run) as store:
+        store.begin(run)
+        assert [summary.id for summary in store.runs()] == [run.id]
+
+
+def test_a_boot_that_is_on_record_is_not_recorded_again(url: str) -> None:
+    run = specimen.run_record()
+    first = boot(samples=(Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1),))
+    with opened(url, run) as store:
+        assert store.add_boot(run.id, first, BENCHMARKS)
+        assert not store.add_boot(run.id, boot(reason="second writer"), BENCHMARKS)
+        assert store.boots(run.id) == [first]
+
+
+def test_ok_and_failed_boots_are_finished_and_lost_ones_are_tried_again(url: str) -> None:
+    run = specimen.run_record()
+    with opened(url, run) as store:
+        store.add_boot(run.id, boot(block=0), BENCHMARKS)
+        store.add_boot(run.id, boot(block=1, status="failed", reason="panic"), BENCHMARKS)
+        store.add_boot(run.id, boot(block=2, status="lost", reason="killed"), BENCHMARKS)
+        progress = store.progress(run.id)
+        assert progress.finished == {("gcc-12", 0), ("gcc-12", 1)}
+        assert progress.attempts[("gcc-12", 2)] == 1
+        assert store.add_boot(run.id, boot(block=2, attempt=1), BENCHMARKS)
+        assert ("gcc-12", 2) in store.progress(run.id).finished
+        [summary] = store.runs()
+        assert (summary.done, summary.failed, summary.planned, summary.status) == (3, 1, 36, "unfinished")
+
+
+def test_the_largest_and_smallest_64_bit_numbers_survive(url: str) -> None:
+    run = specimen.run_record()
+    sample = Sample(benchmark="lat_pipe.roundtrip", iteration=2**62, elapsed=2**63 - 1, work=-(2**63))
+    with opened(url, run) as store:
+        store.add_boot(run.id, boot(samples=(sample,), seed=2**63 - 1), BENCHMARKS)
+        [read] = store.boots(run.id)
+    assert read.samples == (sample,)
+    assert read.seed == 2**63 - 1
+
+
+def test_what_a_guest_said_is_kept_even_with_a_zero_byte_in_it(url: str) -> None:
+    run = specimen.run_record()
+    with opened(url, run) as store:
+        store.add_boot(run.id, boot(status="failed", reason="a\0b\x1b", broken={"x": "\0'; DROP TABLE--"}), BENCHMARKS)
+        [read] = store.boots(run.id)
+    assert read.reason == "a\ufffdb\x1b"
+    assert read.broken == {"x": "\ufffd'; DROP TABLE--"}
+
+
+def test_a_boot_that_contradicts_itself_or_its_run_is_refused_whole(url: str) -> None:
+    run = specimen.run_record()
+    sample = Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1)
+    turned = [BENCHMARKS[0].model_copy(update={"direction": "higher"})]
+    with opened(url, run) as store:
+        with pytest.raises(BootInconsistent, match="is there 2 times"):
+            store.add_boot(run.id, boot(samples=(sample, sample)), BENCHMARKS)
+        with pytest.raises(BootInconsistent, match="no benchmark is called"):
+            store.add_boot(run.id, boot(samples=(sample,)), [])
+        with pytest.raises(BootInconsistent, match="no such variant"):
+            store.add_boot(run.id, boot(variant="stranger"), BENCHMARKS)
+        assert store.boots(run.id) == []
+        store.add_boot(run.id, boot(), BENCHMARKS)
+        with pytest.raises(BootInconsistent, match="described the benchmark"):
+            store.add_boot(run.id, boot(block=1), turned)
+
+
+def test_many_writers_of_the_same_boots_leave_each_once(url: str) -> None:
+    run = specimen.run_record(blocks=4)
+    boots = specimen.boot_records(run, iterations=2)
+
+    def write(_: int) -> int:
+        with opened(url, run) as store:
+            return sum(store.add_boot(run.id, each, BENCHMARKS) for each in boots)
+
+    with ThreadPoolExecutor(6) as pool:
+        written = list(pool.map(write, range(6)))
+    assert sum(written) == len(boots)
+    with Store(url) as store:
+        assert len(store.boots(run.id)) == len(boots)
+        assert store.benchmarks(run.id) == BENCHMARKS
+
+
+def test_a_hundred_thousand_samples_take_seconds(url: str) -> None:
+    run = specimen.run_record()
+    samples = tuple(
+        Sample(benchmark="lat_pipe.roundtrip", iteration=i, elapsed=1000 + i, work=1) for i in range(100_000)
+    )
+    with opened(url, run) as store:
+        start = time.monotonic()
+        store.add_boot(run.id, boot(samples=samples), BENCHMARKS)
+        [read] = store.boots(run.id)
+        seconds = time.monotonic() - start
+    assert read.samples == samples
+    assert seconds < 30, f"100,000 samples took {seconds:.1f} s"
+
+
+def test_a_run_is_found_by_the_start_of_its_id(url: str) -> None:
+    run = specimen.run_record()
+    with opened(url, run) as store:
+        assert store.run("3F9A") == run
+        with pytest.raises(RunUnknown) as unknown:
+            store.run("3f9b")
+        assert "3f9a61c20000 (quickstart)" in unknown.value.advice
+        with pytest.raises(RunUnknown):
+            store.run("%")
+        store.begin(run.model_copy(update={"id": "3f9a61ff" + "0" * 56, "name": "other"}))
+        with pytest.raises(RunAmbiguous, match="2 runs") as ambiguous:
+            store.run("3f9a")
+        assert "3f9a61ff0000 (other)" in ambiguous.value.advice
+
+
+def test_an_empty_store_says_that_it_has_no_runs(url: str) -> None:
+    with Store(url) as store, pytest.raises(RunUnknown) as unknown:
+        store.run("3f9a")
+    assert unknown.value.advice == "the store has no runs yet"
+
+
+def test_a_store_of_another_version_is_refused_and_left_alone(url: str) -> None:
+    Store(url).close()
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE kdyno_meta SET version = 7"))
+    engine.dispose()
+    with pytest.raises(SchemaVersionUnknown, match="has schema version 7; this kdyno reads and writes version 1"):
+        Store(url)
