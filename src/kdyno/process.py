@@ -143,9 +143,10 @@ def stream_lines(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
 ) -> int:
     """Run a program, hand each line of its output (stdout and stderr together) to `on_line`, return its status."""
-    with spawned(command, cwd=cwd, env=env, stdout=subprocess.PIPE) as child:
+    with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         for line in child.stdout:
             on_line(line.decode(errors="replace").rstrip("\n"))

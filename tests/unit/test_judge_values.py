@@ -48,11 +48,11 @@ def test_failed_and_lost_boots_have_no_values() -> None:
 
 @pytest.mark.parametrize(("elapsed", "work"), [(0, 10), (10, 0), (-5, 10), (10, -1)])
 def test_a_sample_that_is_not_positive_is_named_by_boot_and_benchmark(elapsed: int, work: int) -> None:
-    with pytest.raises(UnusableSample, match="'b' of the boot of 'v' in block 3"):
+    with pytest.raises(UnusableSample, match="benchmark 'b', variant 'v', block 3: "):
         table([boot(elapsed, work=work, block=3)], [benchmark("lower", "ns")])
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0, -1.0])
 def test_a_value_that_is_not_a_positive_number_is_named(bad: float) -> None:
-    with pytest.raises(UnusableSample, match=f"block 7 read {bad}"):
+    with pytest.raises(UnusableSample, match=f"block 7: {bad} is not"):
         require_positive({("v", "b"): {0: 1.0, 7: bad}})

@@ -36,24 +36,17 @@ def postgresql() -> Iterator[str]:
         pytest.skip("no PostgreSQL is installed (/usr/lib/postgresql/*/bin/initdb)")
     binaries = found[-1].parent
     home = Path(tempfile.mkdtemp(prefix="kdyno-pg-", dir="/tmp"))
-    as_postgres: list[str | Path] = []
+    as_postgres: list[str] = []
     if os.geteuid() == 0:  # the server refuses to run as root
         as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         shutil.chown(home, "postgres", "postgres")
     data = home / "data"
-    initdb: list[str | Path] = [*as_postgres, binaries / "initdb", "-D", data, "-U", "kdyno", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(
-        initdb,
-        check=True,
-        cwd=home,
-        stdout=subprocess.DEVNULL,
-    )
-    server = subprocess.Popen(
-        [*as_postgres, binaries / "postgres", "-D", data, "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"],
-        cwd=home,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    options = ["-U", "kdyno", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    initdb = [*as_postgres, str(binaries / "initdb"), "-D", str(data), *options]
+    subprocess.run(initdb, check=True, cwd=home, stdout=subprocess.DEVNULL)
+    options = ["-D", str(data), "-k", str(home), "-c", "listen_addresses=", "-c", "fsync=off"]
+    command = [*as_postgres, str(binaries / "postgres"), *options]
+    server = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         ready = [binaries / "pg_isready", "-q", "-h", home, "-U", "kdyno", "-d", "postgres"]
         deadline = time.monotonic() + 60

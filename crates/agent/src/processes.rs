@@ -49,8 +49,9 @@ pub fn wait_for_group(leader: libc::pid_t) -> Death {
 
 /// Waits for one child; PID 1 reaps any other on the way.
 pub fn wait_for(child: libc::pid_t) -> Death {
+    let any = if std::process::id() == 1 { -1 } else { child };
     loop {
-        match reap(0) {
+        match reap_one_of(any, 0) {
             Some((pid, death)) if pid == child => return death,
             Some(_) => {}
             None => return Death::Exit(-1),
@@ -58,12 +59,16 @@ pub fn wait_for(child: libc::pid_t) -> Death {
     }
 }
 
-/// Reaps one child: `flags` 0 waits for it, WNOHANG doesn't. None when there is none.
+/// Reaps any child: `flags` 0 waits for it, WNOHANG doesn't. None when there is none.
 pub fn reap(flags: libc::c_int) -> Option<(libc::pid_t, Death)> {
+    reap_one_of(-1, flags)
+}
+
+fn reap_one_of(children: libc::pid_t, flags: libc::c_int) -> Option<(libc::pid_t, Death)> {
     let mut status = 0;
     loop {
         // SAFETY: `status` is writable.
-        let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
+        let pid = unsafe { libc::waitpid(children, &mut status, flags) };
         if pid < 0 && crate::sys::errno::last() == libc::EINTR {
             continue;
         }

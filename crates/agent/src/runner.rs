@@ -48,13 +48,7 @@ fn record_stop(benchmark: &str, stop: Stop, sink: &Sink) {
 }
 
 /// Runs one benchmark in a process group of its own and waits until nothing of it is left.
-fn isolate(
-    benchmark: &str,
-    metric: &Metric,
-    params: &Params,
-    settings: &Settings,
-    sink: &Sink,
-) -> Result<(), Stop> {
+fn isolate(benchmark: &str, metric: &Metric, params: &Params, settings: &Settings, sink: &Sink) -> Result<(), Stop> {
     let scratch = Scratch::new()?;
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };

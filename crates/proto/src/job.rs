@@ -78,7 +78,9 @@ impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             JobError::NotAJob(error) => write!(f, "not a job: {error}"),
-            JobError::Version(v) => write!(f, "version {v}, expected {VERSION}: agent and kdyno must be of one release"),
+            JobError::Version(v) => {
+                write!(f, "version {v}, expected {VERSION}: agent and kdyno must be of one release")
+            }
             JobError::ModelWithoutShift => write!(f, "lane model needs icount_shift"),
             JobError::WallWithShift => write!(f, "lane wall takes no icount_shift"),
             JobError::ShiftTooLarge(shift) => write!(f, "icount_shift {shift} is more than {LARGEST_SHIFT}"),

@@ -6,7 +6,7 @@ import difflib
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,7 +15,7 @@ from kdyno.experiment.models import Experiment, ExperimentFile
 from kdyno.experiment.variants import expand
 from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.config import FakeConfig, QemuConfig
+from kdyno.machine.config import MACHINES, FakeConfig
 
 
 class NoExperiment(UserError):
@@ -106,7 +106,7 @@ def _absolute_config(config: str, base: Path) -> str:
 
 def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:
     """One line for one mistake: file:line: what, and the nearest thing that would have been right."""
-    keys = tuple(key for key in location if key not in ("qemu", "fake"))
+    keys = tuple(key for key in location if key not in MACHINES)
     place = f"{path}:{line_of(text, keys)}"
     name = ".".join(str(key) for key in keys)
     if kind == "extra_forbidden":
@@ -121,18 +121,12 @@ def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, me
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:
     """The keys that the model at this place of an ExperimentFile knows."""
-    model: Any = ExperimentFile
+    here: Any = ExperimentFile
     for step in location:
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            model = {"qemu": QemuConfig, "fake": FakeConfig}.get(str(step)) or _model_in(
-                model.model_fields[str(step)].annotation
-            )
-        # Otherwise `step` is a key of a table of models, and `model` is what its values are.
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
-
-
-def _model_in(annotation: Any) -> Any:
-    """The model that an annotation holds: itself, or the values of a dict; a table's keys are walked over."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+        if isinstance(here, type) and issubclass(here, BaseModel):
+            here = here.model_fields[str(step)].annotation
+        elif get_origin(here) is dict:
+            here = get_args(here)[1]
+        else:
+            here = MACHINES.get(str(step))
+    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []

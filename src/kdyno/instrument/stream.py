@@ -141,7 +141,7 @@ def parse_record(line: bytes, number: int) -> Any:
     except UnicodeDecodeError as error:
         raise StreamFault(f"{where} is not UTF-8 (byte {error.start})") from None
     try:
-        return RECORD.validate_json(text, strict=False)
+        return RECORD.validate_json(text)
     except ValidationError as error:
         raise StreamFault(f"{where}: {_what_is_wrong(error, text)}") from None
 
@@ -151,7 +151,7 @@ def _what_is_wrong(error: ValidationError, text: str) -> str:
     if version is not None and version != PROTOCOL:
         return f"version {version}, but this kdyno reads version {PROTOCOL}: agent and kdyno must be of one release"
     first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or "the record"
+    place = ".".join(str(part) for part in first["loc"]) or "the record"
     return f"{place}: {first['msg']}"[:300]
 
 

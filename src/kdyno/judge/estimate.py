@@ -45,7 +45,7 @@ def estimate(log_ratios: ArrayLike, alpha: float) -> Estimate:
     if np.ptp(logs) == 0:  # exact counts: every seed gave the same answer. numpy's mean of equals may differ from them
         ratio = math.exp(logs[0])
         return Estimate(ratio=ratio, low=ratio, high=ratio, p=float(ratio == 1), detectable=0.0, blocks=n)
-    mean, error, df = float(np.mean(logs)), float(stats.sem(logs)), n - 1
+    mean, error, df = float(np.mean(logs)), float(np.std(logs, ddof=1)) / math.sqrt(n), n - 1
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) * error
     seen = float(stats.t.ppf(1 - alpha / 2, df) + stats.t.ppf(POWER, df)) * error
     return Estimate(

@@ -20,9 +20,7 @@ UNIT_SCALE = {"MB/s": 1000.0}
 
 
 class UnusableSample(UserError):
-    message = (
-        "benchmark {benchmark!r} in the boot of {variant!r} in block {block} read {reading}: not a positive number"
-    )
+    message = "benchmark {benchmark!r}, variant {variant!r}, block {block}: {reading} is not a positive number"
     hint = "leave this benchmark out of the experiment; if it is one of kdyno's own, please report it"
 
 
@@ -51,7 +49,7 @@ def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table
         readings: dict[str, list[float]] = defaultdict(list)
         for sample in boot.samples:
             if sample.elapsed <= 0 or sample.work <= 0:
-                raise _unusable(sample.benchmark, boot.variant, boot.block, f"{sample.work} in {sample.elapsed}")
+                raise _unusable(sample.benchmark, boot.variant, boot.block, f"{sample.work} per {sample.elapsed}")
             readings[sample.benchmark].append(value(sample, described[sample.benchmark]))
         for name, values in readings.items():
             summaries[boot.variant, name][boot.block] = float(np.median(values))

@@ -43,6 +43,8 @@ def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str
 def percent(fraction: float) -> str:
     """A size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 -> `0.062`."""
     size = abs(100 * fraction)
+    if size < 1:
+        size = float(f"{size:.1e}")
     if size == 0:
         return "0"
     if size >= 1000:

@@ -82,6 +82,14 @@ class _Work:
     written: IO[str]
     """The log, open."""
 
+    @property
+    def answers(self) -> Path:
+        """What commands read: a default for every question that localmodconfig may ask."""
+        path = self.objects.parent / "answers"
+        if not path.exists():
+            path.write_text("\n" * 10_000)
+        return path
+
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
         """Run one command with exactly the environment of this build, and everything it says in the log."""
         exact = ["env", "-i", *(f"{name}={value}" for name, value in _environment(self.plan, self.objects).items())]
@@ -91,7 +99,8 @@ class _Work:
             self.written.write(line + "\n")
             on_line(line)
 
-        status = process.stream_lines([*exact, *command], keep, cwd=self.objects)
+        with self.answers.open("rb") as newlines:
+            status = process.stream_lines([*exact, *command], keep, cwd=self.objects, stdin=newlines)
         self.written.flush()
         if status != 0:
             self._explain(status)
@@ -99,7 +108,7 @@ class _Work:
     def _explain(self, status: int) -> None:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if not line.startswith("+ ")]
         if build_log.disk_full(lines):
-            raise DiskFull(path=self.objects)
+            raise DiskFull(path=self.state.builds)
         source = self.plan.source
         said = build_log.first_error(lines) if lines else f"it ended with status {status}"
         raise BuildFailed(what=f"{source.spec} ({source.version})", error=said, log=self.log)
@@ -140,7 +149,7 @@ def _configure(work: _Work) -> tuple[str, ...]:
     if plan.base.kind != "fragment":
         return plan.notes
     overruled = {ask.symbol for ask in plan.asks}
-    wished = parse_fragment(plan.base.text, plan.base.spec)
+    wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
     lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
     return (*plan.notes, *(miss.text for miss in kconfig_check.unmet(lines.values(), config, plan.tree)))
 

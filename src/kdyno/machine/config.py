@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from kdyno.frozen import Frozen
 from kdyno.machine.base import Limits
@@ -28,6 +28,8 @@ class QemuConfig(Frozen):
     memory_mb: Annotated[int, Field(ge=64)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
     """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    share: Path | None = None
+    """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
     limits: Limits = Limits()
 
 
@@ -40,4 +42,14 @@ class FakeConfig(Frozen):
     """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
 
 
-MachineConfig = Annotated[QemuConfig | FakeConfig, Field(discriminator="type")]
+MACHINES: dict[str, type[QemuConfig | FakeConfig]] = {"qemu": QemuConfig, "fake": FakeConfig}
+
+
+def _type_of(machine: Any) -> str:
+    """The type that a machine names; `qemu` if it names none."""
+    return str(machine.get("type", "qemu") if isinstance(machine, dict) else getattr(machine, "type", ""))
+
+
+MachineConfig = Annotated[
+    Annotated[QemuConfig, Tag("qemu")] | Annotated[FakeConfig, Tag("fake")], Discriminator(_type_of)
+]

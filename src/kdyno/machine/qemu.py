@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 import time
 from functools import cached_property
 from pathlib import Path
@@ -138,6 +139,13 @@ class QemuMachine:
         status, reason = verdict_on_boot(left, report, console)
         return BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
 
+    def converse(self, order: BootOrder) -> int:
+        """Boot with the console on this terminal, for a person; returns QEMU's exit status."""
+        archive = order.directory / "initramfs.cpio"
+        archive.write_bytes(initramfs(self._tools, order.job))
+        command = self.command(order, archive, serial="mon:stdio", stream=order.directory / "stream.jsonl")
+        return subprocess.run(command, check=False).returncode
+
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot; each group of words has one purpose."""
         words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
@@ -153,6 +161,10 @@ class QemuMachine:
         else:
             words += ["-M", "q35"]
             bus = "virtio-serial-pci"
+        if self.config.share:
+            suffix = "device" if self.config.platform == "microvm" else "pci"
+            words += ["-fsdev", f"local,id=host,path={self.config.share},security_model=none,readonly=on"]
+            words += ["-device", f"virtio-9p-{suffix},fsdev=host,mount_tag=host"]
         words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
         words += ["-append", " ".join((*self._cmdline(), *order.cmdline))]
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]

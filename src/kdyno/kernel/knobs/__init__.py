@@ -9,7 +9,7 @@ from kdyno.kernel.knobs import cmdline, kconfig, lto, march, mtune, opt, patches
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, combined
 from kdyno.kernel.recipe import Recipe
 
-__all__ = ["KNOBS", "Ask", "Context", "ContradictoryAsks", "Contribution", "contributions", "decided"]
+__all__ = ["KNOBS", "Ask", "Context", "ContradictoryAsks", "Contribution", "combined", "contributions", "decided"]
 
 KNOBS: dict[str, Any] = {
     "toolchain": toolchain.contribute,

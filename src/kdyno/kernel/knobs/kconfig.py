@@ -33,7 +33,7 @@ class FragmentMissing(UserError):
 
 
 class FragmentUnfit(UserError):
-    message = "{path}:{line}: `{text}` is no line of a Kconfig fragment"
+    message = "{path}:{line}: `{text}` is no line of Kconfig"
     hint = "a line is CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
 
 
@@ -72,19 +72,19 @@ def read_fragment(path: Path) -> list[Ask]:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise FragmentMissing(path=path, why=getattr(error, "strerror", None) or "it is not text") from error
-    return parse_fragment(text, path.name)
+    return parse_fragment(text, f"fragment {path.name}")
 
 
-def parse_fragment(text: str, name: str) -> list[Ask]:
-    """The asks of a fragment, each with its line as the one who asked."""
+def parse_fragment(text: str, origin: str) -> list[Ask]:
+    """The asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
     asks = []
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
-        by = f"fragment {name}:{number}"
+        by = f"{origin}:{number}"
         if match := SET.fullmatch(line):
             asks.append(Ask(symbol=match[1], value=match[2].strip(), by=by))
         elif match := UNSET.fullmatch(line):
             asks.append(Ask(symbol=match[1], value="n", by=by))
         elif line and not line.startswith("#"):
-            raise FragmentUnfit(path=name, line=number, text=line)
+            raise FragmentUnfit(path=origin, line=number, text=line)
     return asks

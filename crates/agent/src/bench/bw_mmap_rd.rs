@@ -1,0 +1,58 @@
+//! bw_mmap_rd: sum a cached file through a mapping.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::Stop;
+use crate::sys::file::{self, Mapping};
+use crate::test::{Metric, Param, Test};
+use kdyno_proto::Kind;
+use std::hint::black_box;
+use std::os::fd::AsRawFd;
+
+pub static TEST: Test = Test {
+    name: "bw_mmap_rd",
+    description: "sum the words of a cached file through a shared mapping",
+    params: &[Param { name: "size_kb", description: "kB in the file", model: 256, wall: 8192, min: 4, max: 1 << 20 }],
+    metrics: &[
+        Metric {
+            suffix: "mmap_only",
+            kind: Kind::Bandwidth,
+            description: "sum a mapping that is already there: page tables and TLB, hardly any kernel code",
+            model_operations: 1,
+            run: mmap_only,
+        },
+        Metric {
+            suffix: "open2close",
+            kind: Kind::Bandwidth,
+            description: "open, map, sum with the page faults that takes, unmap, close",
+            model_operations: 1,
+            run: open2close,
+        },
+    ],
+};
+
+fn mmap_only(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let size = params.get("size_kb") << 10;
+    let cached = file::cached(&file::c_path(&recorder.scratch.join("file")), size)?;
+    let mapping = Mapping::shared(cached.as_raw_fd(), size)?;
+    recorder.measure(|passes| {
+        for _ in 0..passes {
+            black_box(file::sum(black_box(mapping.bytes())));
+        }
+        Ok(passes * size as u64)
+    })
+}
+
+fn open2close(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let size = params.get("size_kb") << 10;
+    let path = file::c_path(&recorder.scratch.join("file"));
+    file::cached(&path, size)?;
+    recorder.measure(|passes| {
+        for _ in 0..passes {
+            let opened = file::open("open(scratch file)", &path, libc::O_RDWR)?;
+            let mapping = Mapping::shared(opened.as_raw_fd(), size)?;
+            black_box(file::sum(black_box(mapping.bytes())));
+        }
+        Ok(passes * size as u64)
+    })
+}

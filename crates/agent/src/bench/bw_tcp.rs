@@ -1,0 +1,27 @@
+//! bw_tcp: bytes over a TCP connection on loopback.
+
+use super::round_trip::End;
+use super::stream;
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::{Stop, inet};
+use crate::test::{Metric, Test};
+use kdyno_proto::Kind;
+
+pub static TEST: Test = Test {
+    name: "bw_tcp",
+    description: "move bytes over TCP on loopback between two processes",
+    params: &[stream::SIZE_KB],
+    metrics: &[Metric {
+        suffix: "",
+        kind: Kind::Bandwidth,
+        description: "read from a TCP socket what another process writes",
+        model_operations: 2,
+        run,
+    }],
+};
+
+fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let (near, far) = inet::tcp_pair()?;
+    stream::transfer(recorder, End::socket(near)?, End::socket(far)?, params.get("size_kb") << 10, "read(tcp)")
+}

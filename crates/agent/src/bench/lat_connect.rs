@@ -1,0 +1,51 @@
+//! lat_connect: make and drop a TCP connection on loopback.
+//!
+//! The peer accepts and closes. An iteration ends when the peer has accepted all, so its work is always inside; that
+//! costs one message each way per iteration. Unlike LMBench's, the client resets the connection when it closes, so that
+//! thousands of them don't run into TIME_WAIT.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::peer::Peer;
+use crate::sys::{Stop, fd, inet};
+use crate::test::{Metric, Test};
+use kdyno_proto::Kind;
+use std::os::fd::AsRawFd;
+
+pub static TEST: Test = Test {
+    name: "lat_connect",
+    description: "make and drop a TCP connection on loopback",
+    params: &[],
+    metrics: &[Metric {
+        suffix: "",
+        kind: Kind::Latency,
+        description: "socket, connect, close; accept and close in another process",
+        model_operations: 4,
+        run,
+    }],
+};
+
+fn run(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
+    let (listener, address) = inet::listener()?;
+    let (request_out, request_in) = fd::pipe()?;
+    let (done_out, done_in) = fd::pipe()?;
+    let _peer = Peer::spawn(move || {
+        loop {
+            let connections = fd::read_u64("read(request)", request_out.as_raw_fd())?;
+            for _ in 0..connections {
+                inet::accept(listener.as_raw_fd())?;
+            }
+            fd::write_u64("write(done)", done_in.as_raw_fd(), connections)?;
+        }
+    })?;
+    recorder.measure(|connections| {
+        fd::write_u64("write(request)", request_in.as_raw_fd(), connections)?;
+        for _ in 0..connections {
+            let socket = inet::tcp()?;
+            inet::reset_on_close(socket.as_raw_fd())?;
+            inet::connect(socket.as_raw_fd(), &address)?;
+        }
+        fd::read_u64("read(done)", done_out.as_raw_fd())?;
+        Ok(connections)
+    })
+}

@@ -1,0 +1,61 @@
+//! lat_rpc: a remote procedure call to another process over loopback.
+//!
+//! LMBench uses the C library's Sun RPC and sends a byte; here it is the null procedure of RFC 5531, spoken by code of
+//! our own on both sides, because the library's is long gone from glibc.
+
+use super::rpc::{client, server};
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::peer::Peer;
+use crate::sys::{Stop, inet};
+use crate::test::{Metric, Test};
+use kdyno_proto::Kind;
+use std::os::fd::AsRawFd;
+
+pub static TEST: Test = Test {
+    name: "lat_rpc",
+    description: "call the null procedure of an ONC RPC server on loopback",
+    params: &[],
+    metrics: &[
+        Metric {
+            suffix: "udp",
+            kind: Kind::Latency,
+            description: "null procedure over UDP",
+            model_operations: 4,
+            run: udp,
+        },
+        Metric {
+            suffix: "tcp",
+            kind: Kind::Latency,
+            description: "null procedure over TCP with record marking",
+            model_operations: 4,
+            run: tcp,
+        },
+    ],
+};
+
+fn udp(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
+    let (near, far) = inet::udp_pair()?;
+    let _peer = Peer::spawn(move || server::serve_udp(far.as_raw_fd()))?;
+    let mut xid = 0_u32;
+    recorder.measure(|calls| {
+        for _ in 0..calls {
+            xid = xid.wrapping_add(1);
+            client::call_udp(near.as_raw_fd(), xid)?;
+        }
+        Ok(calls)
+    })
+}
+
+fn tcp(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
+    let (near, far) = inet::tcp_pair()?;
+    let _peer = Peer::spawn(move || server::serve_tcp(far.as_raw_fd()))?;
+    let mut xid = 0_u32;
+    recorder.measure(|calls| {
+        for _ in 0..calls {
+            xid = xid.wrapping_add(1);
+            client::call_tcp(near.as_raw_fd(), xid)?;
+        }
+        Ok(calls)
+    })
+}

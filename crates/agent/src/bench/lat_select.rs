@@ -1,0 +1,72 @@
+//! lat_select: ask select(2) about many descriptors, all of them at rest.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::{Failure, Stop, check, fd, file, inet};
+use crate::test::{Metric, Param, Test};
+use kdyno_proto::Kind;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::null_mut;
+
+pub static TEST: Test = Test {
+    name: "lat_select",
+    description: "select on many descriptors, without waiting",
+    params: &[Param { name: "fds", description: "descriptors", model: 100, wall: 100, min: 1, max: 1000 }],
+    metrics: &[
+        Metric {
+            suffix: "files",
+            kind: Kind::Latency,
+            description: "select for reading on descriptors of a file, which is always ready",
+            model_operations: 8,
+            run: files,
+        },
+        Metric {
+            suffix: "tcp",
+            kind: Kind::Latency,
+            description: "select for reading on descriptors of a TCP connection with nothing to read",
+            model_operations: 8,
+            run: tcp,
+        },
+    ],
+};
+
+fn files(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let file = file::cached(&file::c_path(&recorder.scratch.join("file")), 1)?;
+    measure(recorder, file, params.get("fds"), true)
+}
+
+fn tcp(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let (near, _far) = inet::tcp_pair()?;
+    measure(recorder, near, params.get("fds"), false)
+}
+
+/// Measures select on `count` duplicates of a descriptor, as LMBench does: the path to each file is what costs.
+fn measure(recorder: &Recorder, original: OwnedFd, count: usize, ready: bool) -> Result<(), Stop> {
+    let copies = (0..count)
+        // SAFETY: no pointers.
+        .map(|_| fd::owned("dup()", unsafe { libc::fcntl(original.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }))
+        .collect::<Result<Vec<OwnedFd>, Failure>>()?;
+    let highest = copies.iter().map(AsRawFd::as_raw_fd).max().unwrap_or(0);
+    if highest as usize >= libc::FD_SETSIZE {
+        return Err(Stop::Broken(format!("descriptor {highest} does not fit into an fd_set: ask for fewer fds")));
+    }
+    // SAFETY: all bits 0 is an empty set, and every descriptor is below FD_SETSIZE.
+    let all = unsafe {
+        let mut set: libc::fd_set = std::mem::zeroed();
+        copies.iter().for_each(|copy| libc::FD_SET(copy.as_raw_fd(), &mut set));
+        set
+    };
+    let expected = if ready { count as libc::c_int } else { 0 };
+    recorder.measure(|selects| {
+        for _ in 0..selects {
+            let mut set = all;
+            let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+            // SAFETY: the set holds `highest + 1` bits or more; null means "not asked".
+            let found = unsafe { libc::select(highest + 1, &mut set, null_mut(), null_mut(), &mut at_once) };
+            if check("select()", found)? != expected {
+                return Err(Stop::Broken(format!("select() found {found} ready, expected {expected}")));
+            }
+        }
+        Ok(selects)
+    })
+}

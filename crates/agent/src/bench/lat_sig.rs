@@ -1,0 +1,76 @@
+//! lat_sig: install a signal handler, and be interrupted by it.
+
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::{Stop, check};
+use crate::test::{Metric, Test};
+use kdyno_proto::Kind;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub static TEST: Test = Test {
+    name: "lat_sig",
+    description: "install a signal handler, deliver a signal to it",
+    params: &[],
+    metrics: &[
+        Metric {
+            suffix: "install",
+            kind: Kind::Latency,
+            description: "sigaction",
+            model_operations: 100,
+            run: install,
+        },
+        Metric {
+            suffix: "deliver",
+            kind: Kind::Latency,
+            description: "kill oneself with SIGUSR1, run the handler, return from it",
+            model_operations: 32,
+            run: deliver,
+        },
+    ],
+};
+
+static CAUGHT: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn count(_: libc::c_int) {
+    CAUGHT.fetch_add(1, Ordering::Relaxed);
+}
+
+fn handler() -> libc::sigaction {
+    // SAFETY: all bits 0 is an empty mask and no flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = count as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action
+}
+
+fn install_once(action: &libc::sigaction) -> Result<(), Stop> {
+    // SAFETY: the handler only adds to an atomic; null means "don't tell what was there".
+    check("sigaction()", unsafe { libc::sigaction(libc::SIGUSR1, action, null_mut()) })?;
+    Ok(())
+}
+
+fn install(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
+    let action = handler();
+    recorder.measure(|installs| {
+        for _ in 0..installs {
+            install_once(&action)?;
+        }
+        Ok(installs)
+    })
+}
+
+fn deliver(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
+    install_once(&handler())?;
+    let me = std::process::id() as libc::pid_t;
+    recorder.measure(|signals| {
+        let before = CAUGHT.load(Ordering::Relaxed);
+        for _ in 0..signals {
+            // SAFETY: no pointers. A signal to oneself is delivered before kill returns.
+            check("kill()", unsafe { libc::kill(me, libc::SIGUSR1) })?;
+        }
+        match CAUGHT.load(Ordering::Relaxed) - before {
+            caught if caught == signals => Ok(signals),
+            caught => Err(Stop::Broken(format!("{caught} of {signals} signals were delivered"))),
+        }
+    })
+}

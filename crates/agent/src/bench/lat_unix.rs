@@ -1,0 +1,27 @@
+//! lat_unix: a message to another process and back through AF_UNIX sockets.
+
+use super::round_trip::{self, Calls, End};
+use crate::measure::Recorder;
+use crate::params::Params;
+use crate::sys::{Stop, fd};
+use crate::test::{Metric, Param, Test};
+use kdyno_proto::Kind;
+
+pub static TEST: Test = Test {
+    name: "lat_unix",
+    description: "send a message to another process and back through an AF_UNIX socket pair",
+    params: &[Param { name: "bytes", description: "bytes in the message", model: 1, wall: 1, min: 1, max: 1 << 20 }],
+    metrics: &[Metric {
+        suffix: "",
+        kind: Kind::Latency,
+        description: "round trip of a message through an AF_UNIX stream socket pair",
+        model_operations: 8,
+        run,
+    }],
+};
+
+fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
+    let (near, far) = fd::unix_pair()?;
+    let calls = &Calls { read: "read(unix)", write: "write(unix)" };
+    round_trip::stream(recorder, End::socket(near)?, End::socket(far)?, params.get("bytes"), calls)
+}

@@ -1,0 +1,68 @@
+//! What this agent can measure.
+
+use crate::bench::TESTS;
+use crate::session::VERSION;
+use crate::test::{Metric, Param, Test};
+use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, Lane};
+use std::fmt::Write;
+
+pub fn json() -> String {
+    Catalogue::new(VERSION, TESTS.iter().map(|test| of_test(test)).collect()).to_line()
+}
+
+fn of_test(test: &Test) -> CatalogueTest {
+    CatalogueTest {
+        name: test.name.into(),
+        description: test.description.into(),
+        benchmarks: test.metrics.iter().map(|metric| of_metric(test, metric)).collect(),
+        params: test.params.iter().map(of_param).collect(),
+    }
+}
+
+fn of_metric(test: &Test, metric: &Metric) -> CatalogueBenchmark {
+    CatalogueBenchmark {
+        name: test.benchmark(metric),
+        description: metric.description.into(),
+        direction: metric.kind.direction(),
+        model: metric.kind.unit(Lane::Model),
+        wall: metric.kind.unit(Lane::Wall),
+    }
+}
+
+fn of_param(param: &Param) -> CatalogueParam {
+    CatalogueParam {
+        name: param.name.into(),
+        description: param.description.into(),
+        model: param.model,
+        wall: param.wall,
+        min: param.min,
+        max: param.max,
+    }
+}
+
+pub fn text() -> String {
+    let mut text = String::new();
+    for test in TESTS {
+        let _ = writeln!(text, "{:<14} {}", test.name, test.description);
+        for metric in test.metrics.iter().filter(|metric| !metric.suffix.is_empty()) {
+            let _ = writeln!(text, "    .{:<13} {}", metric.suffix, metric.description);
+        }
+        for param in test.params {
+            let Param { name, description, wall, min, max, .. } = param;
+            let _ = writeln!(text, "    {name:<14} {description}: {min} to {max}, default {wall}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_names_every_test_and_is_one_line_of_json_when_asked() {
+        assert!(TESTS.iter().all(|test| text().contains(test.name)));
+        assert_eq!(json().lines().count(), 1);
+        assert!(json().starts_with(r#"{"v":1,"agent":""#));
+    }
+}

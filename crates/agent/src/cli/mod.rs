@@ -1,0 +1,48 @@
+//! The agent as an ordinary program on a host.
+
+mod arguments;
+mod list;
+mod run;
+mod table;
+
+use crate::session::VERSION;
+use arguments::Verb;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+kdyno-agent: the LMBench kernel tests
+
+usage: kdyno-agent list [--json]
+       kdyno-agent run TEST... [--param [TEST.]KEY=VALUE]... [--iterations N] [--lane wall] [--json]
+       kdyno-agent --version | --help
+
+TEST is a name from 'list', or 'all'. --param KEY=VALUE goes to every test that has KEY.
+Without --json the result is a table; with it, one record a line.
+As PID 1 the agent does the job in /kdyno/job.json instead.
+";
+
+pub fn run() -> ExitCode {
+    match arguments::parse(std::env::args().skip(1)).and_then(act) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("kdyno-agent: {message}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn act(verb: Verb) -> Result<ExitCode, String> {
+    match verb {
+        Verb::Help => print(HELP),
+        Verb::Version => print(&format!("kdyno-agent {VERSION}\n")),
+        Verb::List { json } => print(&if json { list::json() } else { list::text() }),
+        Verb::Run(run) => return run::run(&run),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints to standard output; a reader who has seen enough is no error.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,77 @@
+//! Runs tests on this host.
+
+use super::arguments::Run;
+use super::table;
+use crate::measure::Clock;
+use crate::session;
+use crate::settings::Settings;
+use crate::sink::Sink;
+use crate::sys::{Failure, fd};
+use kdyno_proto::Record;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+
+/// Exit code of a run with a broken benchmark, as in all of kdyno.
+const INFRASTRUCTURE: u8 = 3;
+
+/// Runs the plan. Exits with 3 when a benchmark broke; one that this kernel doesn't support is no error.
+pub fn run(run: &Run) -> Result<ExitCode, String> {
+    let settings = Settings { clock: Clock::Wall, iterations: run.iterations };
+    let broken = if run.json { stream(run, &settings) } else { print_table(run, &settings) };
+    match broken.map_err(|error| error.to_string())? {
+        true => Ok(ExitCode::from(INFRASTRUCTURE)),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Records as they are made, on standard output. Who reads them sees what is broken.
+fn stream(run: &Run, settings: &Settings) -> Result<bool, Box<dyn std::error::Error>> {
+    let sink = Sink::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
+    session::hello(settings, &sink);
+    session::run_all(&run.plan, settings, &sink);
+    sink.end();
+    Ok(false)
+}
+
+/// A table, each test's part of it when the test has ended.
+fn print_table(run: &Run, settings: &Settings) -> Result<bool, Box<dyn std::error::Error>> {
+    // Records gather in memory, so that nothing but the benchmark runs while it is measured.
+    let memory = memory()?;
+    let sink = Sink::new(memory.try_clone()?)?;
+    let mut reader = Tail { file: File::from(memory), seen: 0 };
+    let mut broken = false;
+    super::print(&table::heading());
+    for planned in &run.plan {
+        session::run_all(std::slice::from_ref(planned), settings, &sink);
+        let records = reader.records()?;
+        broken |= records.iter().any(|record| matches!(record, Record::Broken { .. }));
+        super::print(&table::rows(&records));
+    }
+    Ok(broken)
+}
+
+fn memory() -> Result<OwnedFd, Failure> {
+    // SAFETY: a C string.
+    fd::owned("memfd_create()", unsafe { libc::memfd_create(c"records".as_ptr(), libc::MFD_CLOEXEC) })
+}
+
+/// What has come since it was last asked.
+struct Tail {
+    file: File,
+    seen: u64,
+}
+
+impl Tail {
+    fn records(&mut self) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+        use std::os::unix::fs::FileExt;
+        // Writer and reader share the file's position, so the reader says where.
+        let mut bytes = vec![0; (self.file.metadata()?.len() - self.seen) as usize];
+        self.file.read_exact_at(&mut bytes, self.seen)?;
+        self.seen += bytes.len() as u64;
+        let mut text = String::new();
+        bytes.as_slice().read_to_string(&mut text)?;
+        Ok(text.lines().map(Record::from_line).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,64 @@
+//! The job, checked against what this agent can do.
+
+use crate::bench;
+use crate::measure::Clock;
+use crate::params::Params;
+use crate::runner::Planned;
+use crate::settings::Settings;
+use kdyno_proto::{Job, Lane};
+
+const PATH: &str = "/kdyno/job.json";
+
+/// A job that can be done.
+pub struct Plan {
+    pub settings: Settings,
+    pub tests: Vec<Planned>,
+    pub command: Option<Vec<String>>,
+    pub interactive: bool,
+}
+
+impl Plan {
+    pub fn read() -> Result<Plan, String> {
+        let text = std::fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
+        let job = Job::parse(&text).map_err(|error| format!("{PATH}: {error}"))?;
+        Plan::of(job).map_err(|error| format!("{PATH}: {error}"))
+    }
+
+    fn of(job: Job) -> Result<Plan, String> {
+        let plan = |asked: &kdyno_proto::JobTest| {
+            let test = bench::find(&asked.name)?;
+            Ok(Planned { test, params: Params::resolve(test, job.lane, &asked.params)? })
+        };
+        let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
+        let clock = match (job.lane, job.icount_shift) {
+            (Lane::Model, Some(shift)) => Clock::Model { shift },
+            _ => Clock::Wall,
+        };
+        let settings = Settings { clock, iterations: job.iterations };
+        Ok(Plan { settings, tests, command: job.command, interactive: job.interactive })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(tests: &str) -> Result<Plan, String> {
+        let text = format!(r#"{{"v":1,"lane":"model","icount_shift":5,"iterations":7,"tests":{tests}}}"#);
+        Plan::of(Job::parse(&text).unwrap())
+    }
+
+    #[test]
+    fn a_job_is_planned_with_the_defaults_of_its_lane() {
+        let plan = plan(r#"[{"name":"bw_file_rd"},{"name":"lat_ctx","params":{"processes":8}}]"#).unwrap();
+        assert_eq!(plan.tests[0].params.get("size_kb"), 128);
+        assert_eq!(plan.tests[1].params.get("processes"), 8);
+        assert_eq!(plan.settings.icount_shift(), Some(5));
+    }
+
+    #[test]
+    fn a_job_with_a_test_or_parameter_we_do_not_have_is_refused() {
+        assert!(plan(r#"[{"name":"lat_pip"}]"#).err().unwrap().contains("did you mean 'lat_pipe'?"));
+        assert!(plan(r#"[{"name":"lat_ctx","params":{"size":1}}]"#).err().unwrap().contains("'size_kb'?"));
+    }
+}

@@ -1,0 +1,48 @@
+//! The agent as PID 1 of a guest: prepare, read the job, do it, restart the machine.
+//!
+//! The host starts QEMU with `-no-reboot`, so a restart ends it; microvm has no other way to power off. Whatever goes
+//! wrong is said on the console and ends the same way: then the stream has no `end`, which the host takes for a failure.
+
+mod command;
+mod console;
+mod job;
+mod loopback;
+mod mounts;
+mod port;
+mod shell;
+
+use crate::session;
+use crate::sink::Sink;
+use job::Plan;
+
+pub fn run() -> ! {
+    std::panic::set_hook(Box::new(|panic| {
+        console::say(&format!("{panic}"));
+        // A forked benchmark that panics ends as a `broken` record; PID 1 has nobody to tell.
+        if std::process::id() == 1 {
+            console::restart();
+        }
+    }));
+    mounts::mount_all();
+    if let Err(message) = serve() {
+        console::say(&message);
+    }
+    console::restart()
+}
+
+fn serve() -> Result<(), String> {
+    let plan = Plan::read()?;
+    loopback::up();
+    let sink = Sink::new(port::open(plan.interactive)?).map_err(|failure| failure.to_string())?;
+    plan.settings.clock.prove()?;
+    session::hello(&plan.settings, &sink);
+    session::run_all(&plan.tests, &plan.settings, &sink);
+    if let Some(command) = &plan.command {
+        command::run(command, &sink)?;
+    }
+    if plan.interactive {
+        shell::run()?;
+    }
+    sink.end();
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The virtio-serial port on which records leave the guest.
+
+use super::mounts::make_node_from_sysfs;
+use std::ffi::CString;
+use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The name that the host gave the port.
+const NAME: &str = "org.kdyno.agent";
+const PORTS: &str = "/sys/class/virtio-ports";
+
+/// The host announces ports after the driver has come up, so the name may be late: 100 times 20 ms.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens the port. Somebody at a shell needs no records, so without a port they go to /dev/null when `optional`.
+pub fn open(optional: bool) -> Result<OwnedFd, String> {
+    let path = match find() {
+        Some(path) => path,
+        None if optional => "/dev/null".into(),
+        None => return Err(format!("no virtio port {NAME}: kernel needs CONFIG_VIRTIO_CONSOLE{}", also_needed())),
+    };
+    let port = OpenOptions::new().write(true).open(&path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(port.into())
+}
+
+fn also_needed() -> &'static str {
+    if fs::exists("/sys/class").unwrap_or(false) { "" } else { " and CONFIG_SYSFS" }
+}
+
+/// The device of the port. Doesn't wait when the driver is not there at all.
+fn find() -> Option<String> {
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            sleep(PAUSE);
+        }
+        let ports = fs::read_dir(PORTS).ok()?;
+        // One port has our name, so the order of a directory doesn't matter.
+        for port in ports.flatten() {
+            if fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == NAME) {
+                let path = format!("/dev/{}", port.file_name().to_str()?);
+                if let Ok(numbers) = fs::read_to_string(port.path().join("dev")) {
+                    make_node_from_sysfs(&CString::new(path.as_str()).ok()?, &numbers);
+                }
+                return Some(path);
+            }
+        }
+    }
+    None
+}

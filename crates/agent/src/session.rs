@@ -1,0 +1,41 @@
+//! A run as the stream sees it: hello, then the tests.
+
+use crate::runner::{self, Planned};
+use crate::settings::Settings;
+use crate::sink::Sink;
+use kdyno_proto::Record;
+use std::ffi::CStr;
+
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub fn hello(settings: &Settings, sink: &Sink) {
+    sink.emit(&Record::Hello {
+        agent: VERSION.into(),
+        kernel: kernel_release(),
+        lane: settings.lane(),
+        icount_shift: settings.icount_shift(),
+        cpus: cpus_online(),
+        init: std::process::id() == 1,
+    });
+}
+
+pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink) {
+    for planned in plan {
+        runner::run(planned, settings, sink);
+    }
+}
+
+/// `uname -r`.
+fn kernel_release() -> String {
+    // SAFETY: all bits 0 is a utsname, and uname(2) fills it with C strings.
+    unsafe {
+        let mut names: libc::utsname = std::mem::zeroed();
+        libc::uname(&mut names);
+        CStr::from_ptr(names.release.as_ptr()).to_string_lossy().into_owned()
+    }
+}
+
+fn cpus_online() -> u32 {
+    // SAFETY: no pointers.
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}

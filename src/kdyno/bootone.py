@@ -1,0 +1,107 @@
+"""One kernel, one boot, a command or a shell in it: what a kernel developer wants on day one."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from threading import Event, Thread
+
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.instrument.follow import follow_output, is_interactive
+from kdyno.instrument.job import Job
+from kdyno.machine.base import BootOrder
+from kdyno.machine.config import QemuConfig
+from kdyno.machine.console import read_console
+from kdyno.machine.qemu import QemuMachine
+from kdyno.state import State
+from kdyno.talk import Talk
+
+CONSOLE_LINES_SHOWN = 40
+KEY_DIGITS_NEEDED = 6
+
+
+class NoSuchKernel(UserError):
+    message = "{kernel} is neither a bzImage, nor a kernel build directory, nor the key of an image in {images}"
+    hint = "`kdyno build EXPERIMENT` builds images and prints where they are"
+
+
+class NoTerminal(UserError):
+    message = "a shell in the guest needs a terminal"
+    hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
+
+
+class BootFailed(InfrastructureError):
+    message = "the boot {status}: {reason}"
+    hint = "--console FILE keeps the whole console; --append loglevel=7 makes the kernel say more"
+
+
+def find_kernel(named: str, state: State) -> Path:
+    """The bzImage that a user means."""
+    path = Path(named)
+    for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
+        if candidate.is_file():
+            return candidate.resolve()
+    if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
+        found = list(state.images.glob(f"{named}*/bzImage"))
+        if len(found) == 1:
+            return found[0]
+    raise NoSuchKernel(kernel=named, images=state.images)
+
+
+def boot_command(
+    config: QemuConfig,
+    kernel: Path,
+    command: tuple[str, ...],
+    *,
+    words: tuple[str, ...],
+    seed: int,
+    console: Path | None,
+    state: State,
+    talk: Talk,
+) -> int:
+    """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
+    machine = _machine(config, talk)
+    with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
+        job = Job(lane=config.lane, icount_shift=_shift(config), command=command)
+        order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
+        ended = Event()
+        stream = order.directory / "stream.jsonl"
+        follower = Thread(target=follow_output, args=(stream, ended, sys.stdout.buffer, sys.stderr.buffer))
+        follower.start()
+        try:
+            end = machine.boot(order)
+        finally:
+            ended.set()
+            follower.join()
+        if console:
+            shutil.copyfile(end.console, console)
+        if end.status == "ok" and end.report.exit_status is not None:
+            return end.report.exit_status
+        shown = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")
+        for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
+            talk.warn(f"console: {line}")
+    raise BootFailed(status=end.status, reason=end.reason or "the command left no exit status")
+
+
+def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk) -> int:
+    """Give the user a shell in a guest, on this terminal."""
+    if not is_interactive():
+        raise NoTerminal()
+    machine = _machine(config, talk)
+    talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
+    with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
+        job = Job(lane=config.lane, icount_shift=_shift(config), interactive=True)
+        return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
+
+
+def _machine(config: QemuConfig, talk: Talk) -> QemuMachine:
+    machine = QemuMachine(config)
+    for notice in machine.describe().notices:
+        talk.warn(f"note: {notice}")
+    return machine
+
+
+def _shift(config: QemuConfig) -> int | None:
+    return config.icount_shift if config.lane == "model" else None

@@ -1,0 +1,57 @@
+"""`kdyno boot`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import state_of, talk_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
+    parser.add_argument("command", nargs="*", help="after --: a command and its arguments; a shell if there is none")
+    parser.add_argument("--lane", choices=["wall", "model"], default="wall", help="clock of the guest (default: wall)")
+    parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: how it runs")
+    parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
+    parser.add_argument("--cpu", help="QEMU's CPU model")
+    parser.add_argument("--cpus", type=int, default=1, help="number of CPUs (wall lane)")
+    parser.add_argument("--memory", type=int, default=512, metavar="MB", help="guest memory (default: 512)")
+    parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the guest's randomness (default: 1)")
+    parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
+    parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="end a command's boot after this")
+    parser.add_argument("--console", type=Path, metavar="FILE", help="keep the console in FILE")
+    parser.epilog = "The exit status is the command's, or 3 if the kernel did not come so far."
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.bootone import boot_command, boot_shell, find_kernel
+    from kdyno.machine.base import Limits
+    from kdyno.machine.config import QemuConfig
+
+    state, talk = state_of(args), talk_of(args)
+    kernel = find_kernel(args.kernel, state)
+    config = QemuConfig(
+        lane=args.lane,
+        accel=args.accel,
+        platform=args.platform,
+        cpu=args.cpu,
+        cpus=args.cpus,
+        memory_mb=args.memory,
+        share=args.share.resolve() if args.share else None,
+        limits=Limits(total=args.limit, silence=args.limit),
+    )
+    words = tuple(args.append.split())
+    if args.command:
+        return boot_command(
+            config,
+            kernel,
+            tuple(args.command),
+            words=words,
+            seed=args.seed,
+            console=args.console,
+            state=state,
+            talk=talk,
+        )
+    return boot_shell(config, kernel, words=words, seed=args.seed, state=state, talk=talk)

@@ -1,0 +1,28 @@
+"""What all tests share: where they are, and the rule that CI may not skip what its machine can run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def data() -> Path:
+    """Recorded boots, patches and other files of tests."""
+    return HERE / "data"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """In CI everything that the tests need is installed, so a skipped test is a failed one."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped in CI: {report.longrepr}"

@@ -1,0 +1,1 @@
+/* every file gets include/generated.h */

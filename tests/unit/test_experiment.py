@@ -1,0 +1,160 @@
+"""Experiments: reading, expanding, planning; and what a mistake in a file says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kdyno.errors import UserError
+from kdyno.experiment.load import BadExperiment, NoBaseline, NoExperiment, NotToml, load_experiment, only_variants
+from kdyno.experiment.models import VariantSpec
+from kdyno.experiment.plan import block_seed, plan_boots
+from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
+from kdyno.experiment.where import line_of
+
+MINIMAL = """\
+name = "small"
+source = "linux"
+baseline = "plain"
+
+[variants.plain]
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "experiment.toml"
+    path.write_text(text)
+    return path
+
+
+def complaint(tmp_path: Path, text: str) -> str:
+    with pytest.raises(BadExperiment) as caught:
+        load_experiment(written(tmp_path, text))
+    return str(caught.value)
+
+
+def test_a_minimal_experiment_gets_the_documented_defaults(tmp_path: Path) -> None:
+    experiment = load_experiment(written(tmp_path, MINIMAL))
+    assert (experiment.config, experiment.blocks, experiment.machine.lane) == ("dyno", 12, "model")
+    assert experiment.variants["plain"].toolchain == "gcc"
+
+
+def test_paths_start_from_the_directory_of_the_experiment(tmp_path: Path) -> None:
+    text = MINIMAL + 'patches = ["a.patch"]\nfragments = ["sub/b.config"]\n'
+    experiment = load_experiment(written(tmp_path, text))
+    assert experiment.source == str(tmp_path / "linux")
+    assert experiment.variants["plain"].patches == (str(tmp_path / "a.patch"),)
+    assert experiment.variants["plain"].fragments == (str(tmp_path / "sub" / "b.config"),)
+
+
+def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
+    text = MINIMAL.replace('"linux"', '"debian:linux-source-6.12"')
+    assert load_experiment(written(tmp_path, text)).source == "debian:linux-source-6.12"
+
+
+@pytest.mark.parametrize(
+    ("addition", "line", "said"),
+    [
+        ('marhc = "x86-64-v3"\n', 6, "did you mean `march`?"),
+        ("[machine]\nmemory = 5\n", 7, "did you mean `memory_mb`?"),
+        ("[machine.limits]\nsilense = 5\n", 7, "did you mean `silence`?"),
+        ("[workload]\ntest = []\n", 7, "did you mean `tests`?"),
+        ("[judges]\n", 6, "did you mean `judge`?"),
+        ('[variants.x]\nopt = "O9"\n', 7, "`variants.x.opt`"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_the_nearest_key(
+    tmp_path: Path, addition: str, line: int, said: str
+) -> None:
+    message = complaint(tmp_path, MINIMAL + addition)
+    assert f"experiment.toml:{line}: " in message
+    assert said in message
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    assert len(complaint(tmp_path, MINIMAL + "a = 1\nb = 2\n").splitlines()) == 2
+
+
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
+    assert "`source` is missing" in complaint(tmp_path, MINIMAL.replace('source = "linux"\n', ""))
+
+
+def test_a_baseline_that_is_no_variant_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(NoBaseline, match=r"experiment.toml:3: the baseline plane"):
+        load_experiment(written(tmp_path, MINIMAL.replace('"plain"', '"plane"')))
+
+
+def test_a_file_that_is_not_toml_is_refused_with_the_line(tmp_path: Path) -> None:
+    with pytest.raises(NotToml, match="line 2"):
+        load_experiment(written(tmp_path, "a = 1\nb = = 2\n"))
+
+
+def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoExperiment, match=r"nowhere\.toml"):
+        load_experiment(tmp_path / "nowhere.toml")
+
+
+def test_a_variant_that_extends_another_replaces_values_merges_tables_and_appends_lists() -> None:
+    parent = VariantSpec(opt="O2", kconfig={"A": True, "B": 1}, cmdline=("one",))
+    child = VariantSpec(extends="parent", opt="O3", kconfig={"B": 2}, cmdline=("two",))
+    recipe = expand({"parent": parent, "child": child})["child"]
+    assert (recipe.opt, recipe.kconfig, recipe.cmdline) == ("O3", {"A": True, "B": 2}, ("one", "two"))
+
+
+def test_a_matrix_stands_for_every_combination() -> None:
+    spec = VariantSpec(matrix={"march": ("x86-64", "x86-64-v3"), "opt": ("O2", "O3")})
+    assert list(expand({"m": spec})) == ["m-x86-64-O2", "m-x86-64-O3", "m-x86-64-v3-O2", "m-x86-64-v3-O3"]
+
+
+@pytest.mark.parametrize(
+    ("specs", "error"),
+    [
+        ({"a": VariantSpec(extends="b")}, UnknownParent),
+        ({"a": VariantSpec(extends="b"), "b": VariantSpec(extends="a")}, CircularExtends),
+        ({"a": VariantSpec(matrix={"kconfig": ("x",)})}, NotAMatrixKnob),
+    ],
+)
+def test_variants_that_make_no_sense_are_refused(specs: dict[str, VariantSpec], error: type[UserError]) -> None:
+    with pytest.raises(error):
+        expand(specs)
+
+
+def test_only_variants_keeps_what_is_named_and_refuses_what_is_not_there(tmp_path: Path) -> None:
+    experiment = load_experiment(written(tmp_path, MINIMAL + "[variants.other]\n"))
+    assert list(only_variants(experiment, ["other"]).variants) == ["other"]
+    assert list(only_variants(experiment, []).variants) == ["plain", "other"]
+    with pytest.raises(UserError, match="no variant nobody"):
+        only_variants(experiment, ["nobody"])
+
+
+def test_line_of_finds_dotted_and_quoted_keys() -> None:
+    text = '[variants."a.b"]\nx = 1\n[workload]\nparams.lat_ctx = {}\n'
+    assert line_of(text, ("variants", "a.b", "x")) == 2
+    assert line_of(text, ("workload", "params", "lat_ctx", "processes")) == 4
+
+
+def test_a_plan_has_every_variant_once_in_every_block() -> None:
+    boots = plan_boots(["a", "b", "c"], blocks=20, seed=1)
+    assert Counter((boot.variant, boot.block) for boot in boots) == Counter(
+        (variant, block) for variant in "abc" for block in range(20)
+    )
+    assert [boot.position for boot in boots] == list(range(60))
+
+
+def test_the_order_within_blocks_is_drawn_anew_and_repeats_with_the_seed() -> None:
+    def orders(seed: int) -> list[str]:
+        return ["".join(b.variant for b in plan_boots("abc", 20, seed) if b.block == n) for n in range(20)]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+    assert len(set(orders(1))) > 3
+
+
+def test_seeds_differ_by_block_and_are_the_same_for_all_variants_of_a_block() -> None:
+    boots = plan_boots(["a", "b"], blocks=50, seed=1)
+    by_block = {boot.block: {b.seed for b in boots if b.block == boot.block} for boot in boots}
+    assert all(len(seeds) == 1 for seeds in by_block.values())
+    assert len({seed for seeds in by_block.values() for seed in seeds}) == 50
+    assert all(0 <= block_seed(7, block) < 2**31 for block in range(1000))
