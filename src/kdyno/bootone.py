@@ -27,13 +27,18 @@ class NoSuchKernel(UserError):
     hint = "`kdyno build EXPERIMENT` builds images and prints where they are"
 
 
+class NotAKernel(UserError):
+    message = "{path} is not an x86 bzImage"
+    hint = "a kernel build leaves it as arch/x86/boot/bzImage; a vmlinux won't do"
+
+
 class NoTerminal(UserError):
     message = "a shell in the guest needs a terminal"
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
 class BootFailed(InfrastructureError):
-    message = "the boot {status}: {reason}"
+    message = "the boot {ended}: {reason}"
     hint = "--console FILE keeps the whole console; --append loglevel=7 makes the kernel say more"
 
 
@@ -42,12 +47,21 @@ def find_kernel(named: str, state: State) -> Path:
     path = Path(named)
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
         if candidate.is_file():
-            return candidate.resolve()
+            return _checked(candidate.resolve())
     if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
         found = list(state.images.glob(f"{named}*/bzImage"))
         if len(found) == 1:
             return found[0]
     raise NoSuchKernel(kernel=named, images=state.images)
+
+
+def _checked(path: Path) -> Path:
+    """The boot protocol's magic: Documentation/arch/x86/boot.rst of the kernel."""
+    with path.open("rb") as file:
+        file.seek(0x202)
+        if file.read(4) != b"HdrS":
+            raise NotAKernel(path=path)
+    return path
 
 
 def boot_command(
@@ -64,7 +78,7 @@ def boot_command(
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
     machine = _machine(config, talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(lane=config.lane, icount_shift=_shift(config), command=command)
+        job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, command=command)
         order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
         ended = Event()
         stream = order.directory / "stream.jsonl"
@@ -82,7 +96,8 @@ def boot_command(
         shown = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")
         for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
             talk.warn(f"console: {line}")
-    raise BootFailed(status=end.status, reason=end.reason or "the command left no exit status")
+    ended_how = "was lost" if end.status == "lost" else "failed"
+    raise BootFailed(ended=ended_how, reason=end.reason or "the command left no exit status")
 
 
 def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk) -> int:
@@ -92,7 +107,7 @@ def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed
     machine = _machine(config, talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(lane=config.lane, icount_shift=_shift(config), interactive=True)
+        job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, interactive=True)
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
 
 

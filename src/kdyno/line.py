@@ -16,7 +16,7 @@ from kdyno.experiment.models import Experiment
 from kdyno.frozen import digest
 from kdyno.host import host_facts
 from kdyno.instrument.agent import test_orders
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import DEFAULT_ITERATIONS, Job
 from kdyno.kernel.build import BuildPlan, build, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.source import fetch
@@ -60,7 +60,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     job = Job(
         lane=about.lane,
         icount_shift=config.icount_shift if isinstance(config, QemuConfig) and about.lane == "model" else None,
-        iterations=workload.iterations,
+        iterations=workload.iterations or DEFAULT_ITERATIONS[about.lane],
         tests=test_orders(workload.tests, workload.params),
     )
     plans = {} if isinstance(config, FakeConfig) else plan_builds(experiment, state, talk)

@@ -37,7 +37,7 @@ def test_every_verdict_has_its_sentence() -> None:
         "pipe bandwidth 3.1 % higher, 95 % interval 2.4 to 3.8"
     )
     assert sentence("fork", found(1.001, 0.998, 1.004), "equivalent", 0.01) == (
-        "fork equivalent within 1.0 %: +0.10 %, 95 % interval -0.20 to +0.40; this run could have seen 0.60 %"
+        "fork equivalent within 1 %: +0.10 %, 95 % interval -0.20 to +0.40; this run could have seen 0.60 %"
     )
     assert sentence("fork", found(1.01, 0.99, 1.03), "undecided", 0.01).startswith("fork undecided: +1.0 %")
 

@@ -45,10 +45,10 @@ def postgresql() -> Iterator[str]:
     initdb = [*as_postgres, str(binaries / "initdb"), "-D", str(data), *options]
     subprocess.run(initdb, check=True, cwd=home, stdout=subprocess.DEVNULL)
     options = ["-D", str(data), "-k", str(home), "-c", "listen_addresses=", "-c", "fsync=off"]
-    command = [*as_postgres, str(binaries / "postgres"), *options]
-    server = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    serve = [*as_postgres, str(binaries / "postgres"), *options]
+    server = subprocess.Popen(serve, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        ready = [binaries / "pg_isready", "-q", "-h", home, "-U", "kdyno", "-d", "postgres"]
+        ready = [str(binaries / "pg_isready"), "-q", "-h", str(home), "-U", "kdyno", "-d", "postgres"]
         deadline = time.monotonic() + 60
         while subprocess.run(ready, check=False).returncode != 0:
             assert server.poll() is None, "the PostgreSQL server ended at once"

@@ -156,12 +156,12 @@ mod tests {
         assert_eq!(reason(|_, _| unsafe { libc::_exit(3) }), "exited with status 3");
         // SAFETY: as above.
         let killed = reason(|_, _| unsafe {
-            libc::kill(libc::getpid(), libc::SIGBUS);
+            libc::kill(libc::getpid(), libc::SIGTERM);
             Ok(())
         });
-        assert_eq!(killed, "killed by signal 7");
+        assert_eq!(killed, "killed by signal 15");
 
-        let samples = records_of(|recorder, _| recorder.measure(|operations| Ok(operations)));
+        let samples = records_of(|recorder, _| recorder.measure(Ok));
         assert_eq!(samples.len(), 2);
         let unsupported = records_of(|_, _| Err(Stop::Unsupported("no".into())));
         assert_eq!(unsupported, [Record::Unsupported { benchmark: "toy.one".into(), reason: "no".into() }]);

@@ -10,7 +10,7 @@ from kdyno.cli.common import state_of, talk_of
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
-    parser.add_argument("command", nargs="*", help="after --: a command and its arguments; a shell if there is none")
+    parser.set_defaults(command=[])
     parser.add_argument("--lane", choices=["wall", "model"], default="wall", help="clock of the guest (default: wall)")
     parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: how it runs")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="end a command's boot after this")
     parser.add_argument("--console", type=Path, metavar="FILE", help="keep the console in FILE")
-    parser.epilog = "The exit status is the command's, or 3 if the kernel did not come so far."
+    parser.usage = "kdyno boot [options] KERNEL [-- COMMAND ...]"
+    parser.epilog = "No command: a shell. The exit status is the command's, or 3 if the kernel did not come so far."
 
 
 def act(args: argparse.Namespace) -> int:

@@ -68,7 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
-        args = make_parser({verb}).parse_args(words)
+        # argparse would give what follows `--` to the first positional that takes many.
+        own, dashes, command = words, "", list[str]()
+        if "--" in words:
+            cut = words.index("--")
+            own, dashes, command = words[:cut], "--", words[cut + 1 :]
+        parser = make_parser({verb})
+        args = parser.parse_args(own)
+        if dashes and "command" not in args:
+            parser.error(f"{verb} takes no command after --")
+        if "command" in args:
+            args.command = command
         if args.verbose:
             logging.basicConfig(format="+ %(message)s", stream=sys.stderr)
             logging.getLogger("kdyno").setLevel(logging.DEBUG)

@@ -29,7 +29,7 @@ class Workload(Frozen):
     tests: tuple[str, ...] = ("lmbench",)
     """Names of tests; `lmbench` stands for all 19."""
     iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Samples per benchmark and boot; left out: the agent's own number for the lane."""
+    """Samples per benchmark and boot; left out: 7 in the model lane, 11 in the wall lane."""
     params: dict[str, dict[str, int]] = {}
     """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
 

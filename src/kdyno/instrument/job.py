@@ -11,6 +11,10 @@ PROTOCOL: Final = 1
 """Version of the job and of the agent stream; crates/proto has the same number."""
 
 
+DEFAULT_ITERATIONS: dict[Lane, int] = {"model": 7, "wall": 11}
+"""Odd, so that the median of a boot is one of its samples."""
+
+
 class TestOrder(Frozen):
     """One test to run, and the parameters that differ from its defaults."""
 
@@ -27,8 +31,8 @@ class Job(Frozen):
     lane: Lane
     icount_shift: int | None = None
     """Model lane: one instruction is 2**icount_shift nanoseconds of the guest's clock."""
-    iterations: int | None = None
-    """Samples per benchmark and boot; None leaves the agent's default for the lane."""
+    iterations: int
+    """Samples per benchmark and boot."""
     tests: tuple[TestOrder, ...] = ()
     command: tuple[str, ...] | None = None
     interactive: bool = False

@@ -36,7 +36,7 @@ def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str
         word = "lower" if effect < 0 else "higher"
         near, far = sorted((abs(low), abs(high)))
         return f"{what} {percent(effect)} % {word}, 95 % interval {percent(near)} to {percent(far)}; {seen}"
-    said = f"equivalent within {percent(margin)} %" if verdict == "equivalent" else "undecided"
+    said = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
     return f"{what} {said}: {signed(effect)} %, 95 % interval {signed(low)} to {signed(high)}; {seen}"
 
 
@@ -50,6 +50,11 @@ def percent(fraction: float) -> str:
     if size >= 1000:
         return f"{size:.1e}"
     return f"{size:.{1 if size >= 1 else min(1 - math.floor(math.log10(size)), 6)}f}"
+
+
+def limit(fraction: float) -> str:
+    """A limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
+    return f"{100 * fraction:.4g}"
 
 
 def signed(fraction: float) -> str:

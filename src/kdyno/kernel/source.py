@@ -61,11 +61,13 @@ def _kind(spec: str) -> tuple[str, str]:
     if colon and prefix in FETCHERS and rest:
         return prefix, rest
     path = Path(spec).expanduser()
+    if not spec:
+        raise UnknownSource(spec=spec)
     if path.is_dir():
         return "dir", spec
     if path.name.endswith(TARBALLS):
         return "tarball", spec
-    if colon or not spec:
+    if colon:
         raise UnknownSource(spec=spec)
     raise SourceMissing(where=spec)
 

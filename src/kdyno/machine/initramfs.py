@@ -57,6 +57,10 @@ def newc(entries: list[Entry]) -> bytes:
     return bytes(archive)
 
 
+NOT_LINKED = ("busybox", "init", "linuxrc")
+"""A kernel that doesn't find the agent must say so, not start busybox's init."""
+
+
 def find_busybox() -> Path:
     """Debian's busybox-static: a real shell for lat_proc and for people."""
     if found := shutil.which("busybox"):
@@ -74,7 +78,7 @@ def guest_tools() -> list[Entry]:
         Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
         file("init", find_agent().read_bytes()),
         file("bin/busybox", busybox.read_bytes()),
-        *(link(f"bin/{applet}", "busybox") for applet in applets if applet != "busybox"),
+        *(link(f"bin/{applet}", "busybox") for applet in applets if applet not in NOT_LINKED),
     ]
 
 

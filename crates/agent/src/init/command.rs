@@ -4,8 +4,9 @@ use crate::processes::{self, Death};
 use crate::sink::Sink;
 use kdyno_proto::{Record, Stream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// What one `output` record holds at most; its line stays below the 32 kB that one write to a virtio port takes.
 const PIECE: usize = 8 << 10;
@@ -14,7 +15,10 @@ const PIECE: usize = 8 << 10;
 pub fn run(command: &[String], sink: &Sink) -> Result<(), String> {
     let (program, arguments) = command.split_first().expect("a job's command is not empty");
     watch_children();
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    // SAFETY: one raw system call between fork and exec. Without it the command would start with SIGCHLD blocked.
+    unsafe { command.pre_exec(|| mask_children(libc::SIG_UNBLOCK)) };
+    let mut child = command
         .args(arguments)
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .stdin(Stdio::null())
@@ -31,7 +35,8 @@ pub fn run(command: &[String], sink: &Sink) -> Result<(), String> {
         if let Some(death) = reap_all(pid) {
             break death;
         }
-        for (output, ready) in outputs.iter_mut().zip(wait(outputs.each_ref().map(Output::fd))) {
+        let ready = wait(outputs.each_ref().map(Output::fd));
+        for (output, ready) in outputs.iter_mut().zip(ready) {
             if ready {
                 output.pass_on(sink);
             }
@@ -41,6 +46,7 @@ pub fn run(command: &[String], sink: &Sink) -> Result<(), String> {
     for output in &mut outputs {
         while wait_no_longer(output.fd()) && output.pass_on(sink) {}
     }
+    let _ = mask_children(libc::SIG_UNBLOCK);
     sink.emit(&Record::Exited { status: death.code() });
     Ok(())
 }
@@ -79,16 +85,25 @@ extern "C" fn wake_up(_: libc::c_int) {}
 
 /// Makes the end of a child interrupt [`wait`], and nothing else: SIGCHLD is blocked outside of it.
 fn watch_children() {
-    // SAFETY: the structures are made by the calls for them; the handler does nothing.
+    // SAFETY: all bits 0 is an action with no flags and an empty mask; the handler does nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = wake_up as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
-        let mut only_child: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut only_child);
-        libc::sigaddset(&mut only_child, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &only_child, std::ptr::null_mut());
+        libc::sigaction(libc::SIGCHLD, &action, null_mut());
     }
+    let _ = mask_children(libc::SIG_BLOCK);
+}
+
+/// Blocks or unblocks SIGCHLD.
+fn mask_children(how: libc::c_int) -> std::io::Result<()> {
+    // SAFETY: the set is made by the calls for it.
+    unsafe {
+        let mut children: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut children);
+        libc::sigaddset(&mut children, libc::SIGCHLD);
+        libc::sigprocmask(how, &children, null_mut());
+    }
+    Ok(())
 }
 
 /// Waits until one of the descriptors is ready or a child has ended.

@@ -50,8 +50,8 @@ impl Mapping {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping where the kernel likes.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
-        match NonNull::new(start.cast()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { start, bytes }),
+        match NonNull::new(start.cast::<u8>()) {
+            Some(first) if start != libc::MAP_FAILED => Ok(Mapping { start: first, bytes }),
             _ => Err(Failure::last("mmap(file)")),
         }
     }

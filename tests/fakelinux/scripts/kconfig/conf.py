@@ -1,5 +1,7 @@
 """A toy of the kernel's conf: makes .config from Kconfig, a mode, and what .config or KCONFIG_ALLCONFIG say."""
 
+from __future__ import annotations
+
 import os
 import re
 import shlex
@@ -7,123 +9,124 @@ import subprocess
 import sys
 from pathlib import Path
 
+OFF = {"bool": "n", "string": '""', "int": "0"}
+Block = tuple[str, list[str]]
+Values = dict[str, str]
+
 
 class Symbol:
-    def __init__(self, name, around, choice):
-        self.name, self.choice, self.depends = name, choice, list(around)
-        self.type, self.prompt, self.default, self.selects = "bool", None, None, []
+    def __init__(self, name: str, blocks: list[Block]) -> None:
+        self.name = name
+        self.choice = next((kind for kind, _ in blocks if kind.startswith("choice")), None)
+        self.depends = [text for _, texts in blocks for text in texts]
+        self.selects: list[str] = []
+        self.type, self.prompt, self.default = "bool", "", ""
 
 
-def parse(tree, name="Kconfig", blocks=(), found=None):
-    found = {} if found is None else found
-    blocks, symbol, choices = list(blocks), None, 0
-    lines = iter((tree / name).read_text().replace("\\\n", " ").splitlines())
-    for line in lines:
-        words = shlex.split(line, comments=True) or [""]
+def parse(tree: Path, name: str, blocks: list[Block], found: dict[str, Symbol]) -> None:
+    symbol: Symbol | None = None
+    for number, line in enumerate((tree / name).read_text().replace("\\\n", " ").splitlines()):
+        words = shlex.split(line.replace("'", ""), comments=True) or [""]
         rest = line.strip().partition(" ")[2].split("#")[0].strip()
         if line and not line[0].isspace():
-            if symbol is not None and words[0] not in ("endif", "endmenu", "endchoice"):
-                symbol = None
-        if words[0] == "config" and line.startswith("config"):
-            around = [text for kind, texts in blocks for text in texts]
-            choice = next((kind for kind, _ in blocks if kind.startswith("choice")), None)
-            symbol = found[words[1]] = Symbol(words[1], around, choice)
-        elif words[0] == "source":
-            parse(tree, words[1], blocks, found)
-        elif words[0] in ("if", "menu", "choice"):
-            choices += 1
-            blocks.append((f"{words[0]}{choices}", [rest] if words[0] == "if" else []))
             symbol = None
+        if line.startswith("config "):
+            symbol = found[words[1]] = Symbol(words[1], blocks)
+        elif line.startswith("source "):
+            parse(tree, words[1], list(blocks), found)
+        elif words[0] in ("if", "menu", "choice"):
+            blocks.append((f"{words[0]}{number}", [rest] if words[0] == "if" else []))
         elif words[0] in ("endif", "endmenu", "endchoice"):
             blocks.pop()
         elif words[0] == "depends":
             (symbol.depends if symbol else blocks[-1][1]).append(rest.removeprefix("on "))
-        elif symbol and words[0] in ("bool", "string", "int", "tristate"):
+        elif symbol and words[0] in OFF:
             symbol.type = words[0]
-            if len(words) > 1:
-                symbol.prompt = " ".join(words[3:]) or "y"
+            symbol.prompt = " ".join(words[3:]) or "y" if words[1:] else ""
         elif symbol and words[0] in ("def_bool", "default"):
             symbol.default = rest
         elif symbol and words[0] == "select":
             symbol.selects.append(words[1])
-    return found
 
 
-def holds(text, config):
-    """Whether an expression of &&, ||, ! and names is y."""
-    names = re.sub(r"[\w]+", lambda m: repr(m[0] == "y" or config.get(m[0], "n") == "y"), text)
-    python = names.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
-    return eval(python, {})
+def holds(text: str, config: Values) -> bool:
+    """Whether an expression of &&, ||, !, parentheses and names is y."""
+    python = re.sub(r"\w+", lambda match: repr(match[0] == "y" or config.get(match[0]) == "y"), text)
+    return bool(eval(python.replace("&&", " and ").replace("||", " or ").replace("!", " not "), {}))
 
 
-def default(symbol, config):
-    if symbol.default and symbol.default.startswith("$(success,"):
+def default(symbol: Symbol) -> str:
+    if symbol.default.startswith("$(success,"):
         command = symbol.default.removeprefix("$(success,").removesuffix(")").replace("$(CC)", os.environ["CC"])
-        return "y" if subprocess.run(["sh", "-c", command], capture_output=True).returncode == 0 else "n"
-    if symbol.default is None:
-        return {"bool": "n", "tristate": "n", "string": '""', "int": "0"}[symbol.type]
-    return symbol.default
+        done = subprocess.run(["sh", "-c", command], check=False, capture_output=True)
+        return "y" if done.returncode == 0 else "n"
+    return symbol.default or OFF[symbol.type]
 
 
-def solve(symbols, wanted, defaults):
-    config = {}
-    for _ in range(8):
-        for symbol in symbols.values():
-            met = all(holds(text, config) for text in symbol.depends)
-            usable = met and symbol.prompt and holds(symbol.prompt, config)
-            if symbol.choice:
-                members = [s.name for s in symbols.values() if s.choice == symbol.choice]
-                able = [n for n in members if all(holds(text, config) for text in symbols[n].depends)]
-                asked = [name for name in wanted if name in able and wanted[name] == "y"]
-                value = "y" if symbol.name == (asked[-1] if asked else able[0]) else "n"
-            elif usable and symbol.name in wanted:
-                value = wanted[symbol.name]
-            elif met and (defaults or not symbol.prompt or symbol.type not in ("bool", "tristate")):
-                value = default(symbol, config)
-            else:
-                value = "n" if symbol.type in ("bool", "tristate") else default(symbol, config)
-            if any(symbol.name in other.selects and config.get(other.name) == "y" for other in symbols.values()):
-                value = "y"
-            config[symbol.name] = value
+def solve(symbols: dict[str, Symbol], wanted: Values, defaults: Values) -> Values:
+    config: Values = {}
+    for _ in range(4):  # enough for what depends on what here
+        for name, symbol in symbols.items():
+            config[name] = value_of(symbol, symbols, wanted, defaults, config)
     return config
 
 
-def read(path):
-    wanted = {}
-    for line in path.read_text().splitlines() if path.is_file() else []:
-        if match := re.fullmatch(r"CONFIG_(\w+)=(.*)", line):
+def value_of(symbol: Symbol, symbols: dict[str, Symbol], wanted: Values, defaults: Values, config: Values) -> str:
+    if any(symbol.name in other.selects and config.get(other.name) == "y" for other in symbols.values()):
+        return "y"
+    if not all(holds(text, config) for text in symbol.depends):
+        return OFF[symbol.type]
+    if symbol.choice:
+        members = [other for other in symbols.values() if other.choice == symbol.choice]
+        able = [other.name for other in members if all(holds(text, config) for text in other.depends)]
+        asked = [name for name, value in wanted.items() if name in able and value == "y"]
+        return "y" if symbol.name == [able[0], *asked][-1] else "n"
+    if symbol.prompt and holds(symbol.prompt, config) and symbol.name in wanted:
+        return wanted[symbol.name]
+    return defaults[symbol.name]
+
+
+def read(path: Path) -> Values:
+    wanted: Values = {}
+    for line in path.read_text().splitlines():
+        match = re.fullmatch(r"CONFIG_(\w+)=(.*)", line) or re.fullmatch(r"# CONFIG_(\w+) is not set()", line)
+        if match:
             wanted.pop(match[1], None)
-            wanted[match[1]] = match[2]
-        elif match := re.fullmatch(r"# CONFIG_(\w+) is not set", line):
-            wanted.pop(match[1], None)
-            wanted[match[1]] = "n"
+            wanted[match[1]] = match[2] or "n"
     return wanted
 
 
-def main():
-    tree, mode = Path(sys.argv[1]), sys.argv[2]
-    symbols = parse(tree)
-    wanted = read(Path(".config")) if mode in ("olddefconfig", "localmodconfig") else {}
-    if mode == "allnoconfig" and os.environ.get("KCONFIG_ALLCONFIG"):
-        wanted = read(Path(os.environ["KCONFIG_ALLCONFIG"]))
+def wishes(tree: Path, mode: str) -> Values:
+    if mode == "allnoconfig":
+        return read(Path(os.environ["KCONFIG_ALLCONFIG"])) if "KCONFIG_ALLCONFIG" in os.environ else {}
     if mode == "tinyconfig":
-        wanted = read(tree / "kernel/configs/tiny.config")
+        return read(tree / "kernel/configs/tiny.config")
     if mode == "defconfig":
-        wanted = read(tree / "arch/x86/configs/x86_64_defconfig")
+        return read(tree / "arch/x86/configs/x86_64_defconfig")
+    wanted = read(Path(".config"))
     if mode == "localmodconfig":
-        loaded = Path(os.environ["LSMOD"]).read_text()
-        wanted = {name: value for name, value in wanted.items() if name != "EXT4" or "ext4" in loaded}
         if not sys.stdin.readline():
             sys.exit("Error in reading or end of file.")
-    config = solve(symbols, wanted, mode not in ("allnoconfig", "tinyconfig"))
-    lines = ["# made by fakelinux"]
-    for name, value in config.items():
-        if value in ("n", '""') and symbols[name].type in ("bool", "tristate"):
-            lines.append(f"# CONFIG_{name} is not set")
-        else:
-            lines.append(f"CONFIG_{name}={value}")
-    Path(".config").write_text("\n".join(lines) + "\n")
-    Path("auto.conf.mk").write_text("\n".join(line for line in lines if not line.endswith(("=0",))) + "\n")
+        loaded = Path(os.environ["LSMOD"]).read_text()
+        wanted = {name: value for name, value in wanted.items() if name != "EXT4" or "ext4" in loaded}
+    return wanted
+
+
+def main() -> None:
+    tree, mode = Path(sys.argv[1]), sys.argv[2]
+    symbols: dict[str, Symbol] = {}
+    parse(tree, "Kconfig", [], symbols)
+    off = mode in ("allnoconfig", "tinyconfig")
+    defaults = {
+        name: OFF[symbol.type] if off and symbol.prompt and symbol.type == "bool" else default(symbol)
+        for name, symbol in symbols.items()
+    }
+    config = solve(symbols, wishes(tree, mode), defaults)
+    lines = [
+        f"CONFIG_{name}={value}" if value != "n" else f"# CONFIG_{name} is not set" for name, value in config.items()
+    ]
+    Path(".config").write_text("\n".join(["# made by fakelinux", *lines]) + "\n")
+    Path("auto.conf.mk").write_text("\n".join(line for line in lines if not line.endswith("=0")) + "\n")
     print("#\n# configuration written to .config\n#")
 
 

@@ -1,0 +1,61 @@
+"""`kdyno plan`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import print_json, state_of, store_of, talk_of
+
+if TYPE_CHECKING:
+    from kdyno.forecast import Forecast
+
+BLOCKS_SHOWN = 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", type=Path, help="experiment file")
+    parser.add_argument("--json", action="store_true", help="the plan as JSON, with every boot")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.experiment.load import load_experiment
+    from kdyno.forecast import forecast
+    from kdyno.line import prepare, run_identity
+
+    experiment = load_experiment(args.experiment)
+    state = state_of(args)
+    prepared = prepare(experiment, state, talk_of(args))
+    with store_of(args) as store:
+        ahead = forecast(prepared, run_identity(prepared, 0), state, store)
+    if args.json:
+        print_json(ahead.as_data())
+        return 0
+    about = prepared.about
+    print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
+    print("\nimages")
+    for build in ahead.builds:
+        took = "" if build.decision != "build" else f", {_span(build.seconds)}"
+        print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
+    _print_boots(ahead, experiment.blocks)
+    print(f"\ntime: {_span(ahead.seconds)}")
+    return 0
+
+
+def _print_boots(ahead: Forecast, blocks: int) -> None:
+    print(f"\nboots: {len(ahead.boots)} to do, {ahead.boots_done} on record, {ahead.side_by_side} side by side")
+    print(f"  {blocks} blocks, each with every variant once in random order under one seed: so that drift hits all")
+    print("  variants alike, and every comparison is made within a block")
+    for block in sorted({boot.block for boot in ahead.boots})[:BLOCKS_SHOWN]:
+        order = [boot for boot in ahead.boots if boot.block == block]
+        print(f"  block {block:<3} seed {order[0].seed:<11} {', '.join(boot.variant for boot in order)}")
+    if blocks > BLOCKS_SHOWN and ahead.boots:
+        print("  ...")
+    print(f"  about {ahead.boot_seconds:.1f} s each ({ahead.boot_seconds_from})")
+
+
+def _span(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown: nothing like it was built here yet (minutes for the dyno configuration)"
+    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"

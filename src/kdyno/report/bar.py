@@ -1,0 +1,40 @@
+"""An interval drawn in one line of text, along an axis that all lines of a report share."""
+
+from __future__ import annotations
+
+from kdyno.report.view import Axis, Span
+
+
+def column(axis: Axis, gain: float, width: int) -> int:
+    """Return where a gain falls among `width` columns; what is beyond the axis falls on its end."""
+    within = min(max(gain, axis.low), axis.high)
+    return round((within - axis.low) / (axis.high - axis.low) * (width - 1))
+
+
+def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
+    """Return `width` characters: `  ·  │  · ├─●─┤  `; without a span, only the axis.
+
+    The line is no effect, the dots are the margin, `‹` and `›` ends of an interval that goes on beyond the axis.
+    """
+    cells = [" "] * width
+    for edge in (-margin, margin):
+        cells[column(axis, edge, width)] = "·"
+    zero = column(axis, 0.0, width)
+    cells[zero] = "│"
+    if span is None:
+        return "".join(cells)
+    low, high = column(axis, span.low, width), column(axis, span.high, width)
+    for at in range(low, high + 1):
+        cells[at] = "┼" if at == zero else "─"
+    if low < high:
+        cells[low] = "‹" if span.low < axis.low else "├"
+        cells[high] = "›" if span.high > axis.high else "┤"
+    cells[column(axis, span.mid, width)] = "●"
+    return "".join(cells)
+
+
+def heading(axis: Axis, width: int) -> str:
+    """Return the title of a column of bars: it says which side of the line is better."""
+    zero = column(axis, 0.0, width)
+    left, right = zero, width - zero - 1
+    return ("slower" if left >= 6 else "").rjust(left) + "│" + ("faster" if right >= 6 else "").ljust(right)

@@ -1,0 +1,117 @@
+"""The report as text. Everything shown is plain text to rich: markup in a name or a console stays what it is."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kdyno.judge.verdict import limit, signed
+from kdyno.report import view
+from kdyno.report.bar import bar, heading
+from kdyno.report.clean import clean
+from kdyno.report.model import RunReport
+from kdyno.report.view import Axis, Row
+
+STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow", "": "dim"}
+NARROWEST_BAR, WIDEST_BAR = 11, 41
+NARROWEST_NAME = 12
+
+
+def render(report: RunReport, console: Console) -> None:
+    """Print a report: what must be known first, a table per variant, and the boots that failed."""
+    say = _Speaker(console)
+    for notice in report.notices:
+        say.line(f"note: {clean(notice)}", "bold yellow")
+    say.line(view.lane_line(report), "bold")
+    run = report.run
+    say.line(
+        f"run {run.id[:12]} {clean(run.name)}: {run.blocks} blocks of {len(run.variants)} variants, "
+        f"baseline {clean(run.baseline)}"
+    )
+    tables = {variant: (view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others}
+    spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
+    axis = view.axis(spans, run.margin)
+    for variant, (rows, mean) in tables.items():
+        say.line("")
+        say.line(f"{clean(variant)} against {clean(run.baseline)}", "bold")
+        console.print(_table(rows, mean, axis, run.margin, console.width))
+        for row in (*rows, mean):
+            if row.reason:
+                say.line(f"{row.name}: {row.reason}", "dim" if row.verdict else "yellow")
+    if spans:
+        say.line("")
+        say.line(
+            f"bars: 95 % intervals from {signed(axis.low)} to {signed(axis.high)} %, right of the line is faster, "
+            f"dots at the margin of {limit(run.margin)} %; sees: the smallest effect that this run could have seen",
+            "dim",
+        )
+    _boots(report, say)
+
+
+class _Speaker:
+    """Prints lines of plain text in one style, wrapped between words."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style=style))
+
+
+def _boots(report: RunReport, say: _Speaker) -> None:
+    for status, style in (("failed", "red"), ("lost", "yellow")):
+        boots = [boot for boot in report.boots if boot.status == status]
+        if boots:
+            say.line("")
+            say.line(f"{status} boots:", "bold")
+        for boot in boots:
+            say.line(f"  block {boot.block} {clean(boot.variant)}: {clean(boot.reason)}", style)
+
+
+def _table(rows: list[Row], mean: Row, axis: Axis, margin: float, width: int) -> Table:
+    """Lay a table out so that it fills `width`: the bar takes what the texts leave over."""
+    every = [*rows, mean]
+    values = [_value(row) for row in every]
+    fixed = [
+        _widest("baseline", values),
+        _widest("variant", [row.variant for row in every]),
+        _widest("effect", [row.effect for row in every]),
+        _widest("verdict", [_verdict(row) for row in every]),
+        _widest("sees", [row.seen for row in every]),
+    ]
+    left = width - sum(fixed) - 6
+    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in every]), left - NARROWEST_BAR))
+    bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, left - name_width))
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("benchmark", width=name_width, no_wrap=True, overflow="ellipsis")
+    for title, size in zip(("baseline", "variant", "effect"), fixed, strict=False):
+        table.add_column(title, width=size, no_wrap=True, justify="right")
+    table.add_column(Text(heading(axis, bar_width)), width=bar_width, no_wrap=True, overflow="crop")
+    table.add_column("verdict", width=fixed[3], no_wrap=True)
+    table.add_column("sees", width=fixed[4], no_wrap=True, justify="right")
+    for row, value in zip(every, values, strict=True):
+        style = STYLES[row.verdict]
+        table.add_row(
+            Text(row.name, style="bold" if row is mean else ""),
+            Text(value),
+            Text(row.variant),
+            Text(row.effect),
+            Text(bar(row.span, axis, margin, bar_width), style=style),
+            Text(_verdict(row), style=style),
+            Text(row.seen, style="dim"),
+        )
+    return table
+
+
+def _value(row: Row) -> str:
+    return f"{row.baseline} {row.unit}".strip()
+
+
+def _verdict(row: Row) -> str:
+    return row.verdict or "none"
+
+
+def _widest(title: str, texts: list[str]) -> int:
+    return max(len(title), *(cell_len(text) for text in texts))

@@ -1,0 +1,319 @@
+"""Builds of the toy kernel: what comes out, what is left behind when it goes wrong, and that nothing is built twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from kernel_toy import (
+    TINY,
+    build_elsewhere,
+    built,
+    no_progress,
+    plan,
+    processes_naming,
+    snapshot,
+    toy_source,
+    toy_tree,
+    wait_for_line,
+)
+
+from kdyno.errors import KdynoError
+from kdyno.kernel import build as build_module
+from kdyno.kernel import kconfig_check, layout
+from kdyno.kernel.build import BuildFailed, build, check_configuration
+from kdyno.kernel.images import load_image
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
+from kdyno.state import DiskFull, NoSpace, State
+
+SLOW = Recipe(kconfig={"FAKE_SLOW": 1})
+PATCH = """\
+--- a/init/main.c
++++ b/init/main.c
+@@ -1,3 +1,4 @@
+ const char linux_banner[] = BANNER;
++int one_more_line = 1;
+
+ extern int sys_open(int flags);
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def source(tmp_path: Path, state: State) -> Source:
+    return toy_source(tmp_path, state)
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_an_image_has_a_kernel_its_symbols_its_config_and_a_record(source: Source, state: State) -> None:
+    image = built(Recipe(opt="Os"), source, state)
+    record = image.record
+    assert left_in(image.directory) == ["System.map", "build.log", "bzImage", "config", "image.json", "vmlinux"]
+    assert "CONFIG_CC_OPTIMIZE_FOR_SIZE=y" in image.config.read_text()
+    assert "start_kernel" in image.symbols.read_text()
+    assert record.release == "6.12.1-fake"
+    assert record.sizes.bzimage == image.bzimage.stat().st_size
+    assert 0 < record.sizes.text < record.sizes.vmlinux
+    assert record.steps == sum("  CC " in line for line in (image.directory / "build.log").read_text().splitlines()) + 7
+    assert load_image(record.key, state) == image
+    assert left_in(state.builds) == []
+
+
+def test_every_command_is_in_the_log(source: Source, state: State) -> None:
+    log = (built(Recipe(), source, state).directory / "build.log").read_text()
+    commands = [line for line in log.splitlines() if line.startswith("+ env -i ")]
+    assert "tinyconfig" in commands[0]
+    assert commands[-1].endswith("-j4 vmlinux bzImage")
+
+
+def test_the_same_plan_is_never_built_twice(source: Source, state: State) -> None:
+    first = built(Recipe(), source, state)
+    again = plan(Recipe(cmdline=("quiet",)), source, state)
+    assert again.cached
+
+    def progress(_done: int, _total: int | None, line: str) -> None:
+        raise AssertionError(line)
+
+    assert build(again, state, progress) == first
+
+
+def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State) -> None:
+    first = built(Recipe(), source, state)
+    elsewhere = State(tmp_path / "some" / "where" / "else")
+    second = built(Recipe(), toy_source(tmp_path, elsewhere), elsewhere)
+    for name in ("vmlinux", "bzImage", "config"):
+        assert (first.directory / name).read_bytes() == (second.directory / name).read_bytes()
+    assert b"kdyno@kdyno #1 Thu Jan" in first.vmlinux.read_bytes()
+
+
+def test_the_users_environment_does_not_get_into_an_image(
+    tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = built(Recipe(), source, state)
+    for name, value in {"KCFLAGS": "-O0", "LLVM": "1", "LOCALVERSION": "-mine", "MAKEFLAGS": "-k", "O": "/x"}.items():
+        monkeypatch.setenv(name, value)
+    elsewhere = State(tmp_path / "elsewhere")
+    second = built(Recipe(), toy_source(tmp_path, elsewhere), elsewhere)
+    assert first.vmlinux.read_bytes() == second.vmlinux.read_bytes()
+    assert second.record.release == "6.12.1-fake"
+
+
+def test_neither_the_users_tree_nor_the_copy_changes(tmp_path: Path, state: State) -> None:
+    source = toy_source(tmp_path, state)
+    users, ours = snapshot(tmp_path / "linux"), snapshot(source.tree)
+    built(Recipe(), source, state)
+    with pytest.raises(BuildFailed):
+        built(Recipe(kconfig={"FAKE_BREAK": True}), source, state)
+    assert snapshot(tmp_path / "linux") == users
+    assert snapshot(source.tree) == ours
+
+
+def test_a_patched_image_is_another_image(tmp_path: Path, source: Source, state: State) -> None:
+    (tmp_path / "one.patch").write_text(PATCH)
+    plain = built(Recipe(), source, state)
+    patched = built(Recipe(patches=(str(tmp_path / "one.patch"),)), source, state)
+    assert plain.record.key != patched.record.key
+    assert "one_more_line" in patched.symbols.read_text()
+    assert "one_more_line" not in plain.symbols.read_text()
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
+def test_ccache_hits_in_a_patched_copy(tmp_path: Path, source: Source, state: State, toolchain: str) -> None:
+    if shutil.which("ccache") is None or shutil.which(toolchain) is None:
+        pytest.skip(f"needs ccache and {toolchain}")
+    (tmp_path / "one.patch").write_text(PATCH)
+    built(Recipe(toolchain=toolchain), source, state)
+    subprocess.run(["ccache", "-z"], check=True, capture_output=True)
+    built(Recipe(toolchain=toolchain, patches=(str(tmp_path / "one.patch"),)), source, state)
+    counted = subprocess.run(["ccache", "--print-stats"], check=True, capture_output=True, text=True).stdout
+    stats = dict(line.split("\t") for line in counted.splitlines())
+    hits = int(stats["direct_cache_hit"]) + int(stats["preprocessed_cache_hit"])
+    assert (hits, int(stats["cache_miss"])) == (2, 1)  # fs/open.c and lib/crc32.c; init/main.c is what was patched
+
+
+@pytest.mark.parametrize(
+    ("base", "config"),
+    [
+        ("dyno", "CONFIG_SMP=y"),
+        ("make:defconfig", "CONFIG_INET=y"),
+        ("make:localmodconfig?lsmod={folder}/lsmod&config={folder}/config", "CONFIG_NET=y"),
+        ("file:{folder}/config", "CONFIG_EXT4=y"),
+    ],
+)
+def test_every_base_gives_a_config_with_what_was_asked_on_top(
+    tmp_path: Path, source: Source, state: State, base: str, config: str
+) -> None:
+    (tmp_path / "config").write_text("CONFIG_NET=y\nCONFIG_EXT4=y\n")
+    (tmp_path / "lsmod").write_text("Module Size Used by\n")
+    image = built(Recipe(kconfig={"PCI": True}), source, state, base.format(folder=tmp_path))
+    lines = image.config.read_text().splitlines()
+    assert config in lines
+    assert "CONFIG_PCI=y" in lines
+    assert "# CONFIG_LOCALVERSION_AUTO is not set" in lines
+    assert ("CONFIG_EXT4=y" in lines) == base.startswith("file:")
+
+
+def test_what_dyno_asks_in_vain_is_only_noted(source: Source, state: State) -> None:
+    notes = built(Recipe(), source, state, "dyno").record.notes
+    assert any("CONFIG_64BIT" in note or "(asked by base dyno:" in note for note in notes)
+
+
+def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Source, state: State) -> None:
+    recipe = Recipe(kconfig={"NET": True, "VIRTIO_NET": True, "CRC32": True, "ETX4": True})
+    for attempt in (
+        lambda: built(recipe, source, state),
+        lambda: check_configuration(plan(recipe, source, state), state),
+    ):
+        with pytest.raises(kconfig_check.ConfigRefused) as raised:
+            attempt()
+        said = str(raised.value).splitlines()
+        assert len(said) == 4
+        assert "CONFIG_VIRTIO_NET=y (asked by kconfig) is n: unmet dependency: PCI (PCI is n); INET" in said[1]
+        assert "CONFIG_CRC32=y (asked by kconfig) is n: it has no prompt" in said[2]
+        assert "did you mean EXT4?" in said[3]
+    assert left_in(state.images) == []
+
+
+def test_a_configuration_can_be_checked_without_a_build(source: Source, state: State) -> None:
+    assert check_configuration(plan(Recipe(), source, state), state) == ()
+    assert left_in(state.builds) == left_in(state.images) == []
+
+
+@pytest.mark.parametrize(
+    ("symbol", "said"),
+    [
+        ("FAKE_BREAK", r"doesn't build: fs/open\.c:13:16: error: .undeclared_file. undeclared"),
+        ("FAKE_UNDEFINED", "undefined reference to `nowhere_to_be_found'"),
+        ("FAKE_NO_RULE", "No rule to make target 'net/nowhere.o'"),
+    ],
+)
+def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
+    source: Source, state: State, symbol: str, said: str
+) -> None:
+    failing = plan(Recipe(kconfig={symbol: True}), source, state)
+    with pytest.raises(BuildFailed, match=said) as raised:
+        build(failing, state, no_progress)
+    log = layout.log_file(failing.key, state)
+    assert str(log) in raised.value.advice
+    assert log.is_file()
+    assert left_in(state.builds) == [log.name]
+    assert left_in(state.images) == []
+
+
+def test_a_compiler_on_a_full_disk_is_not_taken_for_a_broken_kernel(source: Source, state: State) -> None:
+    with pytest.raises(DiskFull):
+        built(Recipe(kconfig={"FAKE_DISK_FULL": True}), source, state)
+    assert left_in(state.builds) == left_in(state.images) == []
+
+
+@pytest.mark.parametrize("kilobytes", [40, 160, 260])
+def test_a_file_system_that_fills_up_is_said_wherever_it_happens(tmp_path: Path, kilobytes: int) -> None:
+    root = tmp_path / "small"
+    root.mkdir()
+    inside = f'mount -t tmpfs -o size={kilobytes}k none {root} && exec "$@"'
+    if subprocess.run(
+        ["unshare", "-rm", "sh", "-c", inside, "sh", "true"], check=False, capture_output=True
+    ).returncode:
+        pytest.skip("can't mount a small file system here")
+    child = build_elsewhere(toy_tree(tmp_path), State(root), Recipe(), 1, "unshare", "-rm", "sh", "-c", inside, "sh")
+    said = child.communicate(timeout=60)[0]
+    assert child.returncode == 1, said
+    assert said.splitlines()[-1].startswith(f"DiskFull the disk that holds {root}"), said
+
+
+def test_too_little_space_is_said_before_the_build(
+    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_module, "NEEDED_MB", 10**9)
+    with pytest.raises(NoSpace):
+        built(Recipe(), source, state)
+
+
+def test_a_path_that_kbuild_cant_take_is_said(tmp_path: Path) -> None:
+    state = State(tmp_path / "with space")
+    with pytest.raises(layout.PathUnfit, match="with space"):
+        built(Recipe(), toy_source(tmp_path, state), state)
+
+
+def test_ctrl_c_ends_make_and_leaves_nothing(source: Source, state: State) -> None:
+    slow = plan(SLOW, source, state)
+
+    def progress(_done: int, _total: int | None, line: str) -> None:
+        if line.startswith("CC"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(slow, state, progress)
+    assert processes_naming(slow.key) == []
+    assert left_in(state.builds) == left_in(state.images) == []
+
+
+def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, source: Source, state: State) -> None:
+    slow = plan(SLOW, source, state)
+    child = build_elsewhere(tmp_path / "linux", state, SLOW, 1)
+    wait_for_line(child, "CC      fs/open.o")
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    objects = layout.directory(slow.key, state) / layout.OBJECTS
+    assert (objects / "init/main.o").exists()
+    for half_written in ("fs/open.o", "init/main.o"):  # newer than its source: make would take it for finished
+        (objects / half_written).write_bytes((objects / "init/main.o").read_bytes()[:200])
+    image = build(slow, state, no_progress, jobs=4)
+    elsewhere = State(tmp_path / "elsewhere")
+    clean = built(SLOW, toy_source(tmp_path / "again", elsewhere), elsewhere)
+    assert image.vmlinux.read_bytes() == clean.vmlinux.read_bytes()
+    assert processes_naming(str(state.root)) == []
+
+
+def test_what_other_killed_builds_left_is_swept(source: Source, state: State) -> None:
+    (state.builds / "0123abcd/o").mkdir(parents=True)
+    built(Recipe(), source, state)
+    assert left_in(state.builds) == []
+
+
+def test_of_two_builds_at_once_one_waits_and_takes_the_others_image(
+    tmp_path: Path, source: Source, state: State
+) -> None:
+    slow = plan(SLOW, source, state)
+    child = build_elsewhere(tmp_path / "linux", state, SLOW, 1)
+    wait_for_line(child, "CC ")
+    said: list[str] = []
+    image = build(slow, state, lambda _done, _total, line: said.append(line))
+    assert said == ["waiting for another kdyno that builds the same image"]
+    assert f"built {image.record.key}" in child.communicate(timeout=30)[0]
+
+
+def test_progress_counts_lines_and_knows_the_total_from_the_last_image_of_the_base(
+    source: Source, state: State
+) -> None:
+    seen: list[tuple[int, int | None, str]] = []
+    first = build(plan(Recipe(), source, state), state, lambda *step: seen.append(step))
+    assert seen[0] == (0, None, "configuring")
+    assert [done for done, _, _ in seen[1:]] == list(range(1, first.record.steps + 1))
+    assert {total for _, total, _ in seen} == {None}
+    seen.clear()
+    build(plan(Recipe(opt="O3"), source, state), state, lambda *step: seen.append(step))
+    assert {total for done, total, _ in seen if done} == {first.record.steps}
+
+
+def test_every_failure_is_one_that_can_be_shown(source: Source, state: State) -> None:
+    with pytest.raises(KdynoError) as raised:
+        built(Recipe(kconfig={"FAKE_BREAK": True}), source, state, TINY)
+    assert raised.value.advice.startswith("the whole log is in ")

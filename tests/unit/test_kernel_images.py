@@ -1,0 +1,84 @@
+"""Images on disk: whole, or refused with the way out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from kernel_toy import built, toy_source
+
+from kdyno.kernel import images
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import load_image
+from kdyno.kernel.recipe import Recipe
+from kdyno.state import State
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    state = State(tmp_path_factory.mktemp("images") / "state")
+    return built(Recipe(), toy_source(tmp_path_factory.mktemp("source"), state), state)
+
+
+@pytest.fixture
+def copied(finished: Image, tmp_path: Path) -> tuple[Image, State]:
+    state = State(tmp_path / "state")
+    shutil.copytree(finished.directory, state.images / finished.record.key)
+    return finished, state
+
+
+def test_an_image_is_found_by_its_key(copied: tuple[Image, State]) -> None:
+    image, state = copied
+    assert load_image(image.record.key, state).record == image.record
+
+
+def test_a_missing_image_is_said(tmp_path: Path) -> None:
+    with pytest.raises(images.ImageMissing):
+        load_image("0" * 64, State(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["", "{", "{}", '{"key": 1}'])
+def test_a_corrupt_record_comes_with_the_way_out(copied: tuple[Image, State], damage: str) -> None:
+    image, state = copied
+    place = state.images / image.record.key
+    (place / "image.json").write_text(damage)
+    with pytest.raises(images.ImageCorrupt, match="can't be used") as raised:
+        load_image(image.record.key, state)
+    assert raised.value.advice.startswith(f"remove it (rm -r {place})")
+
+
+def test_a_truncated_or_missing_kernel_is_corrupt(copied: tuple[Image, State]) -> None:
+    image, state = copied
+    kernel = state.images / image.record.key / "bzImage"
+    kernel.write_bytes(kernel.read_bytes()[:-1])
+    with pytest.raises(images.ImageCorrupt, match="bzImage"):
+        load_image(image.record.key, state)
+    kernel.unlink()
+    with pytest.raises(images.ImageCorrupt, match="bzImage"):
+        load_image(image.record.key, state)
+
+
+def test_a_record_of_another_image_is_corrupt(copied: tuple[Image, State]) -> None:
+    image, state = copied
+    (state.images / image.record.key).rename(state.images / ("0" * 64))
+    with pytest.raises(images.ImageCorrupt, match="is that of"):
+        load_image("0" * 64, state)
+
+
+def test_the_total_of_a_base_ignores_what_cant_be_read(copied: tuple[Image, State]) -> None:
+    image, state = copied
+    (state.images / "broken").mkdir()
+    (state.images / "broken/image.json").write_text("{")
+    assert images.expected_steps(image.record.base, state) == image.record.steps
+    assert images.expected_steps("dyno", state) is None
+
+
+def test_a_record_is_readable_json_with_all_that_repeats_the_build(finished: Image) -> None:
+    record = json.loads((finished.directory / "image.json").read_text())
+    assert record["make"] == ["ARCH=x86_64", "LOCALVERSION=", "CC=gcc"]
+    assert record["environment"]["KBUILD_BUILD_USER"] == "kdyno"
+    assert record["source"]["identity"].startswith("tree:")
+    assert record["toolchain"]["family"] == "gcc"
+    assert record["recipe"]["cmdline"] == []

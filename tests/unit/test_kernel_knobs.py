@@ -1,0 +1,184 @@
+"""Knobs: what each adds to a build, and what it refuses before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdyno.errors import UserError
+from kdyno.kernel import knobs, toolchain
+from kdyno.kernel.image import SourceIdentity, ToolchainIdentity
+from kdyno.kernel.knobs import KNOBS, Ask, Context, Contribution, cmdline, contributions, cpu, decided, kconfig, lto
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
+from kdyno.kernel.toolchain import Toolchain
+from kdyno.state import State
+
+SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=Path("/nowhere"))
+
+
+def context(name: str = "gcc", version: str = "12.2.0") -> Context:
+    family = name.partition("-")[0]
+    identity = ToolchainIdentity(name=name, family=family, version=version, banner="", digest="")
+    return Context(source=SOURCE, toolchain=Toolchain(identity=identity, command=name, make=(f"CC={name}",)))
+
+
+def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
+    made = KNOBS[knob](value, where or context())
+    assert isinstance(made, Contribution)
+    return made
+
+
+def asked(contribution: Contribution) -> dict[str, str]:
+    return {ask.symbol: ask.value for ask in contribution.asks}
+
+
+def test_every_field_of_the_recipe_is_a_knob() -> None:
+    assert set(KNOBS) == set(Recipe.model_fields)
+
+
+def test_a_recipe_of_defaults_adds_nothing_but_its_compiler() -> None:
+    assert contributions(Recipe(), context()) == Contribution(make=("CC=gcc",))
+
+
+@pytest.mark.parametrize(
+    ("value", "chosen", "flags"),
+    [
+        ("O1", "CC_OPTIMIZE_FOR_PERFORMANCE", ("-O1",)),
+        ("O2", "CC_OPTIMIZE_FOR_PERFORMANCE", ()),
+        ("O3", "CC_OPTIMIZE_FOR_PERFORMANCE", ("-O3",)),
+        ("Os", "CC_OPTIMIZE_FOR_SIZE", ()),
+    ],
+)
+def test_opt_goes_through_kconfig_where_kconfig_has_it(value: str, chosen: str, flags: tuple[str, ...]) -> None:
+    made = contribute("opt", value)
+    assert [symbol for symbol, wanted in asked(made).items() if wanted == "y"] == [chosen]
+    assert made.kcflags == flags
+
+
+def test_march_and_mtune_are_flags_for_kernel_code() -> None:
+    both = knobs.combined([contribute("march", "x86-64-v3"), contribute("mtune", "znver3")])
+    assert both.kcflags == ("-march=x86-64-v3", "-mtune=znver3")
+    assert both.kcppflags == ()
+
+
+def test_native_is_keyed_by_what_it_stands_for_here() -> None:
+    made = contribute("march", "native")
+    assert made.kcflags == ("-march=native",)
+    assert len(made.facts) == 1
+    assert "march=native: " in made.facts[0]
+    assert "/tmp/" not in made.facts[0]
+    assert contribute("march", "native") == made
+
+
+def test_a_cpu_that_is_too_new_names_the_compilers_that_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = "error: bad value\nnote: valid arguments to '-march=' switch are: haswell znver3 znver2; did you mean"
+    monkeypatch.setattr(cpu, "_refusal", lambda *_: refusal)
+    with pytest.raises(cpu.CpuTooNew) as raised:
+        contribute("march", "znver5")
+    assert str(raised.value) == "-march=znver5 can't be had with gcc 12.2.0: it needs gcc 14 or clang 19"
+    assert "gcc knows znver3, znver2" in raised.value.advice
+
+
+def test_a_misspelt_cpu_gets_the_nearest_name() -> None:
+    with pytest.raises(cpu.CpuUnknown) as raised:
+        contribute("march", "hasswell")
+    assert raised.value.advice.startswith("did you mean haswell")
+
+
+@pytest.mark.parametrize("value", ["x86-64-v3 -Ofast", "-O3", "", "i686"])
+def test_what_is_no_64_bit_cpu_is_refused(value: str) -> None:
+    with pytest.raises(cpu.CpuUnknown):
+        contribute("march", value)
+
+
+def test_clangs_list_of_cpus_is_read_as_well() -> None:
+    said = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
+    assert cpu.known_cpus(said) == ["nocona", "core2", "znver5"]
+
+
+@pytest.mark.parametrize("name", toolchain.installed())
+def test_the_table_agrees_with_the_compilers_that_are_here(name: str, tmp_path: Path) -> None:
+    try:
+        found = toolchain.find(name, State(tmp_path))
+    except UserError as error:
+        pytest.skip(str(error))
+    version = tuple(int(part) for part in found.identity.version.split("."))
+    for family_cpu, row in cpu.table().items():
+        if found.identity.family in row:
+            first = tuple(int(part) for part in row[found.identity.family].split("."))
+            known = cpu._refusal("march", family_cpu, found) is None
+            assert known == (version >= first), f"{family_cpu} with {name} {version}"
+
+
+def test_lto_needs_clang_and_says_so() -> None:
+    with pytest.raises(lto.LtoNeedsClang, match='lto = "thin" needs clang'):
+        contribute("lto", "thin")
+
+
+def test_lto_is_a_choice_of_kconfig() -> None:
+    assert asked(contribute("lto", "thin", context("clang-19"))) == {"LTO_NONE": "n", "LTO_CLANG_THIN": "y"}
+    assert asked(contribute("lto", "full", context("clang-19"))) == {"LTO_NONE": "n", "LTO_CLANG_FULL": "y"}
+    assert contribute("lto", "none") == Contribution()
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),
+    [
+        (True, "y"),
+        (False, "n"),
+        ("m", "m"),
+        (8, "8"),
+        (-1, "-1"),
+        ("0x100000", "0x100000"),
+        ("", '""'),
+        ("-tuned", '"-tuned"'),
+        ('a "b" \\', '"a \\"b\\" \\\\"'),
+    ],
+)
+def test_inline_values_are_spelled_as_in_a_config(value: str | int | bool, spelled: str) -> None:
+    assert asked(contribute("kconfig", {"CONFIG_A": value})) == {"A": spelled}
+
+
+def test_inline_symbols_and_values_that_cant_be_are_refused() -> None:
+    with pytest.raises(kconfig.SymbolUnfit, match="`HZ=1000` is no name"):
+        contribute("kconfig", {"HZ=1000": True})
+    with pytest.raises(kconfig.ValueUnfit):
+        contribute("kconfig", {"CMDLINE": "a\nCONFIG_B=y"})
+
+
+def test_a_fragment_says_on_which_line_it_asked(tmp_path: Path) -> None:
+    path = tmp_path / "small.config"
+    path.write_text('# smaller\nCONFIG_SMP=y\n\n# CONFIG_NET is not set\nCONFIG_LOCALVERSION="-a"\n')
+    made = contribute("fragments", (str(path),))
+    assert asked(made) == {"SMP": "y", "NET": "n", "LOCALVERSION": '"-a"'}
+    assert [ask.by for ask in made.asks] == [f"fragment small.config:{line}" for line in (2, 4, 5)]
+
+
+def test_a_fragment_with_a_stray_line_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "bad.config"
+    path.write_text("CONFIG_SMP=y\nSMP=y\n")
+    with pytest.raises(kconfig.FragmentUnfit, match=r"bad\.config:2: `SMP=y`"):
+        contribute("fragments", (str(path),))
+    with pytest.raises(kconfig.FragmentMissing, match="No such file"):
+        contribute("fragments", (str(tmp_path / "none"),))
+
+
+def test_later_fragments_overrule_earlier_ones_and_inline_symbols() -> None:
+    first, second = Ask(symbol="A", value="y", by="kconfig"), Ask(symbol="A", value="n", by="fragment b:1")
+    assert decided(Contribution(asks=(first, second))) == {"A": second}
+
+
+def test_a_fragment_that_contradicts_a_knob_is_an_error() -> None:
+    both = contributions(Recipe(opt="Os", kconfig={"CC_OPTIMIZE_FOR_SIZE": False}), context())
+    with pytest.raises(knobs.ContradictoryAsks, match='opt = "Os" needs CONFIG_CC_OPTIMIZE_FOR_SIZE=y, but kconfig'):
+        decided(both)
+
+
+def test_command_line_words_are_words() -> None:
+    assert contribute("cmdline", ("quiet", 'dyndbg="file a.c +p"')).cmdline == ("quiet", 'dyndbg="file a.c +p"')
+    for word in ("", "a b", "a\nb"):
+        with pytest.raises(cmdline.CmdlineWordUnfit):
+            contribute("cmdline", (word,))

@@ -1,0 +1,221 @@
+"""Sources: every way to name one, what it is called, and that the user's own files stay as they are."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
+
+from kdyno.kernel import source, trees, unpack
+from kdyno.kernel.seen import file_digest
+from kdyno.kernel.source import fetch
+from kdyno.state import State
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(tmp_path / "state")
+
+
+def tarball_of(tree: Path, name: str) -> Path:
+    path = tree.parent / name
+    subprocess.run(["tar", "-caf", path, "-C", tree.parent, tree.name], check=True)
+    return path
+
+
+def test_a_directory_is_copied_and_named_by_its_content(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    found = fetch(str(tree), state, silent)
+    assert found.identity.identity.startswith("tree:")
+    assert found.identity.version == "6.12.1-fake"
+    assert found.tree.is_relative_to(state.sources)
+    assert (found.tree / "fs/open.c").read_bytes() == (tree / "fs/open.c").read_bytes()
+
+
+def test_the_same_content_has_the_same_identity_wherever_it_is(tmp_path: Path, state: State) -> None:
+    first = fetch(f"dir:{toy_tree(tmp_path / 'a')}", state, silent)
+    second = fetch(f"dir:{toy_tree(tmp_path / 'b')}", state, silent)
+    assert first.identity.identity == second.identity.identity
+    assert first.tree == second.tree
+
+
+def test_a_changed_line_and_a_changed_mode_change_the_identity(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    seen = {fetch(str(tree), state, silent).identity.identity}
+    (tree / "fs/open.c").write_text("/* nothing */\n")
+    seen.add(fetch(str(tree), state, silent).identity.identity)
+    (tree / "fs/open.c").chmod(0o755)
+    seen.add(fetch(str(tree), state, silent).identity.identity)
+    assert len(seen) == 3
+
+
+def test_fetching_writes_nothing_into_the_users_tree(tmp_path: Path, state: State) -> None:
+    tree = toy_repository(tmp_path)
+    before = snapshot(tree)
+    index = (tree / ".git/index").read_bytes()
+    fetch(str(tree), state, silent)
+    fetch(f"git:{tree}", state, silent)
+    assert snapshot(tree) == before
+    assert (tree / ".git/index").read_bytes() == index
+
+
+def test_of_a_work_tree_only_what_git_tracks_or_would_add_is_copied(tmp_path: Path, state: State) -> None:
+    tree = toy_repository(tmp_path)
+    (tree / "fs/open.o").write_text("an object of an old build")
+    (tree / "fs/new.c").write_text("int new;\n")
+    (tree / "lib/crc32.c").unlink()
+    found = fetch(str(tree), state, silent)
+    assert not (found.tree / "fs/open.o").exists()
+    assert not (found.tree / ".git").exists()
+    assert not (found.tree / "lib/crc32.c").exists()
+    assert (found.tree / "fs/new.c").exists()
+
+
+def test_a_tree_that_was_built_in_is_refused_unless_git_can_tell(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    (tree / ".config").write_text("")
+    with pytest.raises(unpack.TreeNotClean, match=r"it holds \.config"):
+        fetch(str(tree), state, silent)
+
+
+def test_object_directories_inside_a_tree_are_left_out(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    (tree / "build").mkdir()
+    (tree / "build/.config").write_text("")
+    (tree / "build/source").symlink_to("..")
+    assert not (fetch(str(tree), state, silent).tree / "build").exists()
+
+
+def test_symlinks_stay_symlinks(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    (tree / "scripts/dtc").symlink_to("kconfig")
+    found = fetch(str(tree), state, silent)
+    assert (found.tree / "scripts/dtc").readlink() == Path("kconfig")
+
+
+def test_an_unchanged_directory_is_not_read_again(
+    tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kdyno.kernel.seen.SETTLED_SECONDS", -1.0)
+    tree = toy_tree(tmp_path)
+    first = fetch(str(tree), state, silent)
+    said: list[str] = []
+    assert fetch(str(tree), state, said.append) == first
+    assert said == []
+
+
+@pytest.mark.parametrize("name", ["linux.tar", "linux.tar.xz", "linux.tar.gz", "linux.tar.bz2", "linux.tar.zst"])
+def test_a_tarball_is_unpacked_without_its_top_directory(tmp_path: Path, state: State, name: str) -> None:
+    path = tarball_of(toy_tree(tmp_path), name)
+    found = fetch(str(path), state, silent)
+    assert found.identity.identity == f"tarball:{file_digest(path, state)}"
+    assert found.identity.origin == name
+    assert (found.tree / "Makefile").is_file()
+
+
+def test_a_broken_tarball_is_said_and_leaves_nothing(tmp_path: Path, state: State) -> None:
+    path = tarball_of(toy_tree(tmp_path), "linux.tar.gz")
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(unpack.TarballBroken, match="unexpected end of file"):
+        fetch(f"tarball:{path}", state, silent)
+    assert list(state.sources.iterdir()) == []
+
+
+def test_a_tarball_of_something_else_is_no_kernel_tree(tmp_path: Path, state: State) -> None:
+    (tmp_path / "hello").mkdir()
+    (tmp_path / "hello/Makefile").write_text("all:\n")
+    with pytest.raises(trees.NotAKernelTree, match="sets no VERSION"):
+        fetch(str(tarball_of(tmp_path / "hello", "hello.tar.gz")), state, silent)
+    assert list(state.sources.iterdir()) == []
+
+
+def test_a_git_revision_is_taken_without_a_checkout(tmp_path: Path, state: State) -> None:
+    tree = toy_repository(tmp_path)
+    first = git(tree, "rev-parse", "HEAD").strip()
+    git(tree, "tag", "v6.12.1")
+    (tree / "fs/open.c").write_text("int broken;\n")
+    second = commit(tree, "break it")
+    old, new = fetch(f"git:{tree}#v6.12.1", state, silent), fetch(f"git:{tree}", state, silent)
+    assert (old.identity.identity, new.identity.identity) == (f"git:{first}", f"git:{second}")
+    assert old.identity.origin == "v6.12.1"
+    assert "allowed" in (old.tree / "fs/open.c").read_text()
+    assert "broken" in (new.tree / "fs/open.c").read_text()
+
+
+def test_a_missing_revision_is_named(tmp_path: Path, state: State) -> None:
+    tree = toy_repository(tmp_path)
+    with pytest.raises(source.RevisionMissing, match="no revision `v9`"):
+        fetch(f"git:{tree}#v9", state, silent)
+
+
+def test_a_debian_package_is_found_by_name(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    tarball_of(toy_tree(tmp_path), "linux-source-0.1.tar.xz")
+    monkeypatch.setattr(source, "USR_SRC", tmp_path)
+    found = fetch("debian:linux-source-0.1", state, silent)
+    assert found.identity.spec == "debian:linux-source-0.1"
+    assert found.identity.origin == "linux-source-0.1.tar.xz"
+
+
+def test_a_missing_debian_package_comes_with_the_line_that_installs_it(state: State) -> None:
+    with pytest.raises(source.PackageMissing) as raised:
+        fetch("debian:linux-source-0.0", state, silent)
+    assert raised.value.advice == "apt-get install linux-source-0.0"
+
+
+@pytest.mark.parametrize("spec", ["/nowhere", "nowhere", "dir:/nowhere", "tarball:/nowhere.tar.xz", "git:/nowhere#v6"])
+def test_a_missing_path_is_said(state: State, spec: str) -> None:
+    with pytest.raises(source.SourceMissing, match=r"no kernel source at .*nowhere"):
+        fetch(spec, state, silent)
+
+
+@pytest.mark.parametrize("spec", ["https://kernel.org/linux.git", "debian:", "", "svn:/x"])
+def test_what_names_no_source_is_said(state: State, spec: str) -> None:
+    with pytest.raises(source.UnknownSource):
+        fetch(spec, state, silent)
+
+
+@pytest.mark.parametrize(
+    ("makefile", "version"),
+    [
+        ("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\nEXTRAVERSION =\n", "6.12.117"),
+        ("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\nEXTRAVERSION = -rc3\n", "7.2.0-rc3"),
+    ],
+)
+def test_the_version_is_read_from_the_makefile(tmp_path: Path, makefile: str, version: str) -> None:
+    tree = toy_tree(tmp_path)
+    (tree / "Makefile").write_text(makefile)
+    assert trees.kernel_version(tree, "x") == version
+
+
+def test_a_full_disk_is_said_and_leaves_no_tree(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full")
+    real = Path.write_bytes
+
+    def write(self: Path, data: bytes) -> int:
+        return real(full if self.name == "open.c" else self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    with pytest.raises(Exception, match=r"the disk that holds .* is full"):
+        toy_source(tmp_path, state)
+    assert list(state.sources.iterdir()) == []
+
+
+def test_an_unpacking_that_was_killed_is_done_again(tmp_path: Path, state: State) -> None:
+    path = tarball_of(toy_tree(tmp_path), "linux.tar")
+    script = """
+import os, signal, sys
+from pathlib import Path
+from kdyno.kernel import trees, source
+from kdyno.state import State
+source.kernel_version = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # unpacked, not yet renamed
+source.fetch(sys.argv[1], State(Path(sys.argv[2])), print)
+"""
+    killed = subprocess.run([sys.executable, "-c", script, path, state.root], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert [entry.name[0] for entry in state.sources.iterdir()] == ["."]
+    fetch(str(path), state, silent)
+    assert [entry.name[:8] for entry in state.sources.iterdir()] == ["tarball-"]
