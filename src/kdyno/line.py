@@ -5,11 +5,9 @@ What comes after the samples (judge, report) starts from the store alone; see re
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from kdyno import __version__
 from kdyno.experiment.models import Experiment
@@ -132,8 +130,3 @@ def begin_run(run_id: str, prepared: Prepared, images: Mapping[str, Image], stor
     )
     store.begin(run)
     return run
-
-
-def reproduce_command(experiment: Path) -> str:
-    """The command line that repeats a run."""
-    return f"kdyno run {shlex.quote(str(experiment))} --again"

@@ -85,9 +85,9 @@ from kdyno.state import State
 tree, root, recipe, jobs = sys.argv[1:]
 build.NEEDED_MB = 0
 state = State(Path(root))
-source = fetch(tree, state, print)
-plan = build.plan_build(Recipe.model_validate_json(recipe), source, "make:tinyconfig", state)
 try:
+    source = fetch(tree, state, print)
+    plan = build.plan_build(Recipe.model_validate_json(recipe), source, "make:tinyconfig", state)
     image = build.build(plan, state, lambda done, total, line: print(line, flush=True), int(jobs))
 except Exception as error:
     print(type(error).__name__, error)

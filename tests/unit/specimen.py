@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity, ToolchainIdentity
 from kdyno.kernel.recipe import Recipe
+from kdyno.report.assemble import assemble
+from kdyno.report.model import RunReport
+from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Benchmark, BootRecord, Lane, RunRecord, Sample, VariantRecord
+from kdyno.store.store import Store
 
 NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 VARIANTS = ("gcc-12", "gcc-12-O3", "clang-19-thinlto")
@@ -133,9 +139,7 @@ def boot_records(
                 "command": ("qemu-system-x86_64", "-machine", "microvm", "-append", f"kdyno.seed={1000 + block}"),
             }
             if (variant, block) == failed:
-                boots.append(
-                    BootRecord(position=len(boots), status="failed", reason=HOSTILE_REASON, console="0" * 64, **common)
-                )
+                boots.append(BootRecord(position=len(boots), status="failed", reason=HOSTILE_REASON, **common))
                 continue
             if (variant, block) == (run.baseline, 2):
                 boots.append(BootRecord(position=len(boots), status="lost", reason="QEMU was killed", **common))
@@ -164,3 +168,20 @@ def boot_records(
                 )
             )
     return boots
+
+
+def report(
+    directory: Path, run: RunRecord | None = None, boots: Sequence[BootRecord] | None = None, lane: Lane = "model"
+) -> RunReport:
+    """Record the run in a store under `directory`, with the hostile console for boots that failed; assemble it."""
+    run = run or run_record(lane=lane)
+    artefacts = Artefacts(directory / "artefacts")
+    console = directory / "console"
+    console.write_text(HOSTILE_CONSOLE)
+    sha256 = artefacts.put(console)
+    with Store(f"sqlite:///{directory / 'store.sqlite'}") as store:
+        store.begin(run)
+        for boot in boot_records(run) if boots is None else boots:
+            logged = boot.model_copy(update={"console": sha256}) if boot.status == "failed" else boot
+            store.add_boot(run.id, logged, benchmarks(run.lane))
+        return assemble(store, run.id, artefacts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,22 @@ class BadExperiment(UserError):
 class NoBaseline(UserError):
     message = "{path}:{line}: the baseline {baseline} is not a variant"
     hint = "variants: {known}"
+
+
+class BadRecordedExperiment(UserError):
+    message = "standard input is not an experiment as a run records it: {why}"
+    hint = "`kdyno show RUN --reproduce` prints one"
+
+
+def read_experiment(named: str) -> Experiment:
+    """An experiment file, or for `-` the JSON of a recorded experiment from standard input."""
+    if named != "-":
+        return load_experiment(Path(named))
+    try:
+        return Experiment.model_validate_json(sys.stdin.buffer.read())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadRecordedExperiment(why=f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 class UnknownVariant(UserError):

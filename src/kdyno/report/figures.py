@@ -118,7 +118,14 @@ def boxes(report: RunReport) -> Figure:
         margin={"l": 50, "r": 10, "t": 80, "b": 10},
     )
     figure.update_annotations(font_size=11)
-    figure.update_xaxes(showticklabels=False, ticks="")
+    names = [escape(clean(variant.name)) for variant in report.run.variants]
+    figure.update_xaxes(
+        showticklabels=False,
+        ticks="",
+        categoryorder="array",
+        categoryarray=names,
+        range=[-0.6, len(names) - 0.4],  # a variant keeps its place where another one is missing
+    )
     figure.update_yaxes(gridcolor=GRID, nticks=4, tickfont_size=10)
     return figure
 

@@ -98,10 +98,10 @@ def axis(spans: list[Span], margin: float) -> Axis:
 
 def number(value: float) -> str:
     """Four digits, with k, M or G for large numbers."""
-    for limit, factor, suffix in ((1e5, 1e-3, "k"), (1e8, 1e-6, "M"), (1e11, 1e-9, "G")):
-        if limit <= value < 1000 * limit:
-            return f"{value * factor:,.4g}{suffix}" if value * factor < 1000 else f"{value * factor:,.0f}{suffix}"
-    return f"{value:,.0f}" if 1000 <= value < 1e5 else f"{value:.4g}"
+    for limit, unit, suffix in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k")):
+        if value >= limit:
+            return f"{value / unit:.4g}{suffix}" if value < 1e4 * unit else f"{value / unit:,.0f}{suffix}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _row(

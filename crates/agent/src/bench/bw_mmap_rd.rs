@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 pub static TEST: Test = Test {
     name: "bw_mmap_rd",
     description: "sum the words of a cached file through a shared mapping",
-    params: &[Param { name: "size_kb", description: "kB in the file", model: 256, wall: 8192, min: 4, max: 1 << 20 }],
+    params: &[Param { name: "size_kb", description: "kB in the file", model: 128, wall: 8192, min: 4, max: 1 << 20 }],
     metrics: &[
         Metric {
             suffix: "mmap_only",

@@ -20,7 +20,7 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Latency,
         description: "socket, connect, close; accept and close in another process",
-        model_operations: 4,
+        model_operations: 2,
         run,
     }],
 };

@@ -23,7 +23,7 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Latency,
         description: "pass a token to the next process",
-        model_operations: 16,
+        model_operations: 12,
         run,
     }],
 };

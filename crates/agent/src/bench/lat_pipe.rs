@@ -15,7 +15,7 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Latency,
         description: "round trip of one byte through two pipes",
-        model_operations: 16,
+        model_operations: 12,
         run,
     }],
 };

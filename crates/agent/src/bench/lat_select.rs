@@ -24,7 +24,7 @@ pub static TEST: Test = Test {
             suffix: "tcp",
             kind: Kind::Latency,
             description: "select for reading on descriptors of a TCP connection with nothing to read",
-            model_operations: 8,
+            model_operations: 4,
             run: tcp,
         },
     ],

@@ -17,7 +17,7 @@ pub static TEST: Test = Test {
         latency("null", "getppid", 200, null),
         latency("read", "read one byte from /dev/zero", 100, read),
         latency("write", "write one byte to /dev/null", 100, write),
-        latency("stat", "stat a file by its path", 50, stat),
+        latency("stat", "stat a file by its path", 32, stat),
         latency("fstat", "fstat an open file", 100, fstat),
         latency("open_close", "open a file for reading and close it", 25, open_close),
     ],

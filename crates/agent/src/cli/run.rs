@@ -19,6 +19,7 @@ const INFRASTRUCTURE: u8 = 3;
 /// Runs the plan. Exits with 3 when a benchmark broke; one that this kernel doesn't support is no error.
 pub fn run(run: &Run) -> Result<ExitCode, String> {
     let settings = Settings { clock: Clock::Wall, iterations: run.iterations };
+    settings.clock.prove()?;
     let broken = if run.json { stream(run, &settings) } else { print_table(run, &settings) };
     match broken.map_err(|error| error.to_string())? {
         true => Ok(ExitCode::from(INFRASTRUCTURE)),

@@ -11,6 +11,10 @@ use std::path::Path;
 /// less than 1 in 10^4, and a suite of 40 benchmarks still takes seconds.
 const ENOUGH: u64 = 5_000_000;
 
+/// Iterations of the model lane that are thrown away. One is enough for caches and lazily made kernel objects; a TCP
+/// connection takes three until its window has grown.
+const WARM_UPS: u32 = 3;
+
 /// An iteration of the wall lane never does more operations than this.
 const MOST_OPERATIONS: u64 = 1 << 24;
 
@@ -58,7 +62,9 @@ impl Recorder<'_> {
         };
         let operations = match self.settings.clock {
             Clock::Model { .. } => {
-                once(self.model_operations)?; // warm-up
+                for _ in 0..WARM_UPS {
+                    once(self.model_operations)?;
+                }
                 self.model_operations
             }
             Clock::Wall => calibrate(&mut once)?,

@@ -1,0 +1,33 @@
+"""`kdyno report`"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kdyno.cli.common import add_run, run_id_of, state_of, store_of, talk_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained HTML file")
+    form.add_argument("--json", action="store_true", help="print the report as JSON")
+    form.add_argument("--csv", action="store_true", help="print every sample as CSV, one a line")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.report.assemble import assemble
+    from kdyno.report.data import write_csv
+    from kdyno.report.show import print_report
+    from kdyno.store.artefacts import Artefacts
+
+    state = state_of(args)
+    with store_of(args) as store:
+        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts))
+    if args.csv:
+        write_csv(report, sys.stdout)
+    else:
+        print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
+    return 0

@@ -1,0 +1,44 @@
+"""`kdyno run`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import state_of, store_of, talk_of
+
+REGRESSION = 2
+LOST = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", help="experiment file; `-` reads one as JSON, as `kdyno show --reproduce` has it")
+    parser.add_argument("--again", action="store_true", help="carry it out once more although it was done")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file, too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--fail-on-regression", action="store_true", help="exit with 2 if a variant is slower in any benchmark"
+    )
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.experiment.load import read_experiment
+    from kdyno.report.assemble import assemble
+    from kdyno.report.show import print_report
+    from kdyno.run import run_experiment
+    from kdyno.store.artefacts import Artefacts
+
+    experiment = read_experiment(args.experiment)
+    state, talk = state_of(args), talk_of(args)
+    with store_of(args) as store:
+        done = run_experiment(experiment, state, store, talk, again=args.again)
+        report = assemble(store, done.run_id, Artefacts(state.artefacts))
+    print_report(report, as_json=args.json, html=args.html, talk=talk)
+    for variant, reason in done.outcome.given_up.items():
+        talk.warn(f"{variant} was given up: its boots failed and none came through: {reason}")
+    for boot, reason in done.outcome.lost.items():
+        talk.warn(f"lost: {boot}: {reason}; the same command tries it again")
+    if done.outcome.lost:
+        return LOST
+    slower = any(comparison.verdict == "slower" for comparison in report.comparisons)
+    return REGRESSION if args.fail_on_regression and slower else 0

@@ -1,0 +1,79 @@
+"""`kdyno show`"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kdyno.store.records import BootRecord, RunRecord
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--reproduce", action="store_true", help="print only the command line that repeats the run")
+    form.add_argument("--console", metavar="VARIANT/BLOCK", help="print the console of one boot")
+    form.add_argument("--json", action="store_true", help="the run and its boots as JSON")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.report.assemble import reproduce
+
+    with store_of(args) as store:
+        run = store.run(run_id_of(store, args.run))
+        boots = store.boots(run.id)
+    if args.reproduce:
+        print(reproduce(run))
+    elif args.console:
+        _print_console(args, run, boots)
+    elif args.json:
+        print_json({"run": run.model_dump(mode="json"), "boots": [boot.model_dump(mode="json") for boot in boots]})
+    else:
+        _print_run(run, boots)
+        print(f"\nto repeat it\n  {reproduce(run)}")
+    return 0
+
+
+def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
+    from kdyno.report.clean import clean
+
+    for notice in run.notices:
+        print(f"note: {notice}")
+    print(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
+    print(f"host: {', '.join(f'{key} {value}' for key, value in run.host.items())}")
+    print(f"machine: {', '.join(f'{key} {value}' for key, value in run.machine.items() if value is not None)}")
+    print(f"blocks: {run.blocks}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
+    print("\nvariants")
+    for variant in run.variants:
+        mark = " (baseline)" if variant.name == run.baseline else ""
+        print(f"  {variant.name}{mark}")
+        if variant.image:
+            image = variant.image
+            print(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
+            print(f"    make {' '.join(image.make)}")
+            print(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
+        if variant.recipe.cmdline:
+            print(f"    command line: {' '.join(variant.recipe.cmdline)}")
+    print("\nboots")
+    for variant in run.variants:
+        ends = [boot.status for boot in boots if boot.variant == variant.name]
+        counts = ", ".join(f"{ends.count(status)} {status}" for status in ("ok", "failed", "lost") if status in ends)
+        print(f"  {variant.name}: {counts or 'none yet'} of {run.blocks}")
+    for boot in boots:
+        if boot.status != "ok":
+            print(f"  {boot.variant}/{boot.block}: {boot.status}: {clean(boot.reason)}")
+
+
+def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:
+    from kdyno.report.clean import clean_lines
+    from kdyno.report.consoles import console_artefact
+    from kdyno.store.artefacts import Artefacts
+
+    sha256 = console_artefact(run, boots, args.console)
+    path = Artefacts(state_of(args).artefacts).get(sha256)
+    print(clean_lines(path.read_bytes().decode(errors="replace")), end="")
