@@ -181,7 +181,7 @@ def report(
     sha256 = artefacts.put(console)
     with Store(f"sqlite:///{directory / 'store.sqlite'}") as store:
         store.begin(run)
-        for boot in boot_records(run) if boots is None else boots:
+        for boot in boot_records(run, iterations=3) if boots is None else boots:
             logged = boot.model_copy(update={"console": sha256}) if boot.status == "failed" else boot
             store.add_boot(run.id, logged, benchmarks(run.lane))
         return assemble(store, run.id, artefacts)

@@ -44,8 +44,8 @@ PATCH = """\
 
 
 @pytest.fixture(autouse=True)
-def _own_ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+def _own_ccache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp() / "ccache"))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_same_plan_is_never_built_twice(source: Source, state: State) -> Non
 def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State) -> None:
     first = built(Recipe(), source, state)
     elsewhere = State(tmp_path / "some" / "where" / "else")
-    second = built(Recipe(), toy_source(tmp_path, elsewhere), elsewhere)
+    second = built(Recipe(), toy_source(tmp_path / "again", elsewhere), elsewhere)
     for name in ("vmlinux", "bzImage", "config"):
         assert (first.directory / name).read_bytes() == (second.directory / name).read_bytes()
     assert b"kdyno@kdyno #1 Thu Jan" in first.vmlinux.read_bytes()
@@ -110,7 +110,7 @@ def test_the_users_environment_does_not_get_into_an_image(
     for name, value in {"KCFLAGS": "-O0", "LLVM": "1", "LOCALVERSION": "-mine", "MAKEFLAGS": "-k", "O": "/x"}.items():
         monkeypatch.setenv(name, value)
     elsewhere = State(tmp_path / "elsewhere")
-    second = built(Recipe(), toy_source(tmp_path, elsewhere), elsewhere)
+    second = built(Recipe(), toy_source(tmp_path / "again", elsewhere), elsewhere)
     assert first.vmlinux.read_bytes() == second.vmlinux.read_bytes()
     assert second.record.release == "6.12.1-fake"
 
@@ -135,9 +135,12 @@ def test_a_patched_image_is_another_image(tmp_path: Path, source: Source, state:
 
 
 @pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
-def test_ccache_hits_in_a_patched_copy(tmp_path: Path, source: Source, state: State, toolchain: str) -> None:
+def test_ccache_hits_in_a_patched_copy(
+    tmp_path: Path, source: Source, state: State, toolchain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if shutil.which("ccache") is None or shutil.which(toolchain) is None:
         pytest.skip(f"needs ccache and {toolchain}")
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
     (tmp_path / "one.patch").write_text(PATCH)
     built(Recipe(toolchain=toolchain), source, state)
     subprocess.run(["ccache", "-z"], check=True, capture_output=True)
@@ -173,6 +176,13 @@ def test_every_base_gives_a_config_with_what_was_asked_on_top(
 def test_what_dyno_asks_in_vain_is_only_noted(source: Source, state: State) -> None:
     notes = built(Recipe(), source, state, "dyno").record.notes
     assert any("CONFIG_64BIT" in note or "(asked by base dyno:" in note for note in notes)
+
+
+def test_a_choice_of_the_base_that_was_overruled_is_not_noted(source: Source, state: State) -> None:
+    dyno = check_configuration(plan(Recipe(), source, state, "dyno"), state)
+    overruled = check_configuration(plan(Recipe(opt="Os"), source, state, "dyno"), state)
+    by_choice = check_configuration(plan(Recipe(kconfig={"CC_OPTIMIZE_FOR_SIZE": True}), source, state, "dyno"), state)
+    assert overruled == by_choice == dyno
 
 
 def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Source, state: State) -> None:

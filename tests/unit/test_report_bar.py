@@ -50,7 +50,8 @@ def test_there_is_an_axis_even_without_an_interval(margin: float) -> None:
         (999.96, "1000"),
         (12345.6, "12,346"),
         (123456, "123.5k"),
-        (2.5e9, "2500M"),
+        (2.5e9, "2.5G"),
+        (4e13, "40,000G"),
     ],
 )
 def test_values_are_shown_with_four_digits(value: float, shown: str) -> None:

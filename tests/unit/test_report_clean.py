@@ -19,7 +19,7 @@ from kdyno.report.clean import clean, clean_lines
         ("exe.\u202egnp", "exe.\\u202egnp"),
         ("zero\u200bwidth", "zero\\u200bwidth"),
         ("unfinished \x1b", "unfinished \\x1b"),
-        ("unfinished \x1b[38;5", "unfinished \\x1b[38;5"),
+        ("unfinished \x1b[38;5", "unfinished 38;5"),
         ("größe ✓ 漢字", "größe ✓ 漢字"),
     ],
 )

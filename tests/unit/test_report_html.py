@@ -102,13 +102,8 @@ def test_hostile_names_everywhere_add_no_tag_and_no_script(report: RunReport, pa
             return [poisoned(each) for each in value]
         return f"{value}{HOSTILE}" if isinstance(value, str) and value in names else value
 
-    names = {benchmark.name for benchmark in report.benchmarks} | {
-        "instr",
-        "quickstart",
-        "6.12.117-kdyno",
-        *report.others,
-    }
-    names |= {report.run.baseline, "no CONFIG_UNIX", "AMD EPYC 7B13", "QEMU was killed"}
+    names = {benchmark.name for benchmark in report.benchmarks} | {*report.others, "instr", "quickstart"}
+    names |= {"6.12.117-kdyno", "no CONFIG_UNIX", "AMD EPYC 7B13", "QEMU was killed"}
     dumped = poisoned(report.model_dump(mode="json"))
     html = render(RunReport.model_validate(dumped))
     found = Page(html)

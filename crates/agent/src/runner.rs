@@ -12,9 +12,15 @@ use kdyno_proto::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// A benchmark that takes longer than this, in seconds, hangs. In the model lane a deadlock is found at once: when
-/// everybody sleeps, the virtual clock jumps to the alarm.
+/// An iteration that takes longer than this, in seconds, hangs.
 const TOO_LONG: libc::c_uint = 60;
+
+/// Ends the benchmark's process if it isn't called again in time. In the model lane a deadlock is found at once: when
+/// everybody sleeps, the virtual clock jumps to the alarm.
+pub fn still_alive() {
+    // SAFETY: no pointers; the default action of SIGALRM is to end the process.
+    unsafe { libc::alarm(TOO_LONG) };
+}
 
 /// A test with the parameters that it shall run with.
 pub struct Planned {
@@ -67,7 +73,7 @@ fn isolate(benchmark: &str, metric: &Metric, params: &Params, settings: &Setting
     }
     match processes::wait_for_group(pid) {
         Death::Exit(0) => Ok(()),
-        Death::Signal(libc::SIGALRM) => Err(Stop::Broken(format!("no end after {TOO_LONG} s"))),
+        Death::Signal(libc::SIGALRM) => Err(Stop::Broken(format!("an iteration had no end after {TOO_LONG} s"))),
         death => Err(Stop::Broken(death.to_string())),
     }
 }
@@ -75,11 +81,11 @@ fn isolate(benchmark: &str, metric: &Metric, params: &Params, settings: &Setting
 /// What the benchmark's process does before it measures.
 fn enter_cell(agent: libc::pid_t) {
     die_with(agent);
+    still_alive();
     // SAFETY: `one` is a cpu_set_t of the size said; nothing else has pointers. Failure of any of these costs only
     // precision or tidiness.
     unsafe {
         libc::setpgid(0, 0);
-        libc::alarm(TOO_LONG);
         // One CPU for it and its peers, as in the model lane: where the scheduler puts two of them is another
         // experiment, and would make two clusters of samples out of one.
         let mut one: libc::cpu_set_t = std::mem::zeroed();

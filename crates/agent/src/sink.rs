@@ -12,39 +12,70 @@ use crate::sys::{Failure, fd};
 
 pub struct Sink {
     out: OwnedFd,
-    /// Records written so far, in memory that survives the process which wrote them.
-    written: NonNull<AtomicU64>,
+    /// In memory that survives the processes which write to it.
+    counts: NonNull<Counts>,
 }
+
+/// All 0 at first.
+#[repr(C)]
+struct Counts {
+    written: AtomicU64,
+    broken: AtomicU64,
+}
+
+/// Exit code of kdyno for infrastructure that failed.
+const INFRASTRUCTURE: i32 = 3;
 
 impl Sink {
     pub fn new(out: OwnedFd) -> Result<Sink, Failure> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new, zeroed mapping, which is what an AtomicU64 of 0 looks like. Never unmapped: a sink lives as
-        // long as the program.
-        let memory = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<AtomicU64>(), access, flags, -1, 0) };
+        // SAFETY: a new, zeroed mapping, which is what Counts of 0 look like. Never unmapped: a sink lives as long as
+        // the program.
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Counts>(), access, flags, -1, 0) };
         match NonNull::new(memory.cast()) {
-            Some(written) if memory != libc::MAP_FAILED => Ok(Sink { out, written }),
+            Some(counts) if memory != libc::MAP_FAILED => Ok(Sink { out, counts }),
             _ => Err(Failure::last("mmap(MAP_SHARED | MAP_ANONYMOUS)")),
         }
     }
 
-    fn written(&self) -> &AtomicU64 {
+    fn counts(&self) -> &Counts {
         // SAFETY: see new().
-        unsafe { self.written.as_ref() }
+        unsafe { self.counts.as_ref() }
+    }
+
+    /// Whether any benchmark was recorded as broken.
+    pub fn any_broken(&self) -> bool {
+        self.counts().broken.load(Ordering::Relaxed) > 0
     }
 
     /// Writes one record. Without a way to report there is nothing left to do, so a failure ends the process.
     pub fn emit(&self, record: &Record) {
         if let Err(failure) = fd::write_all("write(records)", self.out.as_raw_fd(), record.to_line().as_bytes()) {
-            panic!("{failure}");
+            give_up(failure);
         }
-        self.written().fetch_add(1, Ordering::Relaxed);
+        self.counts().written.fetch_add(1, Ordering::Relaxed);
+        if matches!(record, Record::Broken { .. }) {
+            self.counts().broken.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Writes the last record, which proves how many came before.
     pub fn end(&self) {
-        self.emit(&Record::End { records: self.written().load(Ordering::Relaxed) });
+        self.emit(&Record::End { records: self.counts().written.load(Ordering::Relaxed) });
     }
+}
+
+/// Ends this process: as PID 1 by way of the panic hook, which restarts the machine.
+fn give_up(failure: Failure) -> ! {
+    if std::process::id() == 1 {
+        panic!("{failure}");
+    }
+    // A reader who has seen enough needs no message.
+    if !matches!(failure, Failure::Errno { errno: libc::EPIPE, .. }) {
+        eprintln!("kdyno-agent: {failure}");
+    }
+    // SAFETY: no pointers; _exit, because this may be a forked half of the agent.
+    unsafe { libc::_exit(INFRASTRUCTURE) }
 }
 
 #[cfg(test)]
@@ -56,6 +87,7 @@ mod tests {
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();
         sink.emit(&Record::Exited { status: 0 });
+        assert!(!sink.any_broken());
         sink.end();
         let mut buffer = [0; 128];
         // SAFETY: `buffer` is writable for its length.

@@ -21,8 +21,9 @@ pub struct Metric {
     pub suffix: &'static str,
     pub kind: Kind,
     pub description: &'static str,
-    /// Operations of one iteration in the model lane. For cheap operations as many as cost some 30 to 100 thousand
-    /// instructions, which is less than a timer tick; for dear ones few.
+    /// Operations of one iteration in the model lane. For cheap operations as many as cost some 30 to 200 thousand
+    /// instructions: less than a timer tick at HZ=100 and 32 ns an instruction, and enough that one refill of a
+    /// per-CPU list of pages or objects is not all there is to see. For dear operations few.
     pub model_operations: u64,
     pub run: fn(&Recorder, &Params) -> Result<(), Stop>,
 }

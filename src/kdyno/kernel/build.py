@@ -151,7 +151,8 @@ def _configure(work: _Work) -> tuple[str, ...]:
     overruled = {ask.symbol for ask in plan.asks}
     wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
     lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
-    return (*plan.notes, *(miss.text for miss in kconfig_check.unmet(lines.values(), config, plan.tree)))
+    misses = kconfig_check.unmet(lines.values(), config, plan.tree)
+    return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
 def _compile(work: _Work, progress: Progress, jobs: int) -> int:
@@ -184,6 +185,8 @@ def _record(work: _Work, notes: tuple[str, ...], steps: int, seconds: float) -> 
         environment=plan.environment,
         config_sha256=images.content_digest(work.objects / ".config"),
         kdyno=kdyno.__version__,
+        patches=plan.patches,
+        facts=plan.facts,
         notes=notes,
     )
 

@@ -66,6 +66,10 @@ class ImageRecord(Frozen):
     config_sha256: str
     kdyno: str
     """Version of kdyno that built it."""
+    patches: tuple[str, ...] = ()
+    """SHA-256 of each patch file of the recipe, in order."""
+    facts: tuple[str, ...] = ()
+    """What else decided it: what `native` stood for where it was built."""
     notes: tuple[str, ...] = ()
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 

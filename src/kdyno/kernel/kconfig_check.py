@@ -25,6 +25,8 @@ class Unmet(Frozen):
     ask: Ask
     actual: str
     why: str
+    instead: str = ""
+    """The member of its choice that is set in its place."""
 
     @property
     def text(self) -> str:
@@ -50,7 +52,13 @@ def unmet(asks: Iterable[Ask], config: Mapping[str, str], tree: Path) -> list[Un
         return []
     kconfig = read_tree(tree)
     return [
-        Unmet(ask=ask, actual=config.get(ask.symbol, "not there"), why=explain(ask, config, kconfig)) for ask in missing
+        Unmet(
+            ask=ask,
+            actual=config.get(ask.symbol, "not there"),
+            why=explain(ask, config, kconfig),
+            instead=chosen_instead(ask.symbol, config, kconfig),
+        )
+        for ask in missing
     ]
 
 
@@ -103,15 +111,24 @@ def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str
 
 def _other_reason(ask: Ask, entry: Entry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
     if entry.choice:
-        members = [name for name, all_of in kconfig.entries.items() if any(e.choice == entry.choice for e in all_of)]
-        chosen = [name for name in members if config.get(name) == "y" and name != ask.symbol]
         if ask.value == "n":
-            return f"one of its choice must be set: {', '.join(members[:8])}"
-        if chosen:
-            return f"its choice has one member that is set, and that is {chosen[0]}"
+            return f"one of its choice must be set: {', '.join(_members(entry.choice, kconfig)[:8])}"
+        if chosen := chosen_instead(ask.symbol, config, kconfig):
+            return f"its choice has one member that is set, and that is {chosen}"
     if ask.value == "m":
         return "it can't be a module here"
     return f"its dependencies are met, but Kconfig doesn't take this value; see its type and range at {entry.place}"
+
+
+def _members(choice: str, kconfig: KconfigTree) -> list[str]:
+    return [name for name, entries in kconfig.entries.items() if any(entry.choice == choice for entry in entries)]
+
+
+def chosen_instead(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+    """The other member of this symbol's choice that is set; empty if there is none."""
+    choices = {entry.choice for entry in kconfig.entries.get(symbol, []) if entry.choice}
+    others = (name for choice in choices for name in _members(choice, kconfig) if name != symbol)
+    return next((name for name in others if config.get(name) == "y"), "")
 
 
 def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:

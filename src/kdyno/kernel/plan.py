@@ -48,6 +48,9 @@ class BuildPlan(Frozen):
     """The words of every make, without ccache, -j and O=."""
     environment: dict[str, str]
     cmdline: tuple[str, ...]
+    patches: tuple[str, ...] = ()
+    """SHA-256 of each patch."""
+    facts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -63,11 +66,12 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
     patched = patches.patched(source, contribution.patches, state, say)
+    digests = tuple(patch.digest for patch in contribution.patches)
     key = digest(
         {
             "format": BUILD_FORMAT,
             "source": source.identity.identity,
-            "patches": [patch.digest for patch in contribution.patches],
+            "patches": digests,
             "base": start.model_dump(exclude={"spec"}),
             "asks": {symbol: ask.value for symbol, ask in asks.items()},
             "kcflags": contribution.kcflags,
@@ -89,6 +93,8 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
         make=_make_words(contribution),
         environment=ENVIRONMENT,
         cmdline=contribution.cmdline,
+        patches=digests,
+        facts=contribution.facts,
         notes=patched.notes,
     )
 

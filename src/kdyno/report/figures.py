@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+import html
 from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
@@ -37,7 +37,7 @@ def forest(report: RunReport, variant: str, axis: view.Axis) -> Figure:
                 name=verdict,
                 showlegend=bool(shown),
                 x=[100 * span.mid for _, span in shown],
-                y=[escape(row.name) for row, _ in shown],
+                y=[_text(row.name) for row, _ in shown],
                 error_x={
                     "type": "data",
                     "symmetric": False,
@@ -53,7 +53,7 @@ def forest(report: RunReport, variant: str, axis: view.Axis) -> Figure:
                     "size": [11 if row.name.startswith(view.MEAN) else 8 for row, _ in shown],
                     "symbol": ["diamond" if row.name.startswith(view.MEAN) else "circle" for row, _ in shown],
                 },
-                hovertext=[escape(row.sentence) for row, _ in shown],
+                hovertext=[_text(row.sentence) for row, _ in shown],
                 hoverinfo="text",
             )
         )
@@ -72,7 +72,7 @@ def forest(report: RunReport, variant: str, axis: view.Axis) -> Figure:
     )
     figure.update_yaxes(
         categoryorder="array",
-        categoryarray=[escape(row.name) for row in reversed(rows)],
+        categoryarray=[_text(row.name) for row in reversed(rows)],
         range=[-0.7, len(rows) - 0.3],
         automargin=True,
         gridcolor=GRID,
@@ -89,7 +89,7 @@ def boxes(report: RunReport) -> Figure:
     figure = make_subplots(
         rows=lines,
         cols=COLUMNS,
-        subplot_titles=[f"{escape(clean(each.name))}, {escape(clean(each.unit))}" for each in shown],
+        subplot_titles=[f"{_text(clean(each.name))}, {_text(clean(each.unit))}" for each in shown],
         vertical_spacing=46 / (BOX_PIXELS * lines),
         horizontal_spacing=0.055,
     )
@@ -98,7 +98,7 @@ def boxes(report: RunReport) -> Figure:
             values = [e for e in report.values if e.benchmark == benchmark.name and e.variant == variant.name]
             figure.add_trace(
                 go.Box(
-                    name=escape(clean(variant.name)),
+                    name=_text(clean(variant.name)),
                     legendgroup=variant.name,
                     showlegend=place == 0,
                     y=[each.value for each in values],
@@ -118,7 +118,7 @@ def boxes(report: RunReport) -> Figure:
         margin={"l": 50, "r": 10, "t": 80, "b": 10},
     )
     figure.update_annotations(font_size=11)
-    names = [escape(clean(variant.name)) for variant in report.run.variants]
+    names = [_text(clean(variant.name)) for variant in report.run.variants]
     figure.update_xaxes(
         showticklabels=False,
         ticks="",
@@ -132,8 +132,11 @@ def boxes(report: RunReport) -> Figure:
 
 def to_div(figure: Figure, name: str) -> str:
     """Return a figure as HTML that needs plotly.js on the page. Its data are escaped for a script element."""
-    html: str = figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG)
-    return html
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG))
+
+
+def _text(said: str) -> str:
+    return html.escape(said, quote=False)  # plotly knows &lt; and &amp;, but not &quot;
 
 
 def _layout(height: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Bandwidth,
         description: "read from a pipe what another process writes",
-        model_operations: 2,
+        model_operations: 4,
         run,
     }],
 };

@@ -43,8 +43,8 @@ pub static TEST: Test = Test {
 
 const SHELL: &CStr = c"/bin/sh";
 
-/// The argument that makes the agent a program which does nothing.
-pub const HELLO: &CStr = c"hello";
+/// The argument that makes the agent a program which does nothing; main() knows it.
+const HELLO: &CStr = c"hello";
 
 fn fork(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     // SAFETY: no pointers.

@@ -8,9 +8,10 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::sys::{Failure, fd};
 use kdyno_proto::Record;
+use std::error::Error;
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::process::ExitCode;
 
 /// Exit code of a run with a broken benchmark, as in all of kdyno.
@@ -20,37 +21,34 @@ const INFRASTRUCTURE: u8 = 3;
 pub fn run(run: &Run) -> Result<ExitCode, String> {
     let settings = Settings { clock: Clock::Wall, iterations: run.iterations };
     settings.clock.prove()?;
-    let broken = if run.json { stream(run, &settings) } else { print_table(run, &settings) };
-    match broken.map_err(|error| error.to_string())? {
+    let sink = if run.json { stream(run, &settings) } else { print_table(run, &settings) };
+    match sink.map_err(|error| error.to_string())?.any_broken() {
         true => Ok(ExitCode::from(INFRASTRUCTURE)),
         false => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Records as they are made, on standard output. Who reads them sees what is broken.
-fn stream(run: &Run, settings: &Settings) -> Result<bool, Box<dyn std::error::Error>> {
+/// Records as they are made, on standard output.
+fn stream(run: &Run, settings: &Settings) -> Result<Sink, Box<dyn Error>> {
     let sink = Sink::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
     session::hello(settings, &sink);
     session::run_all(&run.plan, settings, &sink);
     sink.end();
-    Ok(false)
+    Ok(sink)
 }
 
 /// A table, each test's part of it when the test has ended.
-fn print_table(run: &Run, settings: &Settings) -> Result<bool, Box<dyn std::error::Error>> {
+fn print_table(run: &Run, settings: &Settings) -> Result<Sink, Box<dyn Error>> {
     // Records gather in memory, so that nothing but the benchmark runs while it is measured.
     let memory = memory()?;
     let sink = Sink::new(memory.try_clone()?)?;
-    let mut reader = Tail { file: File::from(memory), seen: 0 };
-    let mut broken = false;
+    let mut tail = Tail { file: File::from(memory), seen: 0 };
     super::print(&table::heading());
     for planned in &run.plan {
         session::run_all(std::slice::from_ref(planned), settings, &sink);
-        let records = reader.records()?;
-        broken |= records.iter().any(|record| matches!(record, Record::Broken { .. }));
-        super::print(&table::rows(&records));
+        super::print(&table::rows(&tail.records()?));
     }
-    Ok(broken)
+    Ok(sink)
 }
 
 fn memory() -> Result<OwnedFd, Failure> {
@@ -65,14 +63,12 @@ struct Tail {
 }
 
 impl Tail {
-    fn records(&mut self) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
-        use std::os::unix::fs::FileExt;
+    fn records(&mut self) -> Result<Vec<Record>, Box<dyn Error>> {
         // Writer and reader share the file's position, so the reader says where.
         let mut bytes = vec![0; (self.file.metadata()?.len() - self.seen) as usize];
         self.file.read_exact_at(&mut bytes, self.seen)?;
         self.seen += bytes.len() as u64;
-        let mut text = String::new();
-        bytes.as_slice().read_to_string(&mut text)?;
+        let text = String::from_utf8(bytes)?;
         Ok(text.lines().map(Record::from_line).collect::<Result<_, _>>()?)
     }
 }

@@ -12,20 +12,23 @@ use std::ptr::{null, null_mut};
 const PIECE: usize = 8 << 10;
 
 /// Runs the command until it ends, which is not when its output ends: a daemon that it leaves behind may keep that open.
-pub fn run(command: &[String], sink: &Sink) -> Result<(), String> {
+pub fn run(command: &[String], sink: &Sink) {
     let (program, arguments) = command.split_first().expect("a job's command is not empty");
     watch_children();
     let mut command = Command::new(program);
     // SAFETY: one raw system call between fork and exec. Without it the command would start with SIGCHLD blocked.
     unsafe { command.pre_exec(|| mask_children(libc::SIG_UNBLOCK)) };
-    let mut child = command
+    let started = command
         .args(arguments)
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("command {program}: {error}"))?;
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => return not_started(program, &error, sink),
+    };
     let mut outputs = [
         Output::new(Stream::Stdout, child.stdout.take().map(OwnedFd::from)),
         Output::new(Stream::Stderr, child.stderr.take().map(OwnedFd::from)),
@@ -48,7 +51,14 @@ pub fn run(command: &[String], sink: &Sink) -> Result<(), String> {
     }
     let _ = mask_children(libc::SIG_UNBLOCK);
     sink.emit(&Record::Exited { status: death.code() });
-    Ok(())
+}
+
+/// Says that there is no such command, as a shell would.
+fn not_started(program: &str, error: &std::io::Error, sink: &Sink) {
+    let _ = mask_children(libc::SIG_UNBLOCK);
+    let message = format!("kdyno-agent: command {program}: {error}\n");
+    sink.emit(&Record::Output { stream: Stream::Stderr, data: message.into_bytes() });
+    sink.emit(&Record::Exited { status: 127 });
 }
 
 /// One of the command's outputs; closed once it has ended.

@@ -38,7 +38,7 @@ fn serve() -> Result<(), String> {
     session::hello(&plan.settings, &sink);
     session::run_all(&plan.tests, &plan.settings, &sink);
     if let Some(command) = &plan.command {
-        command::run(command, &sink)?;
+        command::run(command, &sink);
     }
     if plan.interactive {
         shell::run()?;

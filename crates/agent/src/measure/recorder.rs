@@ -1,6 +1,7 @@
 //! Turns a benchmark's loop into samples: warm-up, size of an iteration, iterations.
 
 use super::Clock;
+use crate::runner::still_alive;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::sys::Stop;
@@ -74,6 +75,7 @@ impl Recorder<'_> {
             if elapsed == 0 || work == 0 {
                 return Err(Stop::Broken(format!("iteration {iteration}: {work} units of work in no time")));
             }
+            still_alive();
             // Written now, so that it survives whatever comes next; outside the measured part.
             self.sink.emit(&Record::Sample { benchmark: self.benchmark.into(), iteration, elapsed, work });
         }
