@@ -132,7 +132,13 @@ def test_the_initramfs_is_an_archive_that_cpio_reads_and_the_same_each_time(tmp_
 
 
 def order(tmp_path: Path, **more: object) -> BootOrder:
-    settings = {"name": "x", "kernel": Path("/k"), "cmdline": ("a=b",), "job": Job(lane="model", iterations=1), "seed": 9}
+    settings = {
+        "name": "x",
+        "kernel": Path("/k"),
+        "cmdline": ("a=b",),
+        "job": Job(lane="model", iterations=1),
+        "seed": 9,
+    }
     return BootOrder(**(settings | {"directory": tmp_path} | more))  # type: ignore[arg-type]
 
 
