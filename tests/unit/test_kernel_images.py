@@ -82,3 +82,17 @@ def test_a_record_is_readable_json_with_all_that_repeats_the_build(finished: Ima
     assert record["source"]["identity"].startswith("tree:")
     assert record["toolchain"]["family"] == "gcc"
     assert record["recipe"]["cmdline"] == []
+
+
+def test_the_size_of_text_is_that_of_functions_without_padding() -> None:
+    symbols = """\
+ffffffff81000000 T _text
+ffffffff81000000 0000000000000040 T startup_64
+ffffffff81000100 0000000000000010 t first
+ffffffff81000100 0000000000000010 t alias_of_first
+ffffffff81200000 0000000000000005 W weak
+ffffffff81200010 0000000000000008 D data
+ffffffff81400000 T _etext
+ffffffff82000000 0000000000000100 t init_only
+"""
+    assert images.text_size(symbols) == 0x40 + 0x10 + 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ Progress = Callable[[int, int | None, str], None]
 
 NEEDED_MB = 2500
 """Free space that a build of a trimmed configuration wants: objects, then vmlinux with its debug information."""
+FULL_BYTES = 1_000_000
+"""A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
 TARGETS = ("vmlinux", "bzImage")
 PASSED_ON = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 """What a build sees of the user's environment: where tools are, and where ccache and the compiler keep files."""
@@ -91,23 +94,29 @@ class _Work:
         return path
 
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
-        """Run one command with exactly the environment of this build, and everything it says in the log."""
-        exact = ["env", "-i", *(f"{name}={value}" for name, value in _environment(self.plan, self.objects).items())]
-        self.written.write(f"+ {process.quoted([*exact, *command])}\n")
+        """Run one command with exactly the environment of this build, and everything it says in the log.
+
+        The user's own part of the environment is neither logged nor on a command line: ccache's may hold a password.
+        """
+        ours = [f"{name}={value}" for name, value in self.plan.environment.items()]
+        self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
+        environment = _environment(self.plan, self.objects)
+        others = [f"--unset={name}" for name in os.environ if name not in environment]
 
         def keep(line: str) -> None:
             self.written.write(line + "\n")
             on_line(line)
 
         with self.answers.open("rb") as newlines:
-            status = process.stream_lines([*exact, *command], keep, cwd=self.objects, stdin=newlines)
+            command = ["env", *others, *command]
+            status = process.stream_lines(command, keep, cwd=self.objects, env=environment, stdin=newlines)
         self.written.flush()
         if status != 0:
             self._explain(status)
 
     def _explain(self, status: int) -> None:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if not line.startswith("+ ")]
-        if build_log.disk_full(lines):
+        if build_log.disk_full(lines) or shutil.disk_usage(self.objects).free < FULL_BYTES:
             raise DiskFull(path=self.state.builds)
         source = self.plan.source
         said = build_log.first_error(lines) if lines else f"it ended with status {status}"

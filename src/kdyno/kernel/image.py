@@ -42,6 +42,7 @@ class ImageSizes(Frozen):
     bzimage: int
     vmlinux: int
     text: int
+    """Machine code of the running kernel, without padding."""
 
 
 class ImageRecord(Frozen):

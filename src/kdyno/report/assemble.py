@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kdyno.errors import KdynoError
+from kdyno.errors import KdynoError, UserError
 from kdyno.judge import values
 from kdyno.judge.compare import judge
 from kdyno.report.clean import clean, clean_lines
@@ -18,15 +18,29 @@ CONSOLE_BYTES = 64 * 1024
 """How much of the end of a console goes into a report; the whole is in the artefacts."""
 
 
-def assemble(store: Store, run_id: str, artefacts: Artefacts) -> RunReport:
+class NoSuchVariant(UserError):
+    message = "run {run} has no variant {name}"
+    hint = "variants: {known}"
+
+
+def assemble(store: Store, run_id: str, artefacts: Artefacts, baseline: str | None = None) -> RunReport:
     """Read a run by its id or the start of it, judge it, and return all that a renderer needs.
 
-    Raises RunUnknown, RunAmbiguous, UnusableSample and the store's errors. A console that is missing or damaged is
-    no error: the report says so in its place.
+    `baseline` replaces the run's own. Raises RunUnknown, RunAmbiguous, NoSuchVariant, UnusableSample and the store's
+    errors.
     """
     run = store.run(run_id)
-    boots = store.boots(run.id)
-    benchmarks = _with_unlisted(store.benchmarks(run.id), boots)
+    if baseline is not None:
+        names = [variant.name for variant in run.variants]
+        if baseline not in names:
+            raise NoSuchVariant(run=run.id, name=baseline, known=", ".join(names))
+        run = run.model_copy(update={"baseline": baseline})
+    return judged(run, store.boots(run.id), store.benchmarks(run.id), artefacts)
+
+
+def judged(run: RunRecord, boots: Sequence[BootRecord], listed: list[Benchmark], artefacts: Artefacts) -> RunReport:
+    """Judge boots and put everything together. A console that is missing or damaged is no error: the report says so."""
+    benchmarks = _with_unlisted(listed, boots)
     names = [variant.name for variant in run.variants]
     judgement = judge(boots, benchmarks, names, run.baseline, margin=run.margin, alpha=run.alpha)
     return RunReport(
@@ -48,7 +62,7 @@ def assemble(store: Store, run_id: str, artefacts: Artefacts) -> RunReport:
 
 def reproduce(run: RunRecord) -> str:
     """Return one command line, for a shell, that carries out the same experiment again."""
-    return f"printf %s {shlex.quote(run.experiment)} | kdyno run -"
+    return f"printf %s {shlex.quote(run.experiment)} | kdyno run --again -"
 
 
 def _with_unlisted(listed: list[Benchmark], boots: Sequence[BootRecord]) -> list[Benchmark]:

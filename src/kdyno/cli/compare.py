@@ -1,0 +1,45 @@
+"""`kdyno compare`"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+
+if TYPE_CHECKING:
+    from kdyno.report.model import RunReport
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("other", nargs="?", metavar="RUN", help="a second run: compares variants of the same name")
+    parser.add_argument("--baseline", metavar="VARIANT", help="one run: compare with this variant instead of its own")
+    parser.add_argument("--json", action="store_true", help="the reports as a JSON list")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.report.show import print_tables
+
+    reports = _reports(args)
+    if args.json:
+        print_json([report.model_dump(mode="json") for report in reports])
+        return 0
+    for number, report in enumerate(reports):
+        if number:
+            print()
+        print_tables(report)
+    return 0
+
+
+def _reports(args: argparse.Namespace) -> list[RunReport]:
+    from kdyno.report.across import across
+    from kdyno.report.assemble import assemble
+    from kdyno.store.artefacts import Artefacts
+
+    artefacts = Artefacts(state_of(args).artefacts)
+    with store_of(args) as store:
+        run = run_id_of(store, args.run)
+        if args.other is None:
+            return [assemble(store, run, artefacts, args.baseline)]
+        return across(store, run, run_id_of(store, args.other), artefacts)

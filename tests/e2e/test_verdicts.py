@@ -1,0 +1,75 @@
+"""From source to verdict on a real kernel, in the model lane."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.e2e.conftest import PATCHES, ROOT, Kdyno
+
+QUICKSTART = ROOT / "experiments" / "quickstart.toml"
+BENCHMARKS = 34
+
+
+def verdicts(report: dict[str, Any], variant: str) -> dict[str, str]:
+    return {item["benchmark"]: item["verdict"] for item in report["comparisons"] if item["variant"] == variant}
+
+
+def test_the_quickstart_gives_a_verdict_for_every_benchmark_and_repeats_to_the_last_bit(kdyno: Kdyno) -> None:
+    experiment = kdyno.directory / "quickstart.toml"
+    experiment.write_text(QUICKSTART.read_text().replace("blocks = 12", "blocks = 3"))
+    html = kdyno.directory / "report.html"
+
+    first = kdyno("run", str(experiment), "--json", "--html", str(html))
+    report = json.loads(first.stdout)
+    assert len(verdicts(report, "gcc-O3-v3")) == BENCHMARKS
+    assert set(verdicts(report, "gcc-O3-v3").values()) <= {"faster", "slower", "equivalent", "undecided"}
+    assert [boot["status"] for boot in report["boots"]] == ["ok"] * 6
+    assert "lat_syscall.open_close" in html.read_text()
+
+    second = kdyno("run", str(experiment))
+    assert "is complete: nothing to do" in second.stderr
+
+    kdyno("run", str(experiment), "--again", "-q")
+    runs = json.loads(kdyno("runs", "--json").stdout)
+    assert len(runs) == 2
+    compared = kdyno("compare", runs[0]["id"], runs[1]["id"])
+    assert compared.stdout.count("3 of 3 boots with the same seed have identical samples") == 2
+
+
+def test_a_variant_against_itself_gives_no_verdict_but_equivalent(kdyno: Kdyno) -> None:
+    text = '[variants.a]\nopt = "O2"\n[variants.b]\nextends = "a"\n'
+    report = json.loads(kdyno("run", kdyno.experiment("aa", text, baseline="a", blocks=3), "--json").stdout)
+    assert set(verdicts(report, "b").values()) == {"equivalent"}
+    assert all(item["estimate"]["ratio"] == 1 for item in report["comparisons"])
+
+
+def test_a_slow_down_planted_in_one_system_call_is_found_there_and_nowhere_else(kdyno: Kdyno) -> None:
+    text = f"""
+[variants.plain]
+opt = "O2"
+[variants.slow]
+extends = "plain"
+patches = ["{PATCHES / "slow-getppid.patch"}"]
+"""
+    report = json.loads(kdyno("run", kdyno.experiment("slow", text, baseline="plain", blocks=8), "--json").stdout)
+    found = verdicts(report, "slow")
+    assert found["lat_syscall.null"] == "slower"
+    others = {name: verdict for name, verdict in found.items() if name != "lat_syscall.null"}
+    assert "slower" not in others.values(), others
+    assert "faster" not in others.values(), others
+
+
+def test_the_wall_lane_says_first_of_all_when_its_clock_is_an_emulators(kdyno: Kdyno) -> None:
+    text = """
+[variants.plain]
+opt = "O2"
+[workload]
+tests = ["lat_syscall", "lat_pipe"]
+[machine]
+lane = "wall"
+accel = "tcg"
+"""
+    done = kdyno("run", kdyno.experiment("wall", text, baseline="plain", blocks=1))
+    assert done.stderr.splitlines()[0].startswith("note: the wall lane runs on TCG")
+    assert done.stdout.splitlines()[0].startswith("note: the wall lane runs on TCG")
