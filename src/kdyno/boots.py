@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,6 +40,19 @@ class Outcome:
     """Variants that don't boot, and why."""
 
 
+def given_up(boots: Iterable[BootRecord]) -> dict[str, str]:
+    """The variants that are not started again, and how the last of their boots failed."""
+    by_variant: dict[str, list[BootRecord]] = defaultdict(list)
+    for boot in boots:
+        if boot.status != "lost":
+            by_variant[boot.variant].append(boot)
+    return {
+        variant: ended[-1].reason
+        for variant, ended in by_variant.items()
+        if len(ended) >= GIVEN_UP_AFTER and all(boot.status == "failed" for boot in ended)
+    }
+
+
 class Boots:
     """The boots of one run; what is on record already is not done again."""
 
@@ -51,15 +64,14 @@ class Boots:
         self.artefacts = Artefacts(state.artefacts)
         self.cancelled = Event()
         self.outcome = Outcome()
-        self.good: Counter[str] = Counter()
-        self.bad: Counter[str] = Counter()
+        self.ended: list[BootRecord] = []
+        """On record, without their samples."""
 
     def carry_out(self) -> Outcome:
         """Do every boot that is not on record yet. Ctrl-C ends the guests and keeps what is finished."""
-        for leftover in self.state.boots.glob(f"{self.run_id}-*"):  # of a kdyno that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
+        self._sweep()  # what a kdyno that was killed left
         for known in self.store.boots(self.run_id):
-            self._learn(known.variant, known.status, known.reason)
+            self._learn(known)
         progress = self.store.progress(self.run_id)
         experiment = self.prepared.experiment
         planned = plan_boots(tuple(experiment.variants), experiment.blocks, experiment.seed)
@@ -75,7 +87,14 @@ class Boots:
                     advance(done, len(planned), f"{boot.variant}, block {boot.block}: {end.status}")
             finally:
                 self.cancelled.set()
+                pool.shutdown()
+                self._sweep()
         return self.outcome
+
+    def _sweep(self) -> None:
+        """Remove the scratch directories of boots that nobody waits for any more."""
+        for leftover in self.state.boots.glob(f"{self.run_id}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def _ended(
         self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], attempts: Counter[tuple[str, int]]
@@ -141,15 +160,13 @@ class Boots:
             )
             self.store.add_boot(self.run_id, record, end.report.benchmarks)
         self.outcome.done += 1
-        self._learn(boot.variant, end.status, end.reason)
+        self._learn(record)
         if end.status == "lost":
             self.outcome.lost[f"{boot.variant}, block {boot.block}"] = end.reason
         else:
             self.outcome.lost.pop(f"{boot.variant}, block {boot.block}", None)
 
-    def _learn(self, variant: str, status: str, reason: str) -> None:
-        """Count how a variant's boots end; give it up when it never came through."""
-        self.good[variant] += status == "ok"
-        self.bad[variant] += status == "failed"
-        if self.bad[variant] >= GIVEN_UP_AFTER and not self.good[variant]:
-            self.outcome.given_up[variant] = reason
+    def _learn(self, boot: BootRecord) -> None:
+        """Remember how a boot ended; give its variant up when it never came through."""
+        self.ended.append(boot.model_copy(update={"samples": ()}))
+        self.outcome.given_up = given_up(self.ended)

@@ -52,7 +52,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     machine = open_machine(experiment.machine)
     about = machine.describe()
     for notice in about.notices:
-        talk.warn(f"note: {notice}")
+        talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     workload = experiment.workload
     config = experiment.machine
     job = Job(

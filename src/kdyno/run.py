@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdyno.boots import Boots, Outcome
+from kdyno.boots import Boots, Outcome, given_up
 from kdyno.experiment.models import Experiment
 from kdyno.line import begin_run, build_images, choose_run, prepare
 from kdyno.state import State
@@ -26,17 +26,18 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
     prepared = prepare(experiment, state, talk)
-    boots = experiment.blocks * len(experiment.variants)
+    cells = {(variant, block) for variant in experiment.variants for block in range(experiment.blocks)}
 
     def is_complete(run_id: str) -> bool:
-        return len(store.progress(run_id).finished) == boots
+        left = {variant for variant, _ in cells - store.progress(run_id).finished}
+        return not left or left <= given_up(store.boots(run_id)).keys()
 
     run_id = choose_run(prepared, is_complete, again)
     waiting = f"run {run_id} is being carried out by another kdyno: waiting for it"
     with state.lock(f"run-{run_id}", on_wait=lambda: talk.say(waiting)):
         if is_complete(run_id):
             talk.say(f"run {run_id} is complete: nothing to do (--again carries the experiment out once more)")
-            return Done(run_id, Outcome())
+            return Done(run_id, Outcome(given_up=given_up(store.boots(run_id))))
         images = build_images(prepared.plans, state, talk)
         begin_run(run_id, prepared, images, store)
         return Done(run_id, Boots(run_id, prepared, images, state=state, store=store, talk=talk).carry_out())

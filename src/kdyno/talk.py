@@ -76,15 +76,19 @@ def _bar(what: str) -> Iterator[Advance]:
 
 def _plain(what: str) -> Advance:
     start = last = time.monotonic()
+    before: int | None = None
 
     def advance(done: int, total: int | None, note: str) -> None:
-        nonlocal last
+        nonlocal last, before
+        before = done if before is None else before  # done by an earlier command: tells nothing about the speed of this
         now = time.monotonic()
         if now - last < PLAIN_EVERY_SECONDS:
             return
         last = now
         of = f" of about {total}" if total else ""
-        left = f", {_span((now - start) / done * (total - done))} left" if total and 0 < done < total else ""
+        left = ""
+        if total and before < done < total:
+            left = f", {_span((now - start) / (done - before) * (total - done))} left"
         print(f"{what}: {done}{of}{left} ({note})", file=sys.stderr, flush=True)
 
     return advance

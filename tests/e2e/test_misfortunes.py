@@ -52,17 +52,27 @@ console_mb = 0.2
 
 
 def children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    own = [int(word) for word in found.read_text().split()] if found.exists() else []
-    threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir() if int(task.name) != pid]
-    for thread in threads:
-        own += [int(word) for word in Path(f"/proc/{pid}/task/{thread}/children").read_text().split()]
-    return own
+    """What the threads of a process have started."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found += [int(word) for word in (task / "children").read_text().split()]
+        except (ProcessLookupError, FileNotFoundError):  # the thread is over
+            continue
+    return found
 
 
 def emulators(pid: int) -> list[int]:
-    """The QEMUs that a kdyno has started."""
-    return [child for child in children(pid) if Path(f"/proc/{child}/comm").read_text().startswith("qemu")]
+    """The guests that a kdyno has started."""
+    return [child for child in children(pid) if b"-kernel" in words_of(child)]
+
+
+def words_of(pid: int) -> list[bytes]:
+    """The command line of a process; empty if it is over."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (ProcessLookupError, FileNotFoundError):
+        return []
 
 
 def until_it_boots(process: subprocess.Popen[bytes]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import state_of, talk_of
+from kdyno.cli.common import number_from, state_of, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,12 +15,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: how it runs")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
     parser.add_argument("--cpu", help="QEMU's CPU model")
-    parser.add_argument("--cpus", type=int, default=1, help="number of CPUs (wall lane)")
-    parser.add_argument("--memory", type=int, default=512, metavar="MB", help="guest memory (default: 512)")
+    parser.add_argument("--cpus", type=number_from(1, 64), metavar="N", default=1, help="number of CPUs (wall lane)")
+    parser.add_argument("--memory", type=number_from(64), default=512, metavar="MB", help="guest memory (default: 512)")
     parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the guest's randomness (default: 1)")
+    parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest's randomness (default: 1)")
     parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
-    parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="end a command's boot after this")
+    parser.add_argument(
+        "--limit", type=number_from(1), default=600, metavar="SECONDS", help="end a command's boot after this"
+    )
     parser.add_argument("--console", type=Path, metavar="FILE", help="keep the console in FILE")
     parser.usage = "kdyno boot [options] KERNEL [-- COMMAND ...]"
     parser.epilog = "No command: a shell. The exit status is the command's, or 3 if the kernel did not come so far."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kdyno.state import State
@@ -30,6 +31,17 @@ def store_of(args: argparse.Namespace) -> Store:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `low` to `high`."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return number
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

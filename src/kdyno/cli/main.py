@@ -65,20 +65,8 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
-    verb = next((word for word in words if not word.startswith("-")), "")
     try:
-        # argparse would give what follows `--` to the first positional that takes many.
-        own, dashes, command = words, "", list[str]()
-        if "--" in words:
-            cut = words.index("--")
-            own, dashes, command = words[:cut], "--", words[cut + 1 :]
-        parser = make_parser({verb})
-        args = parser.parse_args(own)
-        if dashes and "command" not in args:
-            parser.error(f"{verb} takes no command after --")
-        if "command" in args:
-            args.command = command
+        args = _parsed(list(sys.argv[1:] if argv is None else argv))
         if args.verbose:
             logging.basicConfig(format="+ %(message)s", stream=sys.stderr)
             logging.getLogger("kdyno").setLevel(logging.DEBUG)
@@ -89,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nkdyno: interrupted: what was finished is kept; the same command goes on from there", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -97,6 +85,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kdyno.state import DiskFull
 
         return _explain(DiskFull(path=error.filename or "the state directory"))
+    finally:
+        _flush()
+
+
+def _parsed(words: list[str]) -> argparse.Namespace:
+    """The arguments of the verb that is named; what follows `--` is a command for the guest."""
+    verb = next((word for word in words if not word.startswith("-")), "")
+    # argparse would give what follows `--` to the first positional that takes many.
+    own, dashes, command = words, "", list[str]()
+    if "--" in words:
+        cut = words.index("--")
+        own, dashes, command = words[:cut], "--", words[cut + 1 :]
+    parser = make_parser({verb})
+    args = parser.parse_args(own)
+    if dashes and "command" not in args:
+        parser.error(f"{verb} takes no command after --")
+    if "command" in args:
+        args.command = command
+    return args
+
+
+def _flush() -> None:
+    """Write out what is left, while it can still be said that it failed: Python's own exit would print a traceback."""
+    try:
+        if sys.stdout is not None:  # `kdyno ... >&-`
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    except OSError as error:
+        _forget_stdout()
+        print(f"kdyno: can't write to standard output: {error.strerror}", file=sys.stderr)
+        raise SystemExit(3) from None
+
+
+def _forget_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: KdynoError) -> int:

@@ -49,10 +49,14 @@ def read_experiment(named: str) -> Experiment:
     if named != "-":
         return load_experiment(Path(named))
     try:
-        return Experiment.model_validate_json(sys.stdin.buffer.read())
+        experiment = Experiment.model_validate_json(sys.stdin.buffer.read())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise BadRecordedExperiment(why=f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        where = ".".join(map(str, first["loc"]))
+        raise BadRecordedExperiment(why=f"{where}: {first['msg']}" if where else first["msg"]) from None
+    if experiment.baseline not in experiment.variants:
+        raise BadRecordedExperiment(why=f"the baseline {experiment.baseline} is not a variant")
+    return experiment
 
 
 class UnknownVariant(UserError):

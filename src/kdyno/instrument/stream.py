@@ -152,7 +152,8 @@ def _what_is_wrong(error: ValidationError, text: str) -> str:
         return f"version {version}, but this kdyno reads version {PROTOCOL}: agent and kdyno must be of one release"
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the record"
-    return f"{place}: {first['msg']}"[:300]
+    # Both may quote the guest, and end in a message on somebody's terminal.
+    return "".join(c for c in f"{place}: {first['msg']}" if c.isprintable())[:300]
 
 
 def _version(text: str) -> int | None:

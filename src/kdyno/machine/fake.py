@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen, digest
 from kdyno.instrument.stream import read_stream
@@ -16,6 +18,21 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 class NoRecording(UserError):
     message = "no recorded boot of {variant}, block {block}, in {recording}"
     hint = "a recording holds VARIANT/BLOCK/stream.jsonl, VARIANT/stream.jsonl or stream.jsonl"
+
+
+class RecordingMissing(UserError):
+    message = "there is no recording in {recording}"
+    hint = "`recording` names a directory; a relative one starts from the experiment file's"
+
+
+class BadExit(UserError):
+    message = "{path} does not say how a boot ended: {why}"
+    hint = "it holds an object with `stopped`, `lost`, `seconds` and `ready_seconds`, all optional"
+
+
+class OtherLane(UserError):
+    message = "the boot recorded in {place} was measured in lane {recorded}, the experiment says {asked}"
+    hint = 'say lane = "{recorded}" in [machine]'
 
 
 class RecordedExit(Frozen):
@@ -34,6 +51,8 @@ class FakeMachine:
         self.config = config
 
     def describe(self) -> Description:
+        if not self.config.recording.is_dir():
+            raise RecordingMissing(recording=self.config.recording)
         files = sorted(path for path in self.config.recording.rglob("*") if path.is_file())
         content = digest({str(path.relative_to(self.config.recording)): path.read_bytes().hex() for path in files})
         return Description(
@@ -53,6 +72,8 @@ class FakeMachine:
                 target.touch()
         ended = self._exit(recorded)
         report = read_stream(stream)
+        if report.hello and report.hello.lane != self.config.lane:
+            raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
         return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report)
 
@@ -66,4 +87,7 @@ class FakeMachine:
     @staticmethod
     def _exit(recorded: Path) -> RecordedExit:
         path = recorded / "exit.json"
-        return RecordedExit.model_validate_json(path.read_text()) if path.exists() else RecordedExit()
+        try:
+            return RecordedExit.model_validate_json(path.read_bytes()) if path.exists() else RecordedExit()
+        except ValidationError as error:
+            raise BadExit(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
