@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", type=number_from(1, 64), metavar="N", default=1, help="number of CPUs (wall lane)")
     parser.add_argument("--memory", type=number_from(64), default=512, metavar="MB", help="guest memory (default: 512)")
     parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
-    parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest's randomness (default: 1)")
+    parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
     parser.add_argument(
         "--limit", type=number_from(1), default=600, metavar="SECONDS", help="end a command's boot after this"

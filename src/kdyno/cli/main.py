@@ -41,9 +41,19 @@ class Parser(argparse.ArgumentParser):
         self.exit(1, f"{self.prog}: {message}\n")
 
 
+class Help(argparse.HelpFormatter):
+    """argparse forgets how far it indents verbs, and would break the line after the longest one."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action.choices, dict):
+            self._action_max_length += self._indent_increment
+
+
 def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
     """The parser; only the verbs in `load` are imported and know their arguments."""
-    parser = Parser(prog="kdyno", description="A dynamometer for Linux kernels: builds, boots, measures, judges.")
+    about = "A dynamometer for Linux kernels: builds, boots, measures, judges."
+    parser = Parser(prog="kdyno", description=about, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"kdyno {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
     for verb, summary in VERBS.items():

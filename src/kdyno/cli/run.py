@@ -17,7 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--fail-on-regression", action="store_true", help="exit with 2 if a variant is slower in any benchmark, or does not boot"
+        "--fail-on-regression",
+        action="store_true",
+        help="exit with 2 if a variant is slower in any benchmark, or never boots",
     )
 
 
@@ -41,4 +43,5 @@ def act(args: argparse.Namespace) -> int:
     if done.outcome.lost:
         return LOST
     slower = any(comparison.verdict == "slower" for comparison in report.comparisons)
-    return REGRESSION if args.fail_on_regression and (slower or done.outcome.given_up) else 0
+    failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
+    return REGRESSION if args.fail_on_regression and (slower or failed - ok) else 0

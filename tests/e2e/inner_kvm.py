@@ -1,0 +1,33 @@
+"""Runs inside a guest that is a KVM host: boots a kernel with the machine `qemu` under KVM and prints what came of it.
+
+Usage: python inner_kvm.py BZIMAGE SCRATCH
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from kdyno.instrument.job import Job, TestOrder
+from kdyno.machine.base import BootOrder, Limits
+from kdyno.machine.config import QemuConfig
+from kdyno.machine.qemu import QemuMachine
+
+machine = QemuMachine(QemuConfig(lane="wall", accel="kvm", memory_mb=256, limits=Limits(boot=300, silence=300)))
+about = machine.describe()
+job = Job(lane="wall", iterations=3, tests=(TestOrder(name="lat_syscall"),))
+end = machine.boot(BootOrder("inner", Path(sys.argv[1]), (), job, 1, Path(sys.argv[2])))
+print(
+    json.dumps(
+        {
+            "accel": about.facts["accel"],
+            "notices": about.notices,
+            "status": end.status,
+            "reason": end.reason,
+            "command": end.command,
+            "units": sorted({benchmark.unit for benchmark in end.report.benchmarks}),
+            "benchmarks": sorted({sample.benchmark for sample in end.report.samples}),
+        }
+    )
+)
