@@ -25,10 +25,10 @@ extends = "plain"
 cmdline = ["rdinit=/nowhere", "init=/nowhere"]
 [variants.hangs]
 extends = "plain"
-cmdline = ["rdinit=/bin/cat"]
+cmdline = ["rdinit=/bin/sh"]
 [variants.floods]
 extends = "plain"
-cmdline = ["rdinit=/bin/yes"]
+cmdline = ["rdinit=/bin/busybox", "--", "yes"]
 [variants.dies]
 extends = "plain"
 patches = ["{PATCHES / "slow-getppid.patch"}"]
