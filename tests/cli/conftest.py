@@ -30,6 +30,7 @@ type = "fake"
 recording = "recording"
 
 """
+AS_RECORDED = FakeMachine.boot
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,13 @@ class Lab:
         Returns the list of all orders that it is given from now on.
         """
         orders: list[BootOrder] = []
-        as_recorded = FakeMachine.boot
 
         def boot(machine: FakeMachine, order: BootOrder) -> BootEnd:
             orders.append(order)
             how = ends[len(orders) - 1] if len(orders) <= len(ends) else None
             if isinstance(how, BaseException):
                 raise how
-            end = as_recorded(machine, order)
+            end = AS_RECORDED(machine, order)
             if how is None:
                 return end
             return BootEnd("lost", how, 1.0, None, (), end.console, end.stream, end.report)

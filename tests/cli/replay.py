@@ -76,6 +76,11 @@ def truncated(boot: Path) -> None:
     stream.write_bytes(stream.read_bytes()[:-30])
 
 
+def silent(boot: Path) -> None:
+    """No word from the agent."""
+    (boot / "stream.jsonl").write_bytes(b"")
+
+
 def line(number: int, content: bytes) -> Change:
     """One record of the stream is another one."""
 
@@ -99,6 +104,6 @@ UNSOUND: dict[str, tuple[Change, str]] = {
     "is-not-utf-8": (line(5, b'{"v":1,"type":"\xff"}'), "agent record 5 is not UTF-8 (byte 15)"),
     "is-not-json": (line(5, b"Segmentation fault"), "agent record 5: the record: Invalid JSON"),
     "steers": (line(5, rb'{"v":1,"type":"\u001b[31mred\u202e"}'), "agent record 5: "),
-    "has-nothing-to-say": (lambda boot: (boot / "stream.jsonl").write_bytes(b"") and None, "the guest ended before the agent said hello"),
+    "says-nothing": (silent, "the guest ended before the agent said hello"),
 }
 """Variants whose boots fail, and what the reason starts with."""

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from kernel_toy import (
+from tests.unit.kernel_toy import (
     TINY,
     build_elsewhere,
     built,
@@ -25,7 +25,7 @@ from kernel_toy import (
 from kdyno.errors import KdynoError
 from kdyno.kernel import build as build_module
 from kdyno.kernel import kconfig_check, layout
-from kdyno.kernel.build import BuildFailed, build, check_configuration
+from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
@@ -273,6 +273,21 @@ def test_ctrl_c_ends_make_and_leaves_nothing(source: Source, state: State) -> No
         build(slow, state, progress)
     assert processes_naming(slow.key) == []
     assert left_in(state.builds) == left_in(state.images) == []
+
+
+def test_a_make_that_was_killed_from_outside_is_no_broken_kernel(source: Source, state: State) -> None:
+    slow = plan(SLOW, source, state)
+
+    def progress(_done: int, _total: int | None, line: str) -> None:
+        if line.startswith("CC"):
+            for path in Path("/proc").glob("[0-9]*"):
+                words = (path / "cmdline").read_bytes() if (path / "cmdline").exists() else b""
+                if words.startswith(b"make\0") and f"builds/{slow.key}\0".encode() in words:
+                    os.kill(int(path.name), signal.SIGKILL)
+
+    with pytest.raises(BuildKilled, match="by signal 9"):
+        build(slow, state, progress)
+    assert processes_naming(slow.key) == []
 
 
 def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, source: Source, state: State) -> None:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kernel_toy import built, toy_source
+from tests.unit.kernel_toy import built, toy_source
 
 from kdyno.kernel import images
 from kdyno.kernel.image import Image

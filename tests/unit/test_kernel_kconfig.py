@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from kernel_toy import FAKELINUX
+from tests.unit.kernel_toy import FAKELINUX
 
 from kdyno.kernel import kconfig, kconfig_check
 from kdyno.kernel.kconfig import fragment, resolve_base

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_toy import git, silent, snapshot, toy_source, toy_tree
+from tests.unit.kernel_toy import git, silent, snapshot, toy_source, toy_tree
 
 from kdyno.kernel import patches
 from kdyno.kernel.patches import patched, read_patch

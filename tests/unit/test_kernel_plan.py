@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_toy import TINY, plan, toy_source
+from tests.unit.kernel_toy import TINY, plan, toy_source
 
 from kdyno.kernel import knobs
 from kdyno.kernel.recipe import Recipe

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
+from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
 from kdyno.kernel import source, trees, unpack
 from kdyno.kernel.seen import file_digest

@@ -150,7 +150,21 @@ def test_the_model_lane_runs_on_tcg_with_icount_a_seed_and_no_host_clock(tmp_pat
     assert "-icount shift=5,sleep=off,align=off" in words
     assert "-seed 9" in words
     assert "clock=vm" in words
-    assert command[command.index("-append") + 1].endswith("nokaslr a=b")
+    assert command[command.index("-append") + 1].endswith("nokaslr nolapic_timer no_timer_check a=b")
+
+
+def test_a_microvm_alone_ticks_without_the_local_apics_timer(tmp_path: Path) -> None:
+    for config in (QemuConfig(platform="q35"), QemuConfig(lane="wall", accel="tcg")):
+        command = QemuMachine(config).command(order(tmp_path), Path("/i"), serial="null", stream=Path("/s"))
+        assert "nolapic_timer" not in " ".join(command)
+
+
+def test_only_a_guest_that_runs_commands_has_applets() -> None:
+    tools = [link("bin/sh", "busybox"), link("bin/cat", "busybox")]
+    tests = Job(lane="model", icount_shift=5, iterations=7)
+    assert b"bin/sh" in initramfs(tools, tests) and b"bin/cat" not in initramfs(tools, tests)
+    for job in (tests.model_copy(update={"command": ("cat",)}), tests.model_copy(update={"interactive": True})):
+        assert b"bin/cat" in initramfs(tools, job)
 
 
 @pytest.mark.parametrize(

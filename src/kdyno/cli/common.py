@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kdyno.state import State
@@ -27,6 +30,24 @@ def store_of(args: argparse.Namespace) -> Store:
     from kdyno.store.store import Store
 
     return Store(args.store or state_of(args).store_url)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Print for a reader that may go away, as `head` does: the rest of the body is left out, and nothing is said."""
+    try:
+        yield
+    except BrokenPipeError:
+        forget_stdout()
+    except SystemExit as left:  # what rich makes of it
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        forget_stdout()
+
+
+def forget_stdout() -> None:
+    """Let what is printed from now on go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:

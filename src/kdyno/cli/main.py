@@ -1,5 +1,7 @@
 """The `kdyno` command: finds the verb, hands over, and turns errors into one message, a hint and an exit code.
 
+It imports little, and late: `kdyno --help` takes as long as its imports.
+
 Exit codes: 0 done, 1 user error, 2 the experiment says no, 3 infrastructure or lost, 130 interrupted.
 """
 
@@ -8,15 +10,13 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import logging
-import os
 import sys
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from kdyno import __version__
-from kdyno.errors import KdynoError
+from kdyno.cli.common import forget_stdout, reader_may_leave
+from kdyno.errors import InfrastructureError, KdynoError
 
 VERBS = {
     "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
@@ -67,6 +67,8 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
+    from pathlib import Path
+
     group = parser.add_argument_group("everywhere")
     group.add_argument("--state", type=Path, metavar="DIR", help="state directory (else KDYNO_STATE, XDG_STATE_HOME)")
     group.add_argument("--store", metavar="URL", help="database: sqlite:///FILE or postgresql://USER@HOST/NAME")
@@ -78,23 +80,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parsed(list(sys.argv[1:] if argv is None else argv))
         if args.verbose:
+            import logging
+
             logging.basicConfig(format="+ %(message)s", stream=sys.stderr)
             logging.getLogger("kdyno").setLevel(logging.DEBUG)
-        return int(args.act(args))
+        with reader_may_leave():
+            return int(args.act(args))
+        return 0
     except KdynoError as error:
         return _explain(error)
     except KeyboardInterrupt:
         print("\nkdyno: interrupted: what was finished is kept; the same command goes on from there", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        _forget_stdout()
-        return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         from kdyno.state import DiskFull
 
-        return _explain(DiskFull(path=error.filename or "the state directory"))
+        return _explain(DiskFull(path=error.filename2 or error.filename or "the state directory or standard output"))
     finally:
         _flush()
 
@@ -119,18 +122,13 @@ def _parsed(words: list[str]) -> argparse.Namespace:
 def _flush() -> None:
     """Write out what is left, while it can still be said that it failed: Python's own exit would print a traceback."""
     try:
-        if sys.stdout is not None:  # `kdyno ... >&-`
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_stdout()
+        with reader_may_leave():
+            if sys.stdout is not None:  # `kdyno ... >&-`
+                sys.stdout.flush()
     except OSError as error:
-        _forget_stdout()
+        forget_stdout()
         print(f"kdyno: can't write to standard output: {error.strerror}", file=sys.stderr)
-        raise SystemExit(3) from None
-
-
-def _forget_stdout() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(InfrastructureError.exit_code) from None
 
 
 def _explain(error: KdynoError) -> int:

@@ -36,7 +36,7 @@ def act(args: argparse.Namespace) -> int:
     print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
     print("\nimages")
     for build in ahead.builds:
-        took = "" if build.decision != "build" else f", {_span(build.seconds)}"
+        took = f", {_span(build.seconds)}" if build.decision == "build" and build.seconds is not None else ""
         print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
     _print_boots(ahead, experiment.blocks)
     print(f"\ntime: {_span(ahead.seconds)}")

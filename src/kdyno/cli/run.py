@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import state_of, store_of, talk_of
+from kdyno.cli.common import reader_may_leave, state_of, store_of, talk_of
 
 REGRESSION = 2
 LOST = 3
@@ -35,7 +35,8 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args) as store:
         done = run_experiment(experiment, state, store, talk, again=args.again)
         report = assemble(store, done.run_id, Artefacts(state.artefacts))
-    print_report(report, as_json=args.json, html=args.html, talk=talk)
+    with reader_may_leave():  # the exit code still counts
+        print_report(report, as_json=args.json, html=args.html, talk=talk)
     for variant, reason in done.outcome.given_up.items():
         talk.warn(f"{variant} was given up: its boots failed and none came through: {reason}")
     for boot, reason in done.outcome.lost.items():

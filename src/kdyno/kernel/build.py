@@ -13,7 +13,7 @@ from typing import IO
 
 import kdyno
 from kdyno import process
-from kdyno.errors import UserError
+from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel import build_log, ccache, images, kconfig, kconfig_check, layout
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
@@ -22,7 +22,16 @@ from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.trees import remove_tree
 from kdyno.state import DiskFull, State, disk_full_is_said
 
-__all__ = ["BuildFailed", "BuildPlan", "Progress", "build", "check_configuration", "load_image", "plan_build"]
+__all__ = [
+    "BuildFailed",
+    "BuildKilled",
+    "BuildPlan",
+    "Progress",
+    "build",
+    "check_configuration",
+    "load_image",
+    "plan_build",
+]
 
 Progress = Callable[[int, int | None, str], None]
 """Lines of output so far, lines expected (None: unknown), the current line."""
@@ -39,6 +48,11 @@ PASSED_ON = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 class BuildFailed(UserError):
     message = "{what} doesn't build: {error}"
     hint = "the whole log is in {log}"
+
+
+class BuildKilled(InfrastructureError):
+    message = "the build of {what} was ended from outside, by signal {signal}"
+    hint = "if nobody did that, the host may be short of memory; run the same command again, with fewer jobs"
 
 
 class Busy(Exception):
@@ -118,9 +132,11 @@ class _Work:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if not line.startswith("+ ")]
         if build_log.disk_full(lines) or shutil.disk_usage(self.objects).free < FULL_BYTES:
             raise DiskFull(path=self.state.builds)
-        source = self.plan.source
+        what = f"{self.plan.source.spec} ({self.plan.source.version})"
+        if status < 0:
+            raise BuildKilled(what=what, signal=-status)
         said = build_log.first_error(lines) if lines else f"it ended with status {status}"
-        raise BuildFailed(what=f"{source.spec} ({source.version})", error=said, log=self.log)
+        raise BuildFailed(what=what, error=said, log=self.log)
 
 
 @contextmanager

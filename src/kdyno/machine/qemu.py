@@ -25,6 +25,10 @@ QEMU = "qemu-system-x86_64"
 MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
 """A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
 iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
+QUICK_TIMER = ("nolapic_timer", "no_timer_check")
+"""The kernel calibrates the local APIC's timer and checks the I/O APIC's in loops of PAUSE, for 250 ms of its time.
+With -icount each PAUSE leaves the emulated CPU, so that these loops were a third of the host's work for a whole boot
+with all tests. Without them it is the PIT that ticks, just as often."""
 PORT = "org.kdyno.agent"
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
@@ -100,6 +104,7 @@ class QemuMachine:
             "cpus": config.cpus,
             "memory_mb": config.memory_mb,
             "icount_shift": config.icount_shift if config.lane == "model" else None,
+            "cmdline": list(self._cmdline()),
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
         }
@@ -174,7 +179,9 @@ class QemuMachine:
     def _cmdline(self) -> tuple[str, ...]:
         # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.
         words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
-        return (*words, "nokaslr") if self.config.lane == "model" else words
+        if self.config.lane == "wall":
+            return words
+        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()))
 
 
 def _why_lost(status: int, said: Path, directory: Path) -> str | None:

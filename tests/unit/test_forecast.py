@@ -1,0 +1,120 @@
+"""What a run would do: decisions about images, boots that are left, and what the times rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit import specimen
+
+from kdyno.experiment.models import Experiment
+from kdyno.forecast import BuildForecast, Forecast, forecast
+from kdyno.instrument.job import Job
+from kdyno.kernel.build import BuildPlan
+from kdyno.kernel.kconfig import Base
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.toolchain import Toolchain
+from kdyno.line import Prepared
+from kdyno.machine.base import Description
+from kdyno.machine.qemu import QemuMachine
+from kdyno.state import State
+from kdyno.store.store import Store
+
+VARIANTS = {
+    "plain": Recipe(toolchain="gcc-12"),
+    "fast": Recipe(toolchain="gcc-12", opt="O3"),
+    "off": Recipe(toolchain="gcc-12", cmdline=("mitigations=off",)),
+}
+
+
+def plan(key: str, recipe: Recipe, *, cached: bool = False) -> BuildPlan:
+    record = specimen.image("gcc-12", Recipe(toolchain="gcc-12"))
+    return BuildPlan(
+        key=key,
+        cached=cached,
+        recipe=recipe,
+        source=record.source,
+        tree=Path("/nowhere"),
+        base=Base(spec="x86_64-qemu", kind="make", target="defconfig"),
+        toolchain=Toolchain(identity=record.toolchain, command="gcc-12", make=()),
+        asks=(),
+        make=(),
+        environment={},
+        cmdline=recipe.cmdline,
+    )
+
+
+def prepared(*, cached: bool = False) -> Prepared:
+    experiment = Experiment(name="quickstart", source="s", baseline="plain", variants=VARIANTS, blocks=4)
+    return Prepared(
+        experiment=experiment,
+        machine=QemuMachine(experiment.machine),  # type: ignore[arg-type]
+        about=Description(lane="model", parallel=2, facts={}),
+        job=Job(lane="model", iterations=7),
+        plans={name: plan("b" if name == "fast" else "a", recipe, cached=cached) for name, recipe in VARIANTS.items()},
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def store(state: State) -> Iterator[Store]:
+    with Store(state.store_url) as store:
+        yield store
+
+
+def decisions(ahead: Forecast) -> dict[str, str]:
+    return {build.variant: build.decision for build in ahead.builds}
+
+
+def test_variants_that_differ_only_in_how_they_are_started_share_an_image(state: State, store: Store) -> None:
+    ahead = forecast(prepared(), "run", state, store)
+    assert decisions(ahead) == {"plain": "build", "fast": "build", "off": "shared"}
+    assert decisions(forecast(prepared(cached=True), "run", state, store))["fast"] == "cached"
+
+
+def test_without_anything_like_it_the_time_of_a_build_is_unknown_and_so_is_the_whole(
+    state: State, store: Store
+) -> None:
+    ahead = forecast(prepared(), "run", state, store)
+    assert [build.seconds for build in ahead.builds] == [None, None, 0.0]
+    assert ahead.seconds is None
+    assert ahead.as_data()["seconds"] is None
+
+
+def test_a_build_is_expected_to_take_as_long_as_the_slowest_like_it(state: State, store: Store) -> None:
+    record = specimen.image("gcc-12", Recipe(toolchain="gcc-12"))
+    for key, seconds in (("1" * 64, 100.0), ("2" * 64, 241.9)):
+        place = state.images / key
+        place.mkdir()
+        (place / "image.json").write_text(record.model_copy(update={"build_seconds": seconds}).model_dump_json())
+    (state.images / ("3" * 64)).mkdir()
+    (state.images / ("3" * 64) / "image.json").write_text("not JSON")
+    ahead = forecast(prepared(), "run", state, store)
+    assert [build.seconds for build in ahead.builds] == [241.9, 241.9, 0.0]
+
+
+def test_the_time_of_boots_is_a_guess_until_one_is_on_record(state: State, store: Store) -> None:
+    ahead = forecast(prepared(cached=True), "run", state, store)
+    assert ahead.boot_seconds_from.startswith("a guess")
+    assert ahead.seconds == 12 * ahead.boot_seconds / 2
+
+
+def test_boots_on_record_are_not_ahead_and_tell_how_long_the_others_take(state: State, store: Store) -> None:
+    run = specimen.run_record(blocks=4)
+    store.begin(run)
+    for boot in specimen.boot_records(run, iterations=1, failed=None):
+        store.add_boot(run.id, boot, specimen.benchmarks())
+    ahead = forecast(prepared(cached=True), run.id, state, store)
+    assert (ahead.boots_done, len(ahead.boots)) == (0, 12)  # of variants with other names
+    assert (ahead.boot_seconds, ahead.boot_seconds_from) == (19.5, f"median of run {run.id}")
+
+
+def test_the_whole_is_the_builds_and_the_boots_side_by_side() -> None:
+    builds = (BuildForecast("a", "k", "build", "", 100.0), BuildForecast("b", "k", "shared", "", 0.0))
+    ahead = Forecast("run", builds, (), 0, 5.0, "", 2)
+    assert ahead.seconds == 100.0
