@@ -32,6 +32,11 @@ class NotAKernel(UserError):
     hint = "a kernel build leaves it as arch/x86/boot/bzImage; a vmlinux won't do"
 
 
+class NoPlaceForConsole(UserError):
+    message = "can't keep the console in {path}: its directory does not exist"
+    hint = "make the directory, or name another file"
+
+
 class NoTerminal(UserError):
     message = "a shell in the guest needs a terminal"
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
@@ -76,6 +81,8 @@ def boot_command(
     talk: Talk,
 ) -> int:
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
+    if console and not console.parent.is_dir():
+        raise NoPlaceForConsole(path=console)
     machine = _machine(config, talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
         job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, command=command)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,14 +18,13 @@ from kdyno.line import Prepared
 from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.state import State, disk_full_is_said
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.giving_up import given_up
 from kdyno.store.records import BootRecord
 from kdyno.store.store import Store
 from kdyno.talk import Talk
 
 ATTEMPTS = 3
 """How often a boot is started by one command before it stays lost."""
-GIVEN_UP_AFTER = 2
-"""A variant whose boots failed so often, and never came through, is not started again."""
 
 
 @dataclass
@@ -38,19 +37,6 @@ class Outcome:
     """Boots that stayed lost, and why."""
     given_up: dict[str, str] = field(default_factory=dict)
     """Variants that don't boot, and why."""
-
-
-def given_up(boots: Iterable[BootRecord]) -> dict[str, str]:
-    """The variants that are not started again, and how the last of their boots failed."""
-    by_variant: dict[str, list[BootRecord]] = defaultdict(list)
-    for boot in boots:
-        if boot.status != "lost":
-            by_variant[boot.variant].append(boot)
-    return {
-        variant: ended[-1].reason
-        for variant, ended in by_variant.items()
-        if len(ended) >= GIVEN_UP_AFTER and all(boot.status == "failed" for boot in ended)
-    }
 
 
 class Boots:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdyno.boots import Boots, Outcome, given_up
+from kdyno.boots import Boots, Outcome
 from kdyno.experiment.models import Experiment
 from kdyno.line import begin_run, build_images, choose_run, prepare
 from kdyno.state import State
+from kdyno.store.giving_up import given_up
 from kdyno.store.store import Store
 from kdyno.talk import Talk
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit import specimen
 
 from kdyno.experiment.models import Experiment
 from kdyno.forecast import BuildForecast, Forecast, forecast
@@ -20,6 +19,7 @@ from kdyno.machine.base import Description
 from kdyno.machine.qemu import QemuMachine
 from kdyno.state import State
 from kdyno.store.store import Store
+from tests.unit import specimen
 
 VARIANTS = {
     "plain": Recipe(toolchain="gcc-12"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import specimen
 
 from kdyno.judge.compare import Comparison, Judgement, judge
 from kdyno.store.records import Benchmark, BootRecord, Direction, Sample
+from tests.unit import specimen
 
 
 def benchmarks(count: int, direction: Direction = "lower") -> list[Benchmark]:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-import specimen
 
 from kdyno.judge.values import UnusableSample, require_positive, table, value
 from kdyno.store.records import Benchmark, BootRecord, Direction, Sample
+from tests.unit import specimen
 
 
 def benchmark(direction: Direction, unit: str) -> Benchmark:

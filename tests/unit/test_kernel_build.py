@@ -9,6 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
+from kdyno.errors import KdynoError
+from kdyno.kernel import build as build_module
+from kdyno.kernel import kconfig_check, layout
+from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
+from kdyno.kernel.images import load_image
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
+from kdyno.state import DiskFull, NoSpace, State
 from tests.unit.kernel_toy import (
     TINY,
     build_elsewhere,
@@ -21,15 +30,6 @@ from tests.unit.kernel_toy import (
     toy_tree,
     wait_for_line,
 )
-
-from kdyno.errors import KdynoError
-from kdyno.kernel import build as build_module
-from kdyno.kernel import kconfig_check, layout
-from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
-from kdyno.kernel.images import load_image
-from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
-from kdyno.state import DiskFull, NoSpace, State
 
 SLOW = Recipe(kconfig={"FAKE_SLOW": 1})
 PATCH = """\

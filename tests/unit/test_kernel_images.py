@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.kernel_toy import built, toy_source
 
 from kdyno.kernel import images
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
 from kdyno.state import State
+from tests.unit.kernel_toy import built, toy_source
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import gzip
 from pathlib import Path
 
 import pytest
-from tests.unit.kernel_toy import FAKELINUX
 
 from kdyno.kernel import kconfig, kconfig_check
 from kdyno.kernel.kconfig import fragment, resolve_base
@@ -14,6 +13,7 @@ from kdyno.kernel.kconfig_check import explain, is_met, read_config
 from kdyno.kernel.kconfig_expr import parse, tokens
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree, statements
 from kdyno.kernel.knobs import Ask
+from tests.unit.kernel_toy import FAKELINUX
 
 
 def ask(symbol: str, value: str = "y") -> Ask:

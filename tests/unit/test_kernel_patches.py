@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.kernel_toy import git, silent, snapshot, toy_source, toy_tree
 
 from kdyno.kernel import patches
 from kdyno.kernel.patches import patched, read_patch
 from kdyno.kernel.source import Source, fetch
 from kdyno.state import State
+from tests.unit.kernel_toy import git, silent, snapshot, toy_source, toy_tree
 
 GOOD = """\
 Subject: let more files open

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.kernel_toy import TINY, plan, toy_source
 
 from kdyno.kernel import knobs
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
+from tests.unit.kernel_toy import TINY, plan, toy_source
 
 PATCH = """\
 --- a/lib/crc32.c

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
 from kdyno.kernel import source, trees, unpack
 from kdyno.kernel.seen import file_digest
 from kdyno.kernel.source import fetch
 from kdyno.state import State
+from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from kdyno.machine.config import FakeConfig, QemuConfig
 from kdyno.machine.console import diagnose
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.fake import FakeMachine, NoRecording
-from kdyno.machine.initramfs import directory, file, link, newc
+from kdyno.machine.initramfs import directory, file, initramfs, link, newc
 from kdyno.machine.kvm import proof_rom, why_not_kvm
 from kdyno.machine.qemu import KvmInModelLane, KvmUnusable, ModelLaneIsUniprocessor, QemuMachine
 from kdyno.machine.watch import Watch

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import specimen
 
 from kdyno.report.assemble import CONSOLE_BYTES, assemble
 from kdyno.report.data import COLUMNS, write_csv
 from kdyno.report.model import RunReport, schema, to_json
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
+from tests.unit import specimen
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_the_json_is_plain_ascii_whatever_a_guest_said(report: RunReport) -> Non
 def test_the_reproduce_line_hands_the_experiment_to_kdyno_unchanged(report: RunReport) -> None:
     import subprocess
 
-    before_the_pipe = report.reproduce.removesuffix(" | kdyno run -")
+    before_the_pipe = report.reproduce.removesuffix(" | kdyno run --again -")
     said = subprocess.run(["sh", "-c", before_the_pipe], check=True, capture_output=True, text=True).stdout
     assert said == report.run.experiment
 

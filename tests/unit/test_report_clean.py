@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-import specimen
 
 from kdyno.report.clean import clean, clean_lines
+from tests.unit import specimen
 
 
 @pytest.mark.parametrize(

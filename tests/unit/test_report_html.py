@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import specimen
 
 from kdyno.report.files import NotWritable, write_atomically
 from kdyno.report.html import render, write_html
 from kdyno.report.model import RunReport
+from tests.unit import specimen
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}\x1b[2J"
 

@@ -4,11 +4,11 @@ import io
 from pathlib import Path
 
 import pytest
-import specimen
 from rich.console import Console
 
 from kdyno.report.model import RunReport
 from kdyno.report.terminal import render
+from tests.unit import specimen
 
 
 @pytest.fixture(scope="module")

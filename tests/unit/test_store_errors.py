@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import specimen
 
 from kdyno.errors import KdynoError
 from kdyno.state import DiskFull
@@ -21,6 +20,7 @@ from kdyno.store.errors import (
     StoreUrlInvalid,
 )
 from kdyno.store.store import Store
+from tests.unit import specimen
 
 BENCHMARKS = specimen.benchmarks()
 
@@ -119,7 +119,7 @@ def test_a_boot_survives_kill_9_of_its_writer_and_half_of_one_leaves_nothing(tmp
     program = f"""
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-import specimen
+from tests.unit import specimen
 from kdyno.store import rows
 from kdyno.store.store import Store
 run = specimen.run_record(blocks=3)

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import specimen
 from sqlalchemy import create_engine, text
 
 from kdyno.store import schema
@@ -24,6 +23,7 @@ from kdyno.store.errors import (
 )
 from kdyno.store.records import BootRecord, RunRecord, Sample
 from kdyno.store.store import Store
+from tests.unit import specimen
 
 BENCHMARKS = specimen.benchmarks()
 

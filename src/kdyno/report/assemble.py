@@ -11,6 +11,7 @@ from kdyno.judge.compare import judge
 from kdyno.report.clean import clean, clean_lines
 from kdyno.report.model import ConsoleText, RunReport, Value
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.giving_up import given_up
 from kdyno.store.records import Benchmark, BootRecord, RunRecord
 from kdyno.store.store import Store
 
@@ -79,8 +80,12 @@ def _notices(run: RunRecord, boots: Sequence[BootRecord]) -> list[str]:
     planned = run.blocks * len(run.variants)
     done = len({(boot.variant, boot.block) for boot in boots if boot.status != "lost"})
     failed = sum(boot.status == "failed" for boot in boots)
-    notices = []
-    if done < planned:
+    hopeless = given_up(boots)
+    left = {(variant.name, block) for variant in run.variants for block in range(run.blocks)} - {
+        (boot.variant, boot.block) for boot in boots if boot.status != "lost"
+    }
+    notices = [f"{variant} was given up, it never came through: {reason}" for variant, reason in hopeless.items()]
+    if any(variant not in hopeless for variant, _ in left):
         notices.append(f"unfinished: {done} of {planned} boots done; verdicts may still change")
     if failed:
         notices.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")

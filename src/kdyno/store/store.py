@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from pydantic import AwareDatetime
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 from sqlalchemy.exc import IntegrityError
 
 from kdyno.frozen import Frozen
 from kdyno.store import database, rows, schema
 from kdyno.store.errors import BootInconsistent, RunAmbiguous, RunUnknown, errors_are_said
+from kdyno.store.giving_up import GIVEN_UP_AFTER
 from kdyno.store.records import Benchmark, BootRecord, Lane, RunRecord, Sample, VariantRecord
 
 Cell = tuple[str, int]
@@ -118,27 +119,36 @@ class Store:
 
     def runs(self) -> list[RunSummary]:
         """All runs, the newest first."""
-        run, boot, variant = schema.run.c, schema.boot.c, schema.variant.c
+        run, variant = schema.run.c, schema.variant.c
         with self._reading() as connection:
             width = _counts(connection, select(variant.run, func.count()).group_by(variant.run))
-            cells = select(boot.run, boot.variant, boot.block).where(boot.status != "lost").distinct().subquery()
-            done = _counts(connection, select(cells.c.run, func.count()).group_by(cells.c.run))
-            failed = _counts(
-                connection, select(boot.run, func.count()).where(boot.status == "failed").group_by(boot.run)
-            )
+            ends = self._ends(connection)
             return [
                 RunSummary(
                     id=row.id,
                     name=row.name,
                     created=row.created,
                     lane=row.lane,
-                    done=done.get(row.id, 0),
-                    failed=failed.get(row.id, 0),
-                    planned=(planned := row.blocks * width.get(row.id, 0)),
-                    status="complete" if done.get(row.id, 0) >= planned else "unfinished",
+                    done=sum(done for done, _ in ends[row.id].values()),
+                    failed=sum(failed for _, failed in ends[row.id].values()),
+                    planned=row.blocks * width.get(row.id, 0),
+                    status=_status(row.blocks, width.get(row.id, 0), list(ends[row.id].values())),
                 )
                 for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id))
             ]
+
+    def _ends(self, connection: Connection) -> dict[str, dict[str, tuple[int, int]]]:
+        """By run and variant: how many blocks are done, and how many of them by a boot that failed."""
+        boot = schema.boot.c
+        failed = func.sum(case((boot.status == "failed", 1), else_=0))
+        found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+        for row in connection.execute(
+            select(boot.run, boot.variant, func.count().label("done"), failed.label("failed"))
+            .where(boot.status != "lost")
+            .group_by(boot.run, boot.variant)
+        ):
+            found[row.run][row.variant] = (row.done, row.failed)
+        return found
 
     def run(self, prefix: str) -> RunRecord:
         """The run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest ones."""
@@ -210,6 +220,12 @@ class Store:
     def _writing(self) -> Iterator[Connection]:
         with errors_are_said(self.where), database.writing(self._engine) as connection:
             yield connection
+
+
+def _status(blocks: int, variants: int, ends: list[tuple[int, int]]) -> Literal["complete", "unfinished"]:
+    """A run is complete when every variant is: all its blocks are done, or it was given up."""
+    finished = [done >= blocks or (done == failed and failed >= GIVEN_UP_AFTER) for done, failed in ends]
+    return "complete" if len(finished) == variants and all(finished) else "unfinished"
 
 
 def _counts(connection: Connection, query: Any) -> dict[str, int]:
