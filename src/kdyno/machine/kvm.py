@@ -18,7 +18,9 @@ from kdyno.process import attempt, spawned
 ROM_BYTES = 0x10000
 PROOF_STATUS = 85
 TIME_LIMIT = 2.0
-"""Seconds that the proof may take under KVM, beyond what QEMU takes to be loaded on this host."""
+"""Seconds that the proof may take under KVM, beyond what QEMU takes to start on this host."""
+STARTS_OF_QEMU = 5
+"""Starting a guest takes QEMU some times as long as `--version` does; on a slow or emulated host that is seconds."""
 
 # data/kvm-proof.S, assembled.
 ROM_START = bytes.fromhex(
@@ -52,7 +54,7 @@ def why_not_kvm(qemu: str, accel: Literal["kvm", "tcg"] = "kvm", limit: float = 
         command: list[str | Path] = [qemu, "-M", "pc", "-nodefaults", "-display", "none", "-accel", accel, "-bios", rom]
         with spawned([*command, "-device", "isa-debug-exit,iobase=0xf4,iosize=1"], stdout=subprocess.PIPE) as child:
             try:
-                said, _ = child.communicate(timeout=limit + loading)
+                said, _ = child.communicate(timeout=limit + STARTS_OF_QEMU * loading)
             except subprocess.TimeoutExpired:
                 return f"/dev/kvm opens, but a guest that should end at once still hung after {limit:g} s"
     if child.returncode == PROOF_STATUS:
