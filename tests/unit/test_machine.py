@@ -167,6 +167,11 @@ def test_only_a_guest_that_runs_commands_has_applets() -> None:
         assert b"bin/cat" in initramfs(tools, job)
 
 
+def test_a_comma_in_a_path_does_not_begin_another_option_of_qemu(tmp_path: Path) -> None:
+    command = QemuMachine(QemuConfig()).command(order(tmp_path), Path("/i"), serial="null", stream=Path("/a,b/s"))
+    assert "file,id=agent,path=/a,,b/s" in command
+
+
 @pytest.mark.parametrize(
     ("config", "error"),
     [(QemuConfig(accel="kvm"), KvmInModelLane), (QemuConfig(cpus=2), ModelLaneIsUniprocessor)],

@@ -168,12 +168,12 @@ class QemuMachine:
             bus = "virtio-serial-pci"
         if self.config.share:
             suffix = "device" if self.config.platform == "microvm" else "pci"
-            words += ["-fsdev", f"local,id=host,path={self.config.share},security_model=none,readonly=on"]
+            words += ["-fsdev", f"local,id=host,path={_value(self.config.share)},security_model=none,readonly=on"]
             words += ["-device", f"virtio-9p-{suffix},fsdev=host,mount_tag=host"]
         words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
         words += ["-append", " ".join((*self._cmdline(), *order.cmdline))]
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += ["-chardev", f"file,id=agent,path={stream}"]
+        words += ["-chardev", f"file,id=agent,path={_value(stream)}"]
         return tuple(words)
 
     def _cmdline(self) -> tuple[str, ...]:
@@ -182,6 +182,11 @@ class QemuMachine:
         if self.config.lane == "wall":
             return words
         return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()))
+
+
+def _value(path: Path) -> str:
+    """A path inside one of QEMU's options, where a comma would begin the next (in `-serial file:` it doesn't)."""
+    return str(path).replace(",", ",,")
 
 
 def _why_lost(status: int, said: Path, directory: Path) -> str | None:
