@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
-from threading import Event
+from threading import Event, current_thread, main_thread
 
 from kdyno.experiment.plan import PlannedBoot, plan_boots
 from kdyno.kernel.image import Image
@@ -64,7 +66,8 @@ class Boots:
         waiting = deque(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
         if not waiting:
             return self.outcome
-        with self.talk.working("booting") as advance, ThreadPoolExecutor(self.prepared.about.parallel) as pool:
+        threads = self.prepared.about.parallel
+        with self._ctrl_c_cancels(), self.talk.working("booting") as advance, ThreadPoolExecutor(threads) as pool:
             done = len(planned) - len(waiting)
             advance(done, len(planned), "")
             try:
@@ -76,6 +79,23 @@ class Boots:
                 pool.shutdown()
                 self._sweep()
         return self.outcome
+
+    @contextmanager
+    def _ctrl_c_cancels(self) -> Iterator[None]:
+        """Let Ctrl-C end the boots in flight; the loop below then stops by itself.
+
+        A KeyboardInterrupt at any moment could come while the main thread holds the lock of a future, which the boot's
+        thread needs to end: both would wait for ever.
+        """
+        ignored = signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # as in a background job
+        if ignored or current_thread() is not main_thread():
+            yield
+            return
+        signal.signal(signal.SIGINT, lambda _number, _frame: self.cancelled.set())
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _sweep(self) -> None:
         """Remove the scratch directories of boots that nobody waits for any more."""
@@ -97,7 +117,10 @@ class Boots:
                     running[future] = (boot, datetime.now(UTC), scratch)
             if not running:
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            ended = wait(running, return_when=FIRST_COMPLETED).done
+            if self.cancelled.is_set():
+                raise KeyboardInterrupt
+            for future in ended:
                 boot, started, scratch = running.pop(future)
                 end = future.result()
                 cell = (boot.variant, boot.block)
