@@ -25,7 +25,7 @@ Cell = tuple[str, int]
 
 
 class RunSummary(Frozen):
-    """One line of `kdyno list`."""
+    """One line of `kdyno runs`."""
 
     id: str
     name: str

@@ -1,10 +1,12 @@
-"""What a knob is: a function from a value of the recipe to a contribution, made before anything is built."""
+"""What a knob is: a function (value of the recipe, Context) -> Contribution, called before anything is built.
+
+It checks the value, and raises a UserError if it can't be had with this source or compiler.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.patches import Patch
@@ -40,12 +42,6 @@ class Context:
 
     source: Source
     toolchain: Toolchain
-
-
-class Knob(Protocol):
-    """Checks one value of the recipe, and says what it adds; raises a UserError if it can't be had."""
-
-    def __call__(self, value: object, context: Context) -> Contribution: ...
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
