@@ -29,8 +29,10 @@ pub struct Planned {
 }
 
 /// Runs all benchmarks of a test and records what they said, or why they said nothing.
-pub fn run(planned: &Planned, settings: &Settings, sink: &Sink) {
-    for metric in planned.test.metrics {
+///
+/// `first` is the place of its first benchmark in the run.
+pub fn run(planned: &Planned, first: u16, settings: &Settings, sink: &Sink) {
+    for (index, metric) in (first..).zip(planned.test.metrics) {
         let benchmark = planned.test.benchmark(metric);
         sink.emit(&Record::Benchmark {
             name: benchmark.clone(),
@@ -39,7 +41,7 @@ pub fn run(planned: &Planned, settings: &Settings, sink: &Sink) {
             direction: metric.kind.direction(),
             description: metric.description.into(),
         });
-        if let Err(stop) = isolate(&benchmark, metric, &planned.params, settings, sink) {
+        if let Err(stop) = isolate(&benchmark, index, metric, &planned.params, settings, sink) {
             record_stop(&benchmark, stop, sink);
         }
     }
@@ -54,14 +56,27 @@ fn record_stop(benchmark: &str, stop: Stop, sink: &Sink) {
 }
 
 /// Runs one benchmark in a process group of its own and waits until nothing of it is left.
-fn isolate(benchmark: &str, metric: &Metric, params: &Params, settings: &Settings, sink: &Sink) -> Result<(), Stop> {
+fn isolate(
+    benchmark: &str,
+    index: u16,
+    metric: &Metric,
+    params: &Params,
+    settings: &Settings,
+    sink: &Sink,
+) -> Result<(), Stop> {
     let scratch = Scratch::new()?;
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {
         enter_cell(agent);
-        let recorder =
-            Recorder { benchmark, model_operations: metric.model_operations, settings, sink, scratch: &scratch.path };
+        let recorder = Recorder {
+            benchmark,
+            index,
+            model_operations: metric.model_operations,
+            settings,
+            sink,
+            scratch: &scratch.path,
+        };
         // A panic must not unwind into the agent's half of this function.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Err(stop) = (metric.run)(&recorder, params) {
@@ -144,7 +159,7 @@ mod tests {
         let settings = Settings { clock: Clock::Wall, iterations: 2 };
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();
-        super::run(&Planned { test, params }, &settings, &sink);
+        super::run(&Planned { test, params }, 0, &settings, &sink);
         drop(sink);
         let mut text = String::new();
         std::fs::File::from(read).read_to_string(&mut text).unwrap();

@@ -20,8 +20,10 @@ pub fn hello(settings: &Settings, sink: &Sink) {
 }
 
 pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink) {
+    let mut first = 0;
     for planned in plan {
-        runner::run(planned, settings, sink);
+        runner::run(planned, first, settings, sink);
+        first += planned.test.metrics.len() as u16;
     }
 }
 

@@ -23,6 +23,8 @@ const MOST_OPERATIONS: u64 = 1 << 24;
 pub struct Recorder<'a> {
     /// Name in the records.
     pub benchmark: &'a str,
+    /// Its place among the benchmarks of this run, from 0: what the emulated PMU calls it.
+    pub index: u16,
     /// Operations of one iteration in the model lane.
     pub model_operations: u64,
     pub settings: &'a Settings,
@@ -41,7 +43,9 @@ impl Stopwatch {
     #[inline(always)]
     pub fn time<T>(&mut self, body: impl FnOnce() -> T) -> T {
         let start = self.clock.now();
+        kdyno_marker::open();
         let result = body();
+        kdyno_marker::close();
         self.elapsed += self.clock.elapsed(start, self.clock.now());
         result
     }
@@ -56,7 +60,8 @@ impl Recorder<'_> {
     /// Like [`Recorder::measure`], for a body that has to set things up again between measured parts: only what is
     /// inside [`Stopwatch::time`] counts.
     pub fn measure_parts(&self, mut body: impl FnMut(u64, &mut Stopwatch) -> Result<u64, Stop>) -> Result<(), Stop> {
-        let mut once = |operations| {
+        let mut once = |operations, iteration| {
+            kdyno_marker::announce(self.index, iteration);
             let mut watch = Stopwatch { clock: self.settings.clock, elapsed: 0 };
             let work = body(operations, &mut watch)?;
             Ok((watch.elapsed, work))
@@ -64,14 +69,14 @@ impl Recorder<'_> {
         let operations = match self.settings.clock {
             Clock::Model { .. } => {
                 for _ in 0..WARM_UPS {
-                    once(self.model_operations)?;
+                    once(self.model_operations, kdyno_marker::WARM_UP)?;
                 }
                 self.model_operations
             }
-            Clock::Wall => calibrate(&mut once)?,
+            Clock::Wall => calibrate(&mut |operations| once(operations, kdyno_marker::WARM_UP))?,
         };
         for iteration in 0..self.settings.iterations {
-            let (elapsed, work) = once(operations)?;
+            let (elapsed, work) = once(operations, iteration as u16)?;
             if elapsed == 0 || work == 0 {
                 return Err(Stop::Broken(format!("iteration {iteration}: {work} units of work in no time")));
             }

@@ -1,0 +1,282 @@
+//! Translated blocks and the transfers of control between them, as counted.
+
+use crate::decode::{Exit, Facts, decode};
+use crate::events::{CONTEXTS, Counts, EVENTS};
+use crate::symbols::{Role, Symbols};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+use std::ptr::{null, null_mut};
+
+/// A block of kernel code (of any code, when a program is counted).
+pub struct Block {
+    /// The two transfers out of it that were found last.
+    pub slots: [Slot; 2],
+    pub facts: Facts,
+    /// Number of its function.
+    pub function: u32,
+    /// Counts of that function.
+    pub counts: *mut FunctionCounts,
+    /// How the kernel is entered here.
+    pub arrival: Option<Arrival>,
+    pub is_fork: bool,
+    /// Stands for code that is not counted.
+    is_outside: bool,
+    pub bytes: Box<[u8]>,
+    links: Vec<*mut Link>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Slot {
+    pub to: *const Block,
+    pub link: *mut Link,
+}
+
+const EMPTY: Slot = Slot { to: null(), link: null_mut() };
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    Syscall,
+    Exception,
+    Interrupt,
+}
+
+/// One block after another.
+pub struct Link {
+    pub from: *mut Block,
+    pub to: *mut Block,
+    /// Since the benchmark began.
+    pub counts: [u64; CONTEXTS],
+    /// What they were when the iteration began.
+    pub before: [u64; CONTEXTS],
+    pub action: Action,
+    /// It is on the list of those with counts.
+    pub touched: bool,
+}
+
+/// What has to be done when one block follows another, beyond counting it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Nothing,
+    /// A REP string instruction goes on.
+    RepIteration,
+    /// Out of its middle: QEMU left the first block at an access to a device.
+    Restart,
+    Call,
+    Return,
+    /// Into another function without a call.
+    Transfer,
+    Enter(Arrival),
+    /// Behind iret.
+    TrapReturn,
+}
+
+/// Dynamic counts of one function, by context.
+pub struct FunctionCounts {
+    pub function: u32,
+    /// Since the iteration began.
+    pub counts: [Counts; CONTEXTS],
+    /// Of the benchmark's iterations before.
+    pub before: [Counts; CONTEXTS],
+    pub touched: bool,
+}
+
+/// A block of user code while a kernel is counted.
+pub struct UserBlock {
+    pub start: u64,
+    pub last: u64,
+    pub instructions: Box<[u64]>,
+    pub is_rep: bool,
+}
+
+impl Block {
+    /// A stand-in for code that is not counted.
+    pub fn outside(counts: *mut FunctionCounts) -> Block {
+        Block { is_outside: true, ..Block::new(0, &[], counts) }
+    }
+
+    fn new(start: u64, bytes: &[u8], counts: *mut FunctionCounts) -> Block {
+        Block {
+            slots: [EMPTY; 2],
+            facts: Facts::unknown(start),
+            function: 0,
+            counts,
+            arrival: None,
+            is_fork: false,
+            is_outside: false,
+            bytes: bytes.into(),
+            links: Vec::new(),
+        }
+    }
+
+    pub fn is_outside(&self) -> bool {
+        self.is_outside
+    }
+
+    /// Whether an instruction of it begins at the address.
+    pub fn holds(&self, address: u64) -> bool {
+        self.facts.instructions.iter().any(|instruction| instruction.address == address)
+    }
+
+    /// Whether it can be told from the block alone that it leads to the address. Nothing in a kernel returns or jumps
+    /// by a register to an entry, or into the middle of the block that it comes from.
+    fn leads_to(&self, address: u64) -> bool {
+        match self.facts.exit {
+            Exit::Through | Exit::Rep => address == self.facts.end,
+            Exit::Conditional { target } => address == target || address == self.facts.end,
+            Exit::Jump { target } | Exit::Call { target } => address == target,
+            Exit::IndirectJump | Exit::IndirectCall | Exit::Return | Exit::TrapReturn => false,
+        }
+    }
+
+    /// Drops the fast way to a link, so that its next use is noticed.
+    pub fn forget_slots(&mut self) {
+        self.slots = [EMPTY; 2];
+    }
+}
+
+/// The link between two blocks, made if need be, and put where it is found fast.
+///
+/// # Safety
+/// Both point to blocks that live as long as the program.
+pub unsafe fn link(from: *mut Block, to: *mut Block) -> *mut Link {
+    // SAFETY: as promised; nobody else looks at the blocks meanwhile, because there is one virtual CPU.
+    let (block, next) = unsafe { (&mut *from, &*to) };
+    // SAFETY: links are never freed.
+    let leads_there = |link: &*mut Link| unsafe { std::ptr::eq((**link).to, to) };
+    let found = match block.links.iter().position(leads_there) {
+        Some(place) => place,
+        None => {
+            let link = Link {
+                from,
+                to,
+                counts: [0; CONTEXTS],
+                before: [0; CONTEXTS],
+                action: action(block, next),
+                touched: false,
+            };
+            block.links.push(Box::leak(Box::new(link)));
+            block.links.len() - 1
+        }
+    };
+    // Towards the front: where many are, the frequent ones are found early.
+    let place = found / 2;
+    block.links.swap(found, place);
+    let link = block.links[place];
+    block.slots = [Slot { to, link }, block.slots[0]];
+    link
+}
+
+fn action(from: &Block, to: &Block) -> Action {
+    let (here, there) = (&from.facts, to.facts.start);
+    if let Some(arrival) = to.arrival
+        && !from.leads_to(there)
+    {
+        return Action::Enter(arrival);
+    }
+    if from.is_outside() {
+        return Action::Nothing;
+    }
+    match here.exit {
+        Exit::TrapReturn => Action::TrapReturn,
+        Exit::Rep if there == here.last => Action::RepIteration,
+        _ if there != here.start && !from.leads_to(there) && from.holds(there) => Action::Restart,
+        Exit::Call { .. } | Exit::IndirectCall => Action::Call,
+        Exit::Return => Action::Return,
+        _ if from.function != to.function => Action::Transfer,
+        _ => Action::Nothing,
+    }
+}
+
+/// All blocks that were ever translated; they are never freed.
+pub struct Blocks {
+    symbols: Symbols,
+    width: u32,
+    is_detailed: bool,
+    known: FxHashMap<(u64, u64), *mut Block>,
+    user: FxHashMap<(u64, u64), *mut UserBlock>,
+    functions: Vec<*mut FunctionCounts>,
+}
+
+impl Blocks {
+    /// `width`: instructions per cycle at best. Where memory is modelled, blocks must be known in more detail.
+    pub fn new(symbols: Symbols, width: u32, is_detailed: bool) -> Blocks {
+        let functions = vec![null_mut(); symbols.len()];
+        Blocks { symbols, width, is_detailed, known: FxHashMap::default(), user: FxHashMap::default(), functions }
+    }
+
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    pub fn function_counts(&mut self, function: u32) -> *mut FunctionCounts {
+        let counts = &mut self.functions[function as usize];
+        if counts.is_null() {
+            *counts = Box::leak(Box::new(FunctionCounts {
+                function,
+                counts: [[0; EVENTS]; CONTEXTS],
+                before: [[0; EVENTS]; CONTEXTS],
+                touched: false,
+            }));
+        }
+        *counts
+    }
+
+    /// The block with these bytes at this address. Its facts are there after [`Blocks::prepare`].
+    pub fn intern(&mut self, start: u64, bytes: &[u8]) -> *mut Block {
+        let key = (start, hash(bytes));
+        if let Some(block) = self.known.get(&key) {
+            return *block;
+        }
+        let function = self.symbols.find(start);
+        let counts = self.function_counts(function);
+        let symbol = self.symbols.get(function);
+        // The stubs of interrupts are many in one symbol; everything else is entered at its start.
+        let arrival = match symbol.role {
+            Role::Interrupt => Some(Arrival::Interrupt).filter(|_| symbol.start == start || symbol.size > STUBS),
+            Role::Exception => Some(Arrival::Exception).filter(|_| symbol.start == start),
+            Role::Syscall => Some(Arrival::Syscall).filter(|_| symbol.start == start),
+            Role::Plain | Role::Switch | Role::Fork => None,
+        };
+        let is_fork = symbol.role == Role::Fork && symbol.start == start;
+        let block = Block { function, arrival, is_fork, ..Block::new(start, bytes, counts) };
+        let block = Box::leak(Box::new(block));
+        self.known.insert(key, block);
+        block
+    }
+
+    /// Decodes a block, unless that was done. Not when it is translated: most code of a boot never runs in a region.
+    pub fn prepare(&self, block: &mut Block) {
+        if block.facts.instructions.is_empty()
+            && let Some(facts) = decode(block.facts.start, &block.bytes, self.width, self.is_detailed)
+        {
+            block.facts = facts;
+        }
+    }
+
+    /// The part of a block before an address; None if nothing is before it.
+    pub fn before(&mut self, block: &Block, address: u64) -> Option<*mut Block> {
+        let length = address.checked_sub(block.facts.start).filter(|length| *length > 0)? as usize;
+        let part = self.intern(block.facts.start, block.bytes.get(..length)?);
+        // SAFETY: blocks are never freed, and nobody else looks at this one now.
+        self.prepare(unsafe { &mut *part });
+        Some(part)
+    }
+
+    pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
+        let (start, last) = (*addresses.first()?, *addresses.last()?);
+        let key = (start, hash(bytes));
+        let block = self.user.entry(key).or_insert_with(|| {
+            let tail = &bytes[(last - start) as usize..];
+            let is_rep = decode(last, tail, 1, false).is_some_and(|facts| facts.exit == Exit::Rep);
+            Box::leak(Box::new(UserBlock { start, last, instructions: addresses.into(), is_rep }))
+        });
+        Some(*block)
+    }
+}
+
+/// irq_entries_start holds a stub of 8 or 16 bytes for each vector; an entry that is one function is never that long.
+const STUBS: u64 = 1024;
+
+fn hash(bytes: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(bytes)
+}

@@ -1,0 +1,402 @@
+//! The hot path: what happens at each block and at each access to memory inside a measured region.
+
+use crate::block::{Action, Arrival, Block, Blocks, FunctionCounts, Link, UserBlock, link};
+use crate::decode::{Access, Exit, RepBytes};
+use crate::events::{Context, Event};
+use crate::geometry::Geometry;
+use crate::hardware::{Hardware, Place};
+use crate::predictor::Predictor;
+use crate::region::{Identity, Regions};
+use crate::stacks::{Node, Task, Tasks};
+
+pub struct Counter {
+    /// Inside a region.
+    pub active: bool,
+    /// The block before; the outside one while user code runs.
+    previous: *mut Block,
+    outside: *mut Block,
+    previous_user: *const UserBlock,
+    task: Task,
+    tasks: Tasks,
+    root: *mut Node,
+    detail: Option<Detail>,
+    pub counted: Counted,
+    pub blocks: Blocks,
+    /// Where the running task's stack pointer was put.
+    switched_from: u64,
+    /// Bits that were announced.
+    word: u32,
+    identity: Option<Identity>,
+    regions: Regions,
+    opened: u64,
+}
+
+/// What has counts since the benchmark began; the counts themselves are in links and functions.
+#[derive(Default)]
+pub struct Counted {
+    pub links: Vec<*mut Link>,
+    pub functions: Vec<*mut FunctionCounts>,
+    pub aborted: Vec<Aborted>,
+    /// How many of them the iterations before had.
+    pub aborted_before: usize,
+    /// Since the iteration began.
+    pub user_instructions: u64,
+    pub user_rep_iterations: u64,
+}
+
+/// A block that an exception broke off, and where it was taken up again.
+#[derive(Clone, Copy)]
+pub struct Aborted {
+    pub block: *const Block,
+    pub context: Context,
+    pub again: u64,
+}
+
+/// What `events=all` adds.
+struct Detail {
+    hardware: Hardware,
+    predictor: Predictor,
+    /// Registers that held a value loaded shortly before, when the running block began.
+    loaded: u16,
+    /// Those of the blocks before, in which a load counts as shortly before.
+    older: u16,
+    tick: u32,
+}
+
+/// A load is shortly before for as many blocks, to twice as many.
+const SHORTLY: u32 = 4;
+
+impl Counter {
+    pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>) -> Counter {
+        let outside: *mut Block = Box::leak(Box::new(Block::outside(blocks.function_counts(0))));
+        let root = Node::root();
+        Counter {
+            active: false,
+            previous: outside,
+            outside,
+            previous_user: std::ptr::null(),
+            task: Task::new(root),
+            tasks: Tasks::default(),
+            root,
+            detail: geometry.map(|geometry| Detail {
+                hardware: Hardware::new(geometry),
+                predictor: Predictor::new(&geometry.predictor),
+                loaded: 0,
+                older: 0,
+                tick: 0,
+            }),
+            counted: Counted::default(),
+            blocks,
+            switched_from: 0,
+            word: 0,
+            identity: None,
+            regions: Regions::default(),
+            opened: 0,
+        }
+    }
+
+    pub fn is_detailed(&self) -> bool {
+        self.detail.is_some()
+    }
+
+    /// A block of counted code begins.
+    ///
+    /// # Safety
+    /// `block` came from [`Blocks::intern`].
+    #[inline(always)]
+    pub unsafe fn block(&mut self, block: *mut Block) {
+        let previous = std::mem::replace(&mut self.previous, block);
+        // SAFETY: blocks and links are never freed, and one virtual CPU calls this.
+        unsafe { self.step(previous, block) };
+        if self.detail.is_some() {
+            // SAFETY: as above.
+            unsafe { self.in_detail(previous, block) };
+        }
+    }
+
+    /// # Safety
+    /// Both are blocks.
+    #[inline(always)]
+    unsafe fn step(&mut self, previous: *mut Block, block: *mut Block) {
+        // SAFETY: as promised.
+        unsafe {
+            let slots = &(*previous).slots;
+            let link = if std::ptr::eq(slots[0].to, block) {
+                slots[0].link
+            } else if std::ptr::eq(slots[1].to, block) {
+                slots[1].link
+            } else {
+                self.find(previous, block)
+            };
+            (*link).counts[self.task.context as usize] += 1;
+            if (*link).action != Action::Nothing {
+                self.act(link);
+            }
+        }
+    }
+
+    #[cold]
+    unsafe fn find(&mut self, previous: *mut Block, block: *mut Block) -> *mut Link {
+        // SAFETY: both are blocks.
+        unsafe {
+            self.blocks.prepare(&mut *block);
+            let link = link(previous, block);
+            if !(*link).touched {
+                (*link).touched = true;
+                self.counted.links.push(link);
+            }
+            for function in [(*previous).counts, (*block).counts] {
+                if self.detail.is_some() && !(*function).touched {
+                    (*function).touched = true;
+                    self.counted.functions.push(function);
+                }
+            }
+            link
+        }
+    }
+
+    /// The link's count is already made, in the context before.
+    unsafe fn act(&mut self, link: *mut Link) {
+        // SAFETY: a link and its blocks are never freed.
+        let (link, from, to) = unsafe { (&mut *link, &mut *(*link).from, &mut *(*link).to) };
+        match link.action {
+            Action::Nothing | Action::Restart => {}
+            // The instruction was counted when it began.
+            // SAFETY: nodes are never freed.
+            Action::RepIteration => unsafe {
+                let node = &mut *self.task.node;
+                node.instructions = node.instructions.wrapping_sub(1);
+            },
+            Action::Call if self.detail.is_some() => self.task.call(from, to),
+            Action::Return if to.is_fork => self.task.restart(self.root, to.function),
+            Action::Return if self.detail.is_some() => self.task.returned(from, to, self.root),
+            Action::Transfer if self.detail.is_some() => self.task.transfer(to.function),
+            Action::Call | Action::Return | Action::Transfer => {}
+            Action::Enter(arrival) => {
+                // The entry's own work belongs to what is entered.
+                link.counts[self.task.context as usize] -= 1;
+                self.enter(from, to, arrival);
+                link.counts[self.task.context as usize] += 1;
+            }
+            Action::TrapReturn => {
+                link.counts[self.task.context as usize] -= 1;
+                // SAFETY: `to` is a block.
+                unsafe { self.trap_return(to) };
+            }
+        }
+    }
+
+    fn enter(&mut self, from: &mut Block, to: &Block, arrival: Arrival) {
+        if !from.is_outside() {
+            return self.task.trap(from, to.function, arrival == Arrival::Exception);
+        }
+        let context = match arrival {
+            Arrival::Syscall => Context::Task,
+            Arrival::Exception => Context::Exception,
+            Arrival::Interrupt => Context::Interrupt,
+        };
+        self.task.faulted = if arrival == Arrival::Exception { self.previous_user } else { std::ptr::null() };
+        self.task.enter(to.function, context);
+    }
+
+    /// Behind iret to kernel code: what was broken off goes on.
+    unsafe fn trap_return(&mut self, to: &mut Block) {
+        let there = to.facts.start;
+        if let Some(trap) = self.task.resume() {
+            // SAFETY: blocks are never freed.
+            let interrupted = unsafe { &*trap.interrupted };
+            let is_again = trap.is_exception && interrupted.holds(there);
+            if !is_again && !interrupted.is_outside() {
+                // SAFETY: both are blocks.
+                return unsafe { self.step(trap.interrupted, to) };
+            }
+            if is_again {
+                let (block, context) = (trap.interrupted.cast_const(), trap.context);
+                self.counted.aborted.push(Aborted { block, context, again: there });
+            }
+        }
+        // SAFETY: both are blocks.
+        unsafe { self.step(self.outside, to) };
+    }
+
+    /// A block of user code begins, while a kernel is counted.
+    #[inline(always)]
+    pub fn user_block(&mut self, block: &UserBlock) {
+        if self.previous != self.outside {
+            self.previous = self.outside;
+            self.task.leave(self.root);
+            // SAFETY: user blocks are never freed.
+            if let Some(faulted) = unsafe { std::mem::replace(&mut self.task.faulted, std::ptr::null()).as_ref() } {
+                let again = faulted.instructions.iter().filter(|address| **address >= block.start).count();
+                if faulted.instructions.contains(&block.start) {
+                    self.counted.user_instructions = self.counted.user_instructions.wrapping_sub(again as u64);
+                }
+            }
+        }
+        // SAFETY: as above.
+        let goes_on =
+            unsafe { self.previous_user.as_ref() }.is_some_and(|before| before.is_rep && before.last == block.start);
+        if goes_on {
+            self.counted.user_rep_iterations += 1;
+        } else {
+            self.counted.user_instructions += block.instructions.len() as u64;
+        }
+        self.previous_user = block;
+    }
+
+    #[inline(always)]
+    unsafe fn in_detail(&mut self, previous: *mut Block, block: *mut Block) {
+        let context = self.task.context as usize;
+        let detail = self.detail.as_mut().expect("asked before");
+        // SAFETY: blocks, nodes and functions are never freed.
+        let (before, now) = unsafe { (&*previous, &*block) };
+        let counts = unsafe { &mut (*now.counts).counts[context] };
+        detail.hardware.fetch(now.facts.start, now.facts.end - 1, counts);
+        detail.predict(before, now, context);
+        detail.tick += 1;
+        if detail.tick == SHORTLY {
+            (detail.tick, detail.older) = (0, detail.loaded);
+            detail.loaded = before.facts.gain;
+        } else {
+            detail.loaded = before.facts.gain | (detail.loaded & before.facts.keep);
+        }
+        detail.older &= before.facts.keep;
+        // SAFETY: as above.
+        unsafe { (*self.task.node).instructions += now.facts.instructions.len() as u64 };
+    }
+
+    /// An instruction of counted code has accessed memory. `physical` is asked rarely.
+    ///
+    /// # Safety
+    /// The block that runs came from [`Blocks::intern`].
+    #[inline(always)]
+    pub unsafe fn access(
+        &mut self,
+        access: Access,
+        address: u64,
+        size: u64,
+        is_store: bool,
+        place: impl FnOnce() -> Place,
+    ) {
+        let Some(detail) = &mut self.detail else {
+            return;
+        };
+        // SAFETY: as promised.
+        let counts = unsafe { &mut (*(*self.previous).counts).counts[self.task.context as usize] };
+        let dependent = !is_store && (access.loaded || access.entry & (detail.loaded | detail.older) != 0);
+        match access.rep {
+            Some(RepBytes::Stores) => counts[Event::rep_bytes as usize] += if is_store { size } else { 0 },
+            Some(RepBytes::Loads) => counts[Event::rep_bytes as usize] += if is_store { 0 } else { size },
+            None if is_store => counts[Event::stores as usize] += 1,
+            None => {
+                counts[Event::loads as usize] += 1;
+                counts[Event::dependent_loads as usize] += u64::from(dependent);
+            }
+        }
+        detail.hardware.access(address, dependent, counts, place);
+    }
+
+    /// The running task's stack pointer is put away at an address, or another's is taken from one.
+    pub fn switch(&mut self, address: u64, is_store: bool) {
+        if is_store {
+            self.switched_from = address;
+        } else {
+            self.tasks.exchange(&mut self.task, self.switched_from, address, self.root);
+        }
+    }
+
+    pub fn announce(&mut self, bit: u32) {
+        self.word = self.word << 1 | bit;
+    }
+
+    /// The measured part begins.
+    pub fn open(&mut self) {
+        let identity = Identity::from_word(self.word);
+        if identity.is_warm_up() || self.active {
+            return;
+        }
+        if self.identity != Some(identity) {
+            self.end_iteration();
+            if self.identity.is_none_or(|before| before.benchmark != identity.benchmark) {
+                self.end_benchmark();
+            }
+            self.identity = Some(identity);
+            self.root = self.regions.root(identity);
+        }
+        self.opened += 1;
+        self.active = true;
+        self.previous = self.outside;
+        self.previous_user = std::ptr::null();
+        self.tasks.forget();
+        self.task = Task::new(self.root);
+    }
+
+    /// The measured part ends.
+    pub fn close(&mut self) {
+        self.active = false;
+    }
+
+    fn end_iteration(&mut self) {
+        if let Some(identity) = self.identity {
+            self.regions.end_iteration(identity, &mut self.counted, &mut self.blocks);
+        }
+    }
+
+    fn end_benchmark(&mut self) {
+        if let Some(identity) = self.identity {
+            self.regions.end_benchmark(identity, &mut self.counted, &mut self.blocks);
+        }
+    }
+
+    /// What was counted in all.
+    pub fn finish(&mut self) -> Finished<'_> {
+        self.end_iteration();
+        self.end_benchmark();
+        Finished {
+            opened: self.opened,
+            unclosed: self.identity.filter(|_| self.active),
+            regions: &self.regions,
+            symbols: self.blocks.symbols(),
+        }
+    }
+}
+
+pub struct Finished<'a> {
+    pub opened: u64,
+    /// A region that was open when QEMU ended.
+    pub unclosed: Option<Identity>,
+    pub regions: &'a Regions,
+    pub symbols: &'a crate::symbols::Symbols,
+}
+
+impl Detail {
+    #[inline(always)]
+    fn predict(&mut self, before: &Block, now: &Block, context: usize) {
+        let (branch, target) = (before.facts.last, now.facts.start);
+        let (missed, event) = match before.facts.exit {
+            Exit::Conditional { target: taken } if target == taken || target == before.facts.end => {
+                (self.predictor.conditional(branch, target == taken), Event::mispredicted_conditional)
+            }
+            Exit::Return => (self.predictor.returned(target), Event::mispredicted_returns),
+            Exit::Call { target: there } => {
+                if there == target {
+                    self.predictor.call(before.facts.end);
+                }
+                return;
+            }
+            Exit::IndirectCall => {
+                self.predictor.call(before.facts.end);
+                (self.predictor.indirect(branch, target), Event::mispredicted_indirect)
+            }
+            Exit::IndirectJump => (self.predictor.indirect(branch, target), Event::mispredicted_indirect),
+            _ => return,
+        };
+        if missed && now.arrival.is_none() {
+            // SAFETY: functions are never freed.
+            unsafe { (*before.counts).counts[context][event as usize] += 1 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Small kernels, executed by hand: a list of blocks in the order in which QEMU would run them.
+
+use super::*;
+use crate::events::CONTEXTS;
+use crate::events::Counts;
+use crate::symbols::Symbols;
+
+const KERNEL: &str = "\
+1000 100 syscall entry_SYSCALL_64
+2000 100 - work
+2100 100 - callee
+2200 40 - __x86_indirect_thunk_rax
+3000 100 exception asm_exc_page_fault
+3100 100 interrupt asm_sysvec_apic_timer_interrupt
+4000 100 switch __switch_to_asm
+5000 100 fork ret_from_fork_asm
+";
+
+const NOP: u8 = 0x90;
+const RET: u8 = 0xc3;
+const IRET: [u8; 2] = [0x48, 0xcf];
+
+struct Kernel {
+    counter: Counter,
+}
+
+impl Kernel {
+    fn new() -> Kernel {
+        let symbols = Symbols::parse(KERNEL).unwrap();
+        let geometry = Geometry::parse(crate::geometry::tests::SMALL).unwrap();
+        let mut counter = Counter::new(Blocks::new(symbols, 4, true), Some(&geometry));
+        announce(&mut counter, 0, 0);
+        counter.open();
+        Kernel { counter }
+    }
+
+    fn run(&mut self, start: u64, bytes: &[u8]) -> &mut Kernel {
+        let block = self.counter.blocks.intern(start, bytes);
+        // SAFETY: interned just now.
+        unsafe { self.counter.block(block) };
+        self
+    }
+
+    fn user(&mut self, addresses: &[u64], bytes: &[u8]) -> &mut Kernel {
+        let block = self.counter.blocks.intern_user(addresses, bytes).unwrap();
+        // SAFETY: blocks are never freed.
+        self.counter.user_block(unsafe { &*block });
+        self
+    }
+
+    /// From user code into work().
+    fn enter(&mut self) -> &mut Kernel {
+        self.user(&[0x400000], &[NOP]).run(0x1000, &call(0x1000, 0x2000))
+    }
+
+    fn totals(&mut self) -> [Counts; CONTEXTS] {
+        self.counter.close();
+        let finished = self.counter.finish();
+        finished.regions.by_benchmark[&0].iterations[&0]
+    }
+
+    fn count(&mut self, context: Context, event: Event) -> u64 {
+        self.totals()[context as usize][event as usize]
+    }
+
+    /// `a;b;c instructions` for each stack.
+    fn stacks(&mut self) -> Vec<String> {
+        fn walk(node: *const Node, path: &str, symbols: &Symbols, lines: &mut Vec<String>) {
+            // SAFETY: nodes are never freed.
+            let node = unsafe { &*node };
+            for child in &node.children {
+                // SAFETY: as above.
+                let (function, instructions) = unsafe { ((**child).function, (**child).instructions) };
+                let path = format!("{path};{}", symbols.get(function).name);
+                lines.push(format!("{} {instructions}", &path[1..]));
+                walk(*child, &path, symbols, lines);
+            }
+        }
+        self.counter.close();
+        let finished = self.counter.finish();
+        let mut lines = Vec::new();
+        walk(finished.regions.by_benchmark[&0].root, "", finished.symbols, &mut lines);
+        lines
+    }
+}
+
+fn announce(counter: &mut Counter, benchmark: u32, iteration: u32) {
+    let word = benchmark << 16 | iteration;
+    (0..32).rev().for_each(|bit| counter.announce(word >> bit & 1));
+}
+
+fn relative(opcode: &[u8], from: u64, to: u64) -> Vec<u8> {
+    let end = from + opcode.len() as u64 + 4;
+    [opcode, &(to.wrapping_sub(end) as u32).to_le_bytes()].concat()
+}
+
+fn call(from: u64, to: u64) -> Vec<u8> {
+    relative(&[0xe8], from, to)
+}
+
+fn jump_if_not_zero(from: u64, to: u64) -> Vec<u8> {
+    relative(&[0x0f, 0x85], from, to)
+}
+
+#[test]
+fn branches_calls_and_instructions_follow_from_the_order_of_blocks() {
+    let mut kernel = Kernel::new();
+    kernel.enter();
+    for _ in 0..3 {
+        kernel.run(0x2000, &jump_if_not_zero(0x2000, 0x2000));
+    }
+    kernel.run(0x2006, &[NOP, RET]).run(0x1005, &[NOP]).user(&[0x400001], &[NOP]);
+    let [task, exception, interrupt] = kernel.totals();
+    let of = |event: Event| task[event as usize];
+    assert_eq!([of(Event::instructions), of(Event::user_instructions)], [1 + 3 + 2 + 1, 2]);
+    assert_eq!([of(Event::taken_branches), of(Event::not_taken_branches)], [2, 1]);
+    assert_eq!([of(Event::calls), of(Event::returns), of(Event::privilege_switches)], [1, 1, 1]);
+    assert_eq!((exception, interrupt), ([0; crate::events::EVENTS], [0; crate::events::EVENTS]));
+}
+
+#[test]
+fn an_interrupt_is_counted_apart_and_what_it_broke_off_goes_on() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x2000, &call(0x2000, 0x2100));
+    kernel.run(0x3100, &[NOP, NOP]).run(0x3102, &IRET);
+    kernel.run(0x2100, &[NOP, RET]).run(0x2005, &[NOP]);
+    let [task, _, interrupt] = kernel.totals();
+    assert_eq!(task[Event::instructions as usize], 1 + 1 + 2 + 1);
+    assert_eq!(task[Event::calls as usize], 2);
+    assert_eq!(interrupt[Event::instructions as usize], 3);
+    let stacks = kernel.stacks();
+    assert!(stacks.contains(&"entry_SYSCALL_64;work;callee 2".into()), "{stacks:?}");
+}
+
+#[test]
+fn a_block_that_faulted_is_counted_as_far_as_it_ran() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x2000, &[NOP, NOP, NOP, RET]);
+    kernel.run(0x3000, &IRET).run(0x2002, &[NOP, RET]).run(0x1005, &[NOP]);
+    let [task, exception, _] = kernel.totals();
+    assert_eq!(task[Event::instructions as usize], 1 + 2 + 2 + 1);
+    assert_eq!(task[Event::returns as usize], 1);
+    assert_eq!(exception[Event::instructions as usize], 1);
+}
+
+#[test]
+fn a_fault_of_user_code_is_an_exception_from_user_code() {
+    let mut kernel = Kernel::new();
+    kernel.user(&[0x400000, 0x400001, 0x400002], &[NOP; 3]).run(0x3000, &IRET).user(&[0x400001, 0x400002], &[NOP; 2]);
+    let [task, exception, _] = kernel.totals();
+    assert_eq!(task[Event::user_instructions as usize], 3);
+    assert_eq!([exception[Event::instructions as usize], exception[Event::privilege_switches as usize]], [1, 1]);
+}
+
+#[test]
+fn a_block_that_was_left_at_a_device_is_counted_once() {
+    let mut kernel = Kernel::new();
+    // QEMU runs the access itself where nobody sees it, then goes on behind it.
+    kernel.enter().run(0x2000, &[NOP, NOP, RET]).run(0x2002, &[RET]).run(0x1005, &[NOP]);
+    assert_eq!(kernel.count(Context::Task, Event::instructions), 1 + 3 + 1);
+    assert_eq!(kernel.stacks(), ["entry_SYSCALL_64 2", "entry_SYSCALL_64;work 4"]);
+}
+
+#[test]
+fn a_string_instruction_is_one_however_often_it_repeats() {
+    let mut kernel = Kernel::new();
+    let rep_movsq = [0xf3, 0x48, 0xa5];
+    kernel.enter().run(0x2000, &[NOP, 0xf3, 0x48, 0xa5]);
+    for _ in 0..9 {
+        kernel.run(0x2001, &rep_movsq);
+    }
+    kernel.run(0x2004, &[RET]);
+    let [task, ..] = kernel.totals();
+    let of = |event: Event| task[event as usize];
+    assert_eq!([of(Event::instructions), of(Event::rep_instructions), of(Event::rep_iterations)], [1 + 2 + 1, 1, 9]);
+    assert_eq!(kernel.stacks()[1], "entry_SYSCALL_64;work 3");
+}
+
+#[test]
+fn a_task_that_sleeps_in_an_interrupt_does_not_drag_the_next_one_into_it() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x3100, &call(0x3100, 0x4000));
+    kernel.run(0x4000, &[NOP, RET]);
+    kernel.counter.switch(0xa000, true);
+    kernel.counter.switch(0xb000, false);
+    kernel.run(0x5000, &[NOP; 4]); // the other task has just begun
+    kernel.run(0x5004, &call(0x5004, 0x4000)).run(0x4000, &[NOP, RET]);
+    kernel.counter.switch(0xb000, true);
+    kernel.counter.switch(0xa000, false);
+    kernel.run(0x3105, &IRET); // back in the interrupt
+    let [task, _, interrupt] = kernel.totals();
+    assert_eq!(task[Event::instructions as usize], 1 + 4 + 1 + 2);
+    assert_eq!(interrupt[Event::instructions as usize], 1 + 2 + 1);
+}
+
+#[test]
+fn a_retpoline_is_a_call_of_what_it_returns_to() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x2000, &call(0x2000, 0x2200));
+    kernel.run(0x2200, &call(0x2200, 0x2210)).run(0x2210, &[0x48, 0x89, 0x04, 0x24, RET]);
+    kernel.run(0x2100, &[NOP, NOP, RET]).run(0x2005, &[NOP]);
+    let stacks = kernel.stacks();
+    assert!(stacks.contains(&"entry_SYSCALL_64;work;callee 3".into()), "{stacks:?}");
+    assert!(stacks.contains(&"entry_SYSCALL_64;work 2".into()), "{stacks:?}");
+}
+
+#[test]
+fn warm_ups_are_not_counted_and_an_open_region_is_named() {
+    let mut kernel = Kernel::new();
+    kernel.counter.close();
+    announce(&mut kernel.counter, 0, u32::from(u16::MAX));
+    kernel.counter.open();
+    assert!(!kernel.counter.active);
+    announce(&mut kernel.counter, 7, 2);
+    kernel.counter.open();
+    let finished = kernel.counter.finish();
+    assert_eq!(finished.unclosed, Some(Identity { benchmark: 7, iteration: 2 }));
+    assert_eq!(finished.opened, 2);
+}
+
+#[test]
+fn parts_of_an_iteration_are_added_up_and_iterations_are_not() {
+    let mut kernel = Kernel::new();
+    for iteration in [0, 0, 1] {
+        kernel.counter.close();
+        announce(&mut kernel.counter, 0, iteration);
+        kernel.counter.open();
+        kernel.enter().run(0x2000, &[NOP; 5]);
+    }
+    kernel.counter.close();
+    let finished = kernel.counter.finish();
+    let region = &finished.regions.by_benchmark[&0];
+    let of = |iteration: u16| region.iterations[&iteration][0][Event::instructions as usize];
+    assert_eq!([of(0), of(1)], [12, 6]);
+    assert_eq!(region.contexts[0].blocks.values().sum::<u64>(), 6);
+}

@@ -1,0 +1,144 @@
+//! The modelled hardware: the tables of a CPU family's TOML that the plugin simulates. What only the host needs
+//! (weights, titles) is passed over; what is simulated must be there, and sane.
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub struct Geometry {
+    pub name: String,
+    /// Instructions per cycle at best.
+    pub width: u32,
+    pub l1i: Cache,
+    pub l1d: Cache,
+    pub l2: Cache,
+    pub llc: Cache,
+    pub itlb: Tlb,
+    pub dtlb: Tlb,
+    pub stlb: SecondTlb,
+    pub predictor: Predictor,
+    pub prefetcher: Prefetcher,
+}
+
+/// A set-associative cache with lines of 64 bytes.
+#[derive(Debug, Deserialize)]
+pub struct Cache {
+    /// In bytes.
+    pub size: u64,
+    pub ways: u64,
+}
+
+/// First-level translations: one fully associative table for each size of page.
+#[derive(Debug, Deserialize)]
+pub struct Tlb {
+    pub entries_4k: usize,
+    pub entries_2m: usize,
+}
+
+/// Second-level translations, of all sizes.
+#[derive(Debug, Deserialize)]
+pub struct SecondTlb {
+    pub entries: u64,
+    pub ways: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Predictor {
+    #[allow(dead_code)] // there is one kind; another name is refused
+    pub kind: PredictorKind,
+    /// Outcomes of conditional branches that are remembered.
+    pub history_bits: u32,
+    /// log2 of the number of two-bit counters.
+    pub table_bits: u32,
+    /// log2 of the number of targets of indirect branches.
+    pub btb_bits: u32,
+    /// Return addresses that are remembered.
+    pub return_stack: usize,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum PredictorKind {
+    /// Counters by address xor history (McFarling, WRL TN-36, 1993).
+    Gshare,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Prefetcher {
+    /// Sequences of lines that are followed at once.
+    pub streams: usize,
+}
+
+impl Geometry {
+    pub fn parse(text: &str) -> Result<Geometry, String> {
+        let geometry: Geometry = toml::from_str(text).map_err(|error| error.message().to_string())?;
+        geometry.check()?;
+        Ok(geometry)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (name, cache) in [("l1i", &self.l1i), ("l1d", &self.l1d), ("l2", &self.l2), ("llc", &self.llc)] {
+            if cache.ways == 0 || cache.size / 64 / cache.ways == 0 || cache.size > 1 << 32 {
+                return Err(format!("{name}: {} bytes in {} ways is no cache", cache.size, cache.ways));
+            }
+        }
+        if self.stlb.ways == 0 || self.stlb.entries / self.stlb.ways == 0 {
+            return Err(format!("stlb: {} entries in {} ways is no TLB", self.stlb.entries, self.stlb.ways));
+        }
+        for (name, value, low, high) in [
+            ("width", u64::from(self.width), 1, 16),
+            ("predictor.history_bits", self.predictor.history_bits.into(), 0, 32),
+            ("predictor.table_bits", self.predictor.table_bits.into(), 1, 24),
+            ("predictor.btb_bits", self.predictor.btb_bits.into(), 1, 24),
+            ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
+            ("prefetcher.streams", self.prefetcher.streams as u64, 0, 64),
+            ("itlb.entries_4k", self.itlb.entries_4k as u64, 1, 4096),
+            ("itlb.entries_2m", self.itlb.entries_2m as u64, 1, 4096),
+            ("dtlb.entries_4k", self.dtlb.entries_4k as u64, 1, 4096),
+            ("dtlb.entries_2m", self.dtlb.entries_2m as u64, 1, 4096),
+        ] {
+            if !(low..=high).contains(&value) {
+                return Err(format!("{name} = {value} is not from {low} to {high}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub const SMALL: &str = r#"
+        name = "small"
+        title = "not read"
+        width = 4
+        l1i = { size = 1024, ways = 2 }
+        l1d = { size = 1024, ways = 2 }
+        l2 = { size = 4096, ways = 4 }
+        llc = { size = 16384, ways = 4 }
+        itlb = { entries_4k = 2, entries_2m = 2 }
+        dtlb = { entries_4k = 2, entries_2m = 2 }
+        stlb = { entries = 8, ways = 2 }
+        predictor = { kind = "gshare", history_bits = 8, table_bits = 10, btb_bits = 8, return_stack = 4 }
+        prefetcher = { streams = 4 }
+    "#;
+
+    #[test]
+    fn what_the_host_alone_needs_is_passed_over() {
+        assert_eq!(Geometry::parse(SMALL).unwrap().name, "small");
+    }
+
+    #[test]
+    fn hardware_that_can_not_be_is_refused() {
+        for (from, to, expected) in [
+            ("ways = 2", "ways = 0", "no cache"),
+            ("width = 4", "width = 0", "width = 0"),
+            ("gshare", "oracle", "oracle"),
+            ("streams = 4", "streams = 400", "prefetcher.streams"),
+            ("l2 = {", "l3 = {", "l2"),
+        ] {
+            let error = Geometry::parse(&SMALL.replace(from, to)).unwrap_err();
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The emulated PMU: a TCG plugin for QEMU that counts what a kernel does in measured regions.
+//!
+//! It sees each block of kernel code, each block of user code and, with `events=all`, each access of the kernel to
+//! memory, and does nothing until marker instructions (crates/marker) say that a region begins. At QEMU's end it writes
+//! one file, the PMU record. (Translating everything anew at the first marker, to spare the boot the callbacks, was
+//! tried: translation costs more than the callbacks.)
+//!
+//! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code runs ·
+//! counter: the hot path · stacks, hardware, predictor: what it models · region, record: what comes out
+
+mod block;
+mod cache;
+mod counter;
+mod decode;
+mod events;
+mod geometry;
+mod hardware;
+mod options;
+mod plugin;
+mod predictor;
+mod prefetcher;
+mod record;
+mod region;
+mod stacks;
+mod symbols;

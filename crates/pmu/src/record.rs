@@ -1,0 +1,218 @@
+//! The PMU record: the file that the plugin leaves. Its format is in docs/profiles.md.
+
+use crate::counter::Finished;
+use crate::events::{Counts, EDGE_EVENTS, NAMES};
+use crate::region::{Executed, Region};
+use crate::stacks::Node;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const VERSION: u32 = 1;
+
+/// What the record says of itself, beyond what was counted.
+pub struct About {
+    pub qemu_api: i32,
+    pub scope: &'static str,
+    pub is_detailed: bool,
+    pub image: Option<String>,
+    pub family: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    plugin: &'static str,
+    qemu_api: i32,
+    scope: &'static str,
+    events: &'static str,
+    image: &'a Option<String>,
+    family: &'a Option<String>,
+    event_names: &'a [&'static str],
+    bytes: usize,
+    unclosed: Option<Unclosed>,
+    opened: u64,
+}
+
+#[derive(Serialize)]
+struct Unclosed {
+    benchmark: u16,
+    iteration: u16,
+}
+
+/// Writes the record beside its place, then moves it there: what is there is whole.
+pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> {
+    let events = if about.is_detailed { NAMES.len() } else { EDGE_EVENTS };
+    let body = Body::of(finished, events);
+    let header = Header {
+        plugin: env!("CARGO_PKG_VERSION"),
+        qemu_api: about.qemu_api,
+        scope: about.scope,
+        events: if about.is_detailed { "all" } else { "edges" },
+        image: &about.image,
+        family: &about.family,
+        event_names: &NAMES[..events],
+        bytes: body.len(),
+        unclosed: finished
+            .unclosed
+            .map(|identity| Unclosed { benchmark: identity.benchmark, iteration: identity.iteration }),
+        opened: finished.opened,
+    };
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let mut file = File::create(&partial)?;
+    writeln!(file, "kdyno-pmu {VERSION}\n{}", serde_json::to_string(&header)?)?;
+    let mut encoder = ZlibEncoder::new(file, Compression::fast());
+    encoder.write_all(&body)?;
+    encoder.finish()?.sync_all()?;
+    std::fs::rename(partial, path)
+}
+
+/// Numbers, seven bits to a byte (LEB128).
+struct Body {
+    bytes: Vec<u8>,
+    events: usize,
+}
+
+impl Body {
+    fn of(finished: &Finished, events: usize) -> Vec<u8> {
+        let stacks: Vec<_> = finished.regions.by_benchmark.values().map(|region| preorder(region.root)).collect();
+        let mut body = Body { bytes: Vec::new(), events };
+        let places = body.functions(finished, &stacks);
+        body.number(finished.regions.by_benchmark.len() as u64);
+        for ((benchmark, region), stacks) in finished.regions.by_benchmark.iter().zip(&stacks) {
+            body.number(u64::from(*benchmark));
+            body.region(region, &places);
+            body.stacks(stacks, &places);
+        }
+        body.bytes
+    }
+
+    /// The functions that occur; returns where each is in their list.
+    fn functions(&mut self, finished: &Finished, stacks: &[Vec<Placed>]) -> BTreeMap<u32, u64> {
+        let executed = finished.regions.by_benchmark.values().flat_map(|region| &region.contexts);
+        let counted = executed.flat_map(|context| context.functions.keys().copied());
+        let stacked = stacks.iter().flatten().map(|placed| placed.function);
+        let numbers: std::collections::BTreeSet<u32> = counted.chain(stacked).collect();
+        self.number(numbers.len() as u64);
+        let mut before = 0;
+        for number in &numbers {
+            let function = finished.symbols.get(*number);
+            self.number(function.start - before);
+            self.number(function.size);
+            self.number(function.name.len() as u64);
+            self.bytes.extend_from_slice(function.name.as_bytes());
+            before = function.start;
+        }
+        numbers.into_iter().zip(0..).collect()
+    }
+
+    fn region(&mut self, region: &Region, places: &BTreeMap<u32, u64>) {
+        self.number(region.iterations.len() as u64);
+        for (iteration, contexts) in &region.iterations {
+            self.number(u64::from(*iteration));
+            for counts in contexts {
+                self.counts(counts);
+            }
+        }
+        for executed in &region.contexts {
+            self.executed(executed, places);
+        }
+    }
+
+    fn executed(&mut self, executed: &Executed, places: &BTreeMap<u32, u64>) {
+        let blocks: Vec<_> = executed.blocks.iter().filter(|(_, count)| **count > 0).collect();
+        self.number(blocks.len() as u64);
+        let mut before = 0;
+        for (range, count) in blocks {
+            self.difference(range.start, before);
+            self.number(u64::from(range.instructions));
+            self.number(range.last - range.start);
+            self.number(range.end - range.start);
+            self.number(*count);
+            before = range.start;
+        }
+        self.number(executed.branches.len() as u64);
+        let mut before = 0;
+        for (branch, count) in &executed.branches {
+            self.difference(branch.from, before);
+            self.difference(branch.to, branch.from);
+            self.number(branch.kind as u64);
+            self.number(*count);
+            before = branch.from;
+        }
+        self.number(executed.functions.len() as u64);
+        let mut before = 0;
+        for (function, counts) in &executed.functions {
+            let place = places[function];
+            self.number(place - before);
+            self.counts(counts);
+            before = place;
+        }
+    }
+
+    fn stacks(&mut self, stacks: &[Placed], places: &BTreeMap<u32, u64>) {
+        self.number(stacks.len() as u64);
+        for placed in stacks {
+            self.number(placed.parent);
+            self.number(places[&placed.function]);
+            self.number(placed.kind);
+            self.number(placed.instructions);
+        }
+    }
+
+    fn counts(&mut self, counts: &Counts) {
+        for count in &counts[..self.events] {
+            self.number(*count);
+        }
+    }
+
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// Signed: the sign goes to the lowest bit.
+    fn difference(&mut self, to: u64, from: u64) {
+        let difference = to.wrapping_sub(from) as i64;
+        self.number((difference << 1 ^ difference >> 63) as u64);
+    }
+}
+
+/// A node of the tree of stacks, in the order in which they are written.
+struct Placed {
+    /// 0: the root; else the place of an earlier node, counted from 1.
+    parent: u64,
+    function: u32,
+    kind: u64,
+    instructions: u64,
+}
+
+/// All nodes but the root, parents first; children by function, so that two equal trees are written alike.
+fn preorder(root: *const Node) -> Vec<Placed> {
+    let mut placed = Vec::new();
+    let mut waiting = vec![(root, 0)];
+    while let Some((node, place)) = waiting.pop() {
+        // SAFETY: nodes are never freed.
+        let node = unsafe { &*node };
+        let place = if node.parent.is_null() {
+            0
+        } else {
+            let instructions = node.instructions;
+            placed.push(Placed { parent: place, function: node.function, kind: node.kind as u64, instructions });
+            placed.len() as u64
+        };
+        let mut children = node.children.clone();
+        // SAFETY: as above.
+        children.sort_by_key(|child| unsafe { std::cmp::Reverse(((**child).function, (**child).kind as u8)) });
+        waiting.extend(children.into_iter().map(|child| (child as *const Node, place)));
+    }
+    placed
+}

@@ -1,0 +1,330 @@
+//! What a measured region came to: the counts of links and functions, moved here when the region's identity changes.
+
+use crate::block::{Action, Block, Blocks, Link};
+use crate::counter::Counted;
+use crate::decode::Exit;
+use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event};
+use crate::stacks::Node;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Of which benchmark, and which of its iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    pub benchmark: u16,
+    pub iteration: u16,
+}
+
+impl Identity {
+    /// As the marker instructions announce it (crates/marker).
+    pub fn from_word(word: u32) -> Identity {
+        Identity { benchmark: (word >> 16) as u16, iteration: word as u16 }
+    }
+
+    pub fn is_warm_up(self) -> bool {
+        self.iteration == u16::MAX
+    }
+}
+
+/// One benchmark.
+pub struct Region {
+    pub iterations: BTreeMap<u16, [Counts; CONTEXTS]>,
+    pub contexts: [Executed; CONTEXTS],
+    /// Of the tree of stacks.
+    pub root: *mut Node,
+}
+
+/// What was executed in one context, over all iterations.
+#[derive(Default)]
+pub struct Executed {
+    pub blocks: BTreeMap<Range, u64>,
+    pub branches: BTreeMap<Branch, u64>,
+    pub functions: BTreeMap<u32, Counts>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Range {
+    pub start: u64,
+    pub instructions: u32,
+    pub last: u64,
+    pub end: u64,
+}
+
+/// A branch that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Branch {
+    pub from: u64,
+    pub to: u64,
+    pub kind: BranchKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum BranchKind {
+    Conditional,
+    Jump,
+    Call,
+    Return,
+    IndirectJump,
+    IndirectCall,
+}
+
+impl Region {
+    fn new() -> Region {
+        Region { iterations: BTreeMap::new(), contexts: Default::default(), root: Node::root() }
+    }
+}
+
+/// All regions, by benchmark.
+#[derive(Default)]
+pub struct Regions {
+    pub by_benchmark: BTreeMap<u16, Region>,
+}
+
+impl Regions {
+    pub fn root(&mut self, identity: Identity) -> *mut Node {
+        self.by_benchmark.entry(identity.benchmark).or_insert_with(Region::new).root
+    }
+
+    fn of(&mut self, identity: Identity) -> &mut Region {
+        self.by_benchmark.entry(identity.benchmark).or_insert_with(Region::new)
+    }
+
+    /// Adds what an iteration counted to its totals.
+    pub fn end_iteration(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
+        let empty = || [[0; EVENTS]; CONTEXTS];
+        let totals = self.of(identity).iterations.entry(identity.iteration).or_insert_with(empty);
+        for link in &counted.links {
+            // SAFETY: links are never freed, and nobody else looks at them now.
+            let link = unsafe { &mut **link };
+            for (context, total) in totals.iter_mut().enumerate() {
+                let count = link.counts[context] - link.before[context];
+                if count > 0 {
+                    events_of_link(link, count, blocks, &mut |_, event, count| add(total, event, count));
+                }
+            }
+            link.before = link.counts;
+        }
+        for aborted in &counted.aborted[counted.aborted_before..] {
+            let total = &mut totals[aborted.context as usize];
+            events_of_part(aborted.block, aborted.again, 1, blocks, &mut |_, event, count| add(total, event, count));
+        }
+        counted.aborted_before = counted.aborted.len();
+        for function in &counted.functions {
+            // SAFETY: functions are never freed.
+            let function = unsafe { &mut **function };
+            for (context, total) in totals.iter_mut().enumerate() {
+                accumulate(total, &function.counts[context]);
+                accumulate(&mut function.before[context], &function.counts[context]);
+                function.counts[context] = [0; EVENTS];
+            }
+        }
+        let task = &mut totals[Context::Task as usize];
+        add(task, Event::user_instructions, std::mem::take(&mut counted.user_instructions));
+        add(task, Event::user_rep_iterations, std::mem::take(&mut counted.user_rep_iterations));
+    }
+
+    /// Adds what all iterations executed to the benchmark, and sets the counters back.
+    pub fn end_benchmark(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
+        let mut sums: [Sums; CONTEXTS] = Default::default();
+        for link in counted.links.drain(..) {
+            // SAFETY: links are never freed.
+            let link = unsafe { &mut *link };
+            for (sum, count) in sums.iter_mut().zip(std::mem::take(&mut link.counts)) {
+                if count > 0 {
+                    sum.add_link(link, count, blocks);
+                }
+            }
+            (link.touched, link.before) = (false, [0; CONTEXTS]);
+            // SAFETY: blocks are never freed.
+            unsafe { (*link.from).forget_slots() };
+        }
+        for aborted in counted.aborted.drain(..) {
+            let sum = &mut sums[aborted.context as usize];
+            sum.add_part(aborted.block, aborted.again, 1, blocks);
+            let functions = &mut sum.functions;
+            let mut sink = |block: &Block, event, count| add(functions.of(block.function), event, count);
+            events_of_part(aborted.block, aborted.again, 1, blocks, &mut sink);
+        }
+        counted.aborted_before = 0;
+        for function in counted.functions.drain(..) {
+            // SAFETY: functions are never freed.
+            let function = unsafe { &mut *function };
+            for (sum, counts) in sums.iter_mut().zip(&mut function.before) {
+                let counts = std::mem::replace(counts, [0; EVENTS]);
+                if counts.iter().any(|count| *count > 0) {
+                    accumulate(sum.functions.of(function.function), &counts);
+                }
+            }
+            function.touched = false;
+        }
+        for (sum, executed) in sums.into_iter().zip(&mut self.of(identity).contexts) {
+            sum.add_to(executed);
+        }
+    }
+}
+
+/// Takes an event of a block, and how often. Counts wrap: what was counted too often is taken back.
+type Sink<'a> = &'a mut dyn FnMut(&Block, Event, u64);
+
+/// All that follows from one block coming after another so many times.
+fn events_of_link(link: &Link, count: u64, blocks: &mut Blocks, sink: Sink) {
+    // SAFETY: blocks are never freed.
+    let (from, to) = unsafe { (&*link.from, &*link.to) };
+    if link.action == Action::RepIteration {
+        return sink(to, Event::rep_iterations, count);
+    }
+    events_of_block(to, count, sink);
+    match link.action {
+        Action::Enter(_) if from.is_outside() => sink(to, Event::privilege_switches, count),
+        Action::Enter(_) => {}
+        Action::Restart => events_of_part(from, to.facts.start, count, blocks, sink),
+        _ => events_of_exit(from, to.facts.start, count, sink),
+    }
+}
+
+fn events_of_block(block: &Block, count: u64, sink: Sink) {
+    if block.is_outside() {
+        return;
+    }
+    sink(block, Event::instructions, count.wrapping_mul(block.facts.instructions.len() as u64));
+    for (event, each) in &block.facts.events {
+        if *event != Event::chain_cycles {
+            sink(block, *event, count.wrapping_mul(u64::from(*each)));
+        }
+    }
+}
+
+/// A block was left before `next`, though it had been counted as a whole.
+fn events_of_part(block: *const Block, next: u64, count: u64, blocks: &mut Blocks, sink: Sink) {
+    // SAFETY: blocks are never freed.
+    let block = unsafe { &*block };
+    events_of_block(block, count.wrapping_neg(), sink);
+    if let Some(part) = blocks.before(block, next) {
+        // SAFETY: as above.
+        events_of_block(unsafe { &*part }, count, sink);
+    }
+}
+
+fn events_of_exit(from: &Block, target: u64, count: u64, sink: Sink) {
+    match from.facts.exit {
+        Exit::Conditional { target: taken } if target == taken => {
+            // What a loop carries is waited for when it goes round.
+            for (event, each) in &from.facts.events {
+                if *event == Event::chain_cycles {
+                    sink(from, *event, count * u64::from(*each));
+                }
+            }
+            sink(from, Event::taken_branches, count);
+        }
+        Exit::Conditional { .. } => sink(from, Event::not_taken_branches, count),
+        Exit::Jump { .. } => sink(from, Event::jumps, count),
+        Exit::Call { .. } => sink(from, Event::calls, count),
+        Exit::IndirectCall => {
+            sink(from, Event::calls, count);
+            sink(from, Event::indirect_branches, count);
+        }
+        Exit::IndirectJump => sink(from, Event::indirect_branches, count),
+        Exit::Return => sink(from, Event::returns, count),
+        Exit::Through | Exit::TrapReturn | Exit::Rep => {}
+    }
+}
+
+/// The branch that was taken from one block to another; None if none was.
+fn branch(from: &Block, target: u64) -> Option<Branch> {
+    let kind = match from.facts.exit {
+        Exit::Conditional { target: taken } if target == taken => BranchKind::Conditional,
+        Exit::Jump { .. } => BranchKind::Jump,
+        Exit::Call { .. } => BranchKind::Call,
+        Exit::Return => BranchKind::Return,
+        Exit::IndirectJump => BranchKind::IndirectJump,
+        Exit::IndirectCall => BranchKind::IndirectCall,
+        Exit::Conditional { .. } | Exit::Through | Exit::TrapReturn | Exit::Rep => return None,
+    };
+    Some(Branch { from: from.facts.last, to: target, kind })
+}
+
+/// Sums of one context.
+#[derive(Default)]
+struct Sums {
+    blocks: FxHashMap<*const Block, u64>,
+    branches: FxHashMap<Branch, u64>,
+    functions: Functions,
+}
+
+#[derive(Default)]
+struct Functions(FxHashMap<u32, Counts>);
+
+impl Functions {
+    fn of(&mut self, function: u32) -> &mut Counts {
+        self.0.entry(function).or_insert([0; EVENTS])
+    }
+}
+
+impl Sums {
+    fn add_link(&mut self, link: &Link, count: u64, blocks: &mut Blocks) {
+        let functions = &mut self.functions;
+        let mut sink = |block: &Block, event, count| add(functions.of(block.function), event, count);
+        events_of_link(link, count, blocks, &mut sink);
+        if link.action == Action::RepIteration {
+            return;
+        }
+        // SAFETY: blocks are never freed.
+        let (from, to) = unsafe { (&*link.from, &*link.to) };
+        self.add_block(to, count);
+        match link.action {
+            Action::Enter(_) => {}
+            Action::Restart => self.add_part(from, to.facts.start, count, blocks),
+            _ => {
+                if let Some(branch) = branch(from, to.facts.start) {
+                    *self.branches.entry(branch).or_default() += count;
+                }
+            }
+        }
+    }
+
+    fn add_part(&mut self, block: *const Block, next: u64, count: u64, blocks: &mut Blocks) {
+        self.add_block(block, count.wrapping_neg());
+        // SAFETY: blocks are never freed.
+        if let Some(part) = blocks.before(unsafe { &*block }, next) {
+            self.add_block(part, count);
+        }
+    }
+
+    fn add_block(&mut self, block: *const Block, count: u64) {
+        let sum = self.blocks.entry(block).or_default();
+        *sum = sum.wrapping_add(count);
+    }
+
+    fn add_to(self, executed: &mut Executed) {
+        for (block, count) in self.blocks {
+            // SAFETY: blocks are never freed.
+            let block = unsafe { &*block };
+            if block.is_outside() {
+                continue;
+            }
+            let facts = &block.facts;
+            let instructions = facts.instructions.len() as u32;
+            let range = Range { start: facts.start, instructions, last: facts.last, end: facts.end };
+            let sum = executed.blocks.entry(range).or_default();
+            *sum = sum.wrapping_add(count);
+        }
+        for (branch, count) in self.branches {
+            *executed.branches.entry(branch).or_default() += count;
+        }
+        for (function, counts) in self.functions.0 {
+            accumulate(executed.functions.entry(function).or_insert([0; EVENTS]), &counts);
+        }
+    }
+}
+
+fn add(counts: &mut Counts, event: Event, count: u64) {
+    let sum = &mut counts[event as usize];
+    *sum = sum.wrapping_add(count);
+}
+
+fn accumulate(sums: &mut Counts, counts: &Counts) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum = sum.wrapping_add(*count);
+    }
+}

@@ -1,0 +1,203 @@
+//! Who called whom: a shadow of the call stack for each task, and the tree of all stacks that were seen.
+
+use crate::block::{Block, UserBlock};
+use crate::events::Context;
+use std::collections::HashMap;
+use std::ptr::{null, null_mut};
+
+/// Why a frame is on the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Call,
+    Exception,
+    Interrupt,
+    /// From user code.
+    Entry,
+}
+
+/// A function as called by its parent.
+pub struct Node {
+    pub parent: *mut Node,
+    pub function: u32,
+    pub kind: Kind,
+    /// Spent in the function itself.
+    pub instructions: u64,
+    pub children: Vec<*mut Node>,
+}
+
+impl Node {
+    pub fn root() -> *mut Node {
+        Node::leaked(null_mut(), 0, Kind::Entry)
+    }
+
+    fn leaked(parent: *mut Node, function: u32, kind: Kind) -> *mut Node {
+        Box::leak(Box::new(Node { parent, function, kind, instructions: 0, children: Vec::new() }))
+    }
+}
+
+/// # Safety
+/// `node` is a node; nodes are never freed.
+unsafe fn child(node: *mut Node, function: u32, kind: Kind) -> *mut Node {
+    // SAFETY: as promised; one virtual CPU.
+    let children = unsafe { &mut (*node).children };
+    // SAFETY: children are nodes.
+    let same = |each: &*mut Node| unsafe { (**each).function == function && (**each).kind == kind };
+    if let Some(place) = children.iter().position(same) {
+        children.swap(place, place / 2);
+        return children[place / 2];
+    }
+    let new = Node::leaked(node, function, kind);
+    children.push(new);
+    new
+}
+
+struct Frame {
+    return_address: u64,
+    caller: *mut Node,
+}
+
+/// A kernel path that an exception or an interrupt broke off.
+pub struct Trap {
+    pub interrupted: *mut Block,
+    pub context: Context,
+    pub is_exception: bool,
+    frames: usize,
+    node: *mut Node,
+}
+
+/// What is known of one task in the kernel.
+pub struct Task {
+    pub context: Context,
+    /// The user code that an exception broke off.
+    pub faulted: *const UserBlock,
+    traps: Vec<Trap>,
+    frames: Vec<Frame>,
+    /// Where it is in the tree.
+    pub node: *mut Node,
+}
+
+/// A return is looked for among as many frames.
+const SEARCHED: usize = 16;
+/// A stack that grows beyond this was misunderstood.
+const DEEPEST: usize = 1000;
+
+impl Task {
+    pub fn new(root: *mut Node) -> Task {
+        Task { context: Context::Task, faulted: null(), traps: Vec::new(), frames: Vec::new(), node: root }
+    }
+
+    /// User code runs: nothing is left on the kernel's stack.
+    pub fn leave(&mut self, root: *mut Node) {
+        self.context = Context::Task;
+        self.traps.clear();
+        self.frames.clear();
+        self.node = root;
+    }
+
+    /// From user code, or from code that isn't known.
+    pub fn enter(&mut self, function: u32, context: Context) {
+        self.context = context;
+        // SAFETY: `node` is the root after leave().
+        self.node = unsafe { child(self.node, function, Kind::Entry) };
+    }
+
+    /// An exception or interrupt of the kernel itself.
+    pub fn trap(&mut self, interrupted: *mut Block, function: u32, is_exception: bool) {
+        let (context, kind) = match (self.context, is_exception) {
+            (Context::Interrupt, true) => (Context::Interrupt, Kind::Exception),
+            (_, true) => (Context::Exception, Kind::Exception),
+            (_, false) => (Context::Interrupt, Kind::Interrupt),
+        };
+        let frames = self.frames.len();
+        self.traps.push(Trap { interrupted, context: self.context, is_exception, frames, node: self.node });
+        self.context = context;
+        // SAFETY: `node` is always a node.
+        self.node = unsafe { child(self.node, function, kind) };
+    }
+
+    /// Back to what was broken off, if that is known.
+    pub fn resume(&mut self) -> Option<Trap> {
+        let trap = self.traps.pop()?;
+        self.context = trap.context;
+        self.frames.truncate(trap.frames);
+        self.node = trap.node;
+        Some(trap)
+    }
+
+    /// A new task begins.
+    pub fn restart(&mut self, root: *mut Node, function: u32) {
+        self.leave(root);
+        // SAFETY: `root` is a node.
+        self.node = unsafe { child(root, function, Kind::Call) };
+    }
+
+    /// `from` called `to`.
+    pub fn call(&mut self, from: &Block, to: &Block) {
+        if self.frames.len() == DEEPEST {
+            self.frames.clear();
+        }
+        self.frames.push(Frame { return_address: from.facts.end, caller: self.node });
+        // A call within a function is a trick (retpolines), not a call.
+        if from.function != to.function || to.facts.start < from.facts.start {
+            // SAFETY: `node` is always a node.
+            self.node = unsafe { child(self.node, to.function, Kind::Call) };
+        }
+    }
+
+    /// `from` returned to `to`: behind a call, or, where the return address was exchanged (retpolines), anywhere.
+    pub fn returned(&mut self, from: &Block, to: &Block, root: *mut Node) {
+        let base = self.traps.last().map_or(0, |trap| trap.frames);
+        let own = &self.frames[base.min(self.frames.len())..];
+        let is_behind = |frame: &Frame| frame.return_address == to.facts.start;
+        if let Some(depth) = own.iter().rev().take(SEARCHED).position(is_behind) {
+            let place = self.frames.len() - 1 - depth;
+            self.node = self.frames[place].caller;
+            self.frames.truncate(place);
+            return;
+        }
+        let is_retpoline = own.last().is_some_and(|frame| {
+            let (start, end) = (from.facts.start.saturating_sub(RETPOLINE), from.facts.end);
+            (start..=end).contains(&frame.return_address)
+        });
+        if is_retpoline {
+            self.frames.pop();
+            self.transfer(to.function);
+        } else {
+            self.frames.truncate(base);
+            // SAFETY: `root` is a node.
+            self.node = unsafe { child(root, to.function, Kind::Call) };
+        }
+    }
+
+    /// Into another function without a call: it takes the place of this one.
+    pub fn transfer(&mut self, function: u32) {
+        // SAFETY: `node` is always a node, and so is its parent unless it is null.
+        unsafe {
+            let above = (*self.node).parent;
+            let (parent, kind) = if above.is_null() { (self.node, Kind::Call) } else { (above, (*self.node).kind) };
+            self.node = child(parent, function, kind);
+        }
+    }
+}
+
+/// A retpoline's `call`, loop and `ret` are not longer than this.
+const RETPOLINE: u64 = 64;
+
+/// The tasks that are not running, by the address of where their stack pointer is kept.
+#[derive(Default)]
+pub struct Tasks {
+    asleep: HashMap<u64, Task>,
+}
+
+impl Tasks {
+    /// One task's stack is put away and another's taken out.
+    pub fn exchange(&mut self, running: &mut Task, from: u64, to: u64, root: *mut Node) {
+        let next = self.asleep.remove(&to).unwrap_or_else(|| Task::new(root));
+        self.asleep.insert(from, std::mem::replace(running, next));
+    }
+
+    pub fn forget(&mut self) {
+        self.asleep.clear();
+    }
+}
