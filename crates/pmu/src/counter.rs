@@ -161,6 +161,7 @@ impl Counter {
         let (link, from, to) = unsafe { (&mut *link, &mut *(*link).from, &mut *(*link).to) };
         match link.action {
             Action::Nothing | Action::Restart => {}
+            Action::RepIteration if self.detail.is_none() => {}
             // The instruction was counted when it began.
             // SAFETY: nodes are never freed.
             Action::RepIteration => unsafe {

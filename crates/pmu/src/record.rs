@@ -80,7 +80,11 @@ struct Body {
 
 impl Body {
     fn of(finished: &Finished, events: usize) -> Vec<u8> {
-        let stacks: Vec<_> = finished.regions.by_benchmark.values().map(|region| preorder(region.root)).collect();
+        let regions = finished.regions.by_benchmark.values();
+        // Without detail calls are not followed, and the trees are of entries alone.
+        let is_detailed = events == NAMES.len();
+        let stacks_of = |region: &Region| if is_detailed { preorder(region.root) } else { Vec::new() };
+        let stacks: Vec<_> = regions.map(stacks_of).collect();
         let mut body = Body { bytes: Vec::new(), events };
         let places = body.functions(finished, &stacks);
         body.number(finished.regions.by_benchmark.len() as u64);
