@@ -5,6 +5,7 @@ use crate::decode::{Access, Exit, RepBytes};
 use crate::events::{Context, Event};
 use crate::geometry::Geometry;
 use crate::hardware::{Hardware, Place};
+use crate::pipeline::Pipeline;
 use crate::predictor::Predictor;
 use crate::region::{Identity, Regions};
 use crate::stacks::{Node, Task, Tasks};
@@ -54,6 +55,7 @@ pub struct Aborted {
 
 /// What `events=all` adds.
 struct Detail {
+    pipeline: Pipeline,
     hardware: Hardware,
     predictor: Predictor,
     /// Registers that held a value loaded shortly before, when the running block began.
@@ -79,6 +81,7 @@ impl Counter {
             tasks: Tasks::default(),
             root,
             detail: geometry.map(|geometry| Detail {
+                pipeline: Pipeline::new(geometry),
                 hardware: Hardware::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
                 loaded: 0,
@@ -251,9 +254,14 @@ impl Counter {
         let detail = self.detail.as_mut().expect("asked before");
         // SAFETY: blocks, nodes and functions are never freed.
         let (before, now) = unsafe { (&*previous, &*block) };
-        let counts = unsafe { &mut (*now.counts).counts[context] };
-        detail.hardware.fetch(now.facts.start, now.facts.end - 1, counts);
+        detail.pipeline.block(&before.facts.ops, unsafe { &mut (*before.counts).counts[context] });
+        if now.facts.start != before.facts.end {
+            detail.pipeline.taken();
+        }
         detail.predict(before, now, context);
+        let counts = unsafe { &mut (*now.counts).counts[context] };
+        let reach = detail.hardware.fetch(now.facts.start, now.facts.end - 1, counts);
+        detail.pipeline.fetched(reach);
         detail.tick += 1;
         if detail.tick == SHORTLY {
             (detail.tick, detail.older) = (0, detail.loaded);
@@ -294,7 +302,10 @@ impl Counter {
                 counts[Event::dependent_loads as usize] += u64::from(dependent);
             }
         }
-        detail.hardware.access(address, dependent, counts, place);
+        let reach = detail.hardware.access(address, dependent, counts, place);
+        if access.rep.is_none() {
+            detail.pipeline.touch(access.place, address, is_store, reach);
+        }
     }
 
     /// The running task's stack pointer is put away at an address, or another's is taken from one.
@@ -330,6 +341,9 @@ impl Counter {
         self.previous_user = std::ptr::null();
         self.tasks.forget();
         self.task = Task::new(self.root);
+        if let Some(detail) = &mut self.detail {
+            detail.pipeline.reset();
+        }
     }
 
     /// The measured part ends.
@@ -395,6 +409,7 @@ impl Detail {
         if missed && now.arrival.is_none() {
             // SAFETY: functions are never freed.
             unsafe { (*before.counts).counts[context][event as usize] += 1 };
+            self.pipeline.mispredicted();
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What can be known of a block of instructions before it runs.
 
 use crate::events::Event;
+use crate::pipeline::{Kind, NOWHERE, Op};
+use crate::timing::ops;
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
     Register,
@@ -45,6 +47,8 @@ pub struct Access {
     /// The address was loaded within the block.
     pub loaded: bool,
     pub rep: Option<RepBytes>,
+    /// Of the instruction in its block.
+    pub place: u16,
 }
 
 /// Which accesses of a REP string instruction tell its bytes.
@@ -62,7 +66,7 @@ impl Access {
             Some(RepBytes::Stores) => 2,
             Some(RepBytes::Loads) => 4,
         };
-        usize::from(self.entry) << 16 | rep | usize::from(self.loaded)
+        usize::from(self.place) << 32 | usize::from(self.entry) << 16 | rep | usize::from(self.loaded)
     }
 
     pub fn unpacked(word: usize) -> Access {
@@ -71,7 +75,7 @@ impl Access {
             4 => Some(RepBytes::Loads),
             _ => None,
         };
-        Access { entry: (word >> 16) as u16, loaded: word & 1 == 1, rep }
+        Access { entry: (word >> 16) as u16, loaded: word & 1 == 1, rep, place: (word >> 32) as u16 }
     }
 }
 
@@ -86,6 +90,8 @@ pub struct Facts {
     pub exit: Exit,
     /// Address of each instruction.
     pub instructions: Vec<InstructionFacts>,
+    /// What decides their timing; empty unless events=all.
+    pub ops: Vec<Op>,
     /// What one execution counts, apart from instructions and branches.
     pub events: Vec<(Event, u32)>,
     /// Registers that hold a loaded value when the block ends, whatever they held before.
@@ -98,19 +104,17 @@ impl Facts {
     /// Nothing yet.
     pub fn unknown(start: u64) -> Facts {
         let (instructions, events) = (Vec::new(), Vec::new());
-        Facts { start, last: start, end: start, exit: Exit::Through, instructions, events, gain: 0, keep: 0 }
-    }
-}
-
-/// Cycles until the result of an instruction can be used: of the order of recent processors' (Fog, Instruction tables).
-fn latency(instruction: &Instruction) -> u32 {
-    let load = if reads_memory(instruction) { 4 } else { 0 };
-    load + match instruction.mnemonic() {
-        Mnemonic::Div | Mnemonic::Idiv => 12,
-        Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 | Mnemonic::Popcnt => 3,
-        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Nop if load == 0 => 0,
-        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd | Mnemonic::Pop => 0,
-        _ => 1,
+        Facts {
+            start,
+            last: start,
+            end: start,
+            exit: Exit::Through,
+            instructions,
+            ops: Vec::new(),
+            events,
+            gain: 0,
+            keep: 0,
+        }
     }
 }
 
@@ -120,7 +124,7 @@ fn reads_memory(instruction: &Instruction) -> bool {
         && !(instruction.mnemonic() == Mnemonic::Mov && instruction.op0_kind() == OpKind::Memory)
 }
 
-fn has_memory(instruction: &Instruction) -> bool {
+pub fn has_memory(instruction: &Instruction) -> bool {
     (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory)
 }
 
@@ -142,7 +146,13 @@ pub fn decode(start: u64, bytes: &[u8], width: u32, is_detailed: bool) -> Option
     let facts = instructions
         .iter()
         .map(|each| InstructionFacts { address: each.ip(), access: if is_detailed { flow.step(each) } else { None } });
-    let facts = facts.collect();
+    let mut facts: Vec<InstructionFacts> = facts.collect();
+    for (place, access) in facts.iter_mut().map(|each| &mut each.access).enumerate() {
+        if let Some(access) = access {
+            access.place = place as u16;
+        }
+    }
+    let ops = if is_detailed { ops(&instructions) } else { Vec::new() };
     let mut events = counted(&instructions);
     if matches!(exit, Exit::Conditional { target } if target == start) {
         let carried = carried_latency(&instructions).saturating_sub(instructions.len() as u32 / width);
@@ -155,6 +165,7 @@ pub fn decode(start: u64, bytes: &[u8], width: u32, is_detailed: bool) -> Option
         end: start + bytes.len() as u64,
         exit,
         instructions: facts,
+        ops,
         events,
         gain: flow.gain(),
         keep: flow.keep(),
@@ -185,7 +196,7 @@ fn is_iret(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq)
 }
 
-fn is_rep(instruction: &Instruction) -> bool {
+pub fn is_rep(instruction: &Instruction) -> bool {
     (instruction.has_rep_prefix() || instruction.has_repne_prefix()) && instruction.is_string_instruction()
 }
 
@@ -198,6 +209,7 @@ fn counted(instructions: &[Instruction]) -> Vec<(Event, u32)> {
             Event::fences,
             count(&|each| matches!(each.mnemonic(), Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence)),
         ),
+        (Event::full_fences, count(&|each| each.mnemonic() == Mnemonic::Mfence)),
         (Event::locked, count(&is_locked)),
         (Event::multiplies, count(&|each| matches!(each.mnemonic(), Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx))),
         (Event::divides, count(&|each| matches!(each.mnemonic(), Mnemonic::Div | Mnemonic::Idiv))),
@@ -207,12 +219,12 @@ fn counted(instructions: &[Instruction]) -> Vec<(Event, u32)> {
 }
 
 /// With a LOCK prefix, or an exchange with memory, which needs none.
-fn is_locked(instruction: &Instruction) -> bool {
+pub fn is_locked(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && has_memory(instruction))
 }
 
 /// Instructions that wait for all before them, and are slow besides.
-fn is_serializing(instruction: &Instruction) -> bool {
+pub fn is_serializing(instruction: &Instruction) -> bool {
     let control = (0..instruction.op_count())
         .any(|operand| instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand).is_cr());
     let writes_control = control && instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_cr();
@@ -245,7 +257,7 @@ fn is_port_access(instruction: &Instruction) -> bool {
 }
 
 /// Number of a general-purpose register, 0 to 15.
-fn number(register: Register) -> Option<usize> {
+pub fn number(register: Register) -> Option<usize> {
     let full = register.full_register();
     full.is_gpr64().then(|| full.number())
 }
@@ -343,35 +355,16 @@ const STACK_POINTER: usize = 4;
 /// Cycles that one turn of a loop of one block takes if only its dependencies count: how much later all registers are
 /// ready after four turns than after two, halved.
 fn carried_latency(instructions: &[Instruction]) -> u32 {
-    let mut factory = InstructionInfoFactory::new();
-    // General registers, then the flags.
-    let mut ready = [0; 17];
-    let mut turn = |ready: &mut [u32; 17]| {
-        for instruction in instructions {
-            let info = factory.info(instruction);
-            let mut sources = 0;
-            let mut targets = Vec::new();
-            for used in info.used_registers() {
-                let Some(register) = number(used.register()).filter(|register| *register != STACK_POINTER) else {
-                    continue;
-                };
-                if !matches!(used.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::NoMemAccess) {
-                    sources = sources.max(ready[register]);
-                }
-                if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess) {
-                    targets.push(register);
-                }
-            }
-            if instruction.rflags_read() != 0 && instruction.flow_control() == FlowControl::Next {
-                sources = sources.max(ready[16]);
-            }
-            let done = sources + latency(instruction);
-            for register in targets {
-                ready[register] = done;
-            }
-            if instruction.rflags_modified() != 0 {
-                ready[16] = done;
-            }
+    let ops = ops(instructions);
+    let mut ready = [0; 19];
+    let turn = |ready: &mut [u32; 19]| {
+        for (op, instruction) in ops.iter().zip(instructions) {
+            let latest = |registers: &[u8]| registers.iter().map(|each| ready[*each as usize]).max().unwrap_or(0);
+            let loaded = if reads_memory(instruction) { latest(&op.address) + LOAD } else { 0 };
+            let unit = if op.kind == Kind::Divide { DIVIDE } else { 0 };
+            let done = latest(&op.sources).max(loaded) + u32::from(op.latency) + unit;
+            op.targets.iter().for_each(|target| ready[*target as usize] = done);
+            ready[NOWHERE as usize] = 0;
         }
     };
     turn(&mut ready);
@@ -379,8 +372,11 @@ fn carried_latency(instructions: &[Instruction]) -> u32 {
     let early = ready;
     turn(&mut ready);
     turn(&mut ready);
-    ready.iter().zip(early).map(|(late, early)| late.saturating_sub(early)).max().unwrap_or(0) / 2
+    ready.iter().zip(early).map(|(late, early)| (late - early) / 2).max().unwrap_or(0)
 }
+
+const LOAD: u32 = 4;
+const DIVIDE: u32 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -429,9 +425,9 @@ mod tests {
         // mov (%rdi),%rax; mov 8(%rax),%rcx; mov (%rsi),%rdx
         let facts = facts(&[0x48, 0x8b, 0x07, 0x48, 0x8b, 0x48, 0x08, 0x48, 0x8b, 0x16]);
         let access = |index: usize| facts.instructions[index].access.unwrap();
-        assert_eq!(access(0), Access { entry: 1 << 7, ..Access::default() });
+        assert_eq!(access(0), Access { entry: 1 << 7, place: 0, ..Access::default() });
         assert!(access(1).loaded);
-        assert_eq!(access(2), Access { entry: 1 << 6, ..Access::default() });
+        assert_eq!(access(2), Access { entry: 1 << 6, place: 2, ..Access::default() });
         assert_eq!(facts.gain, 1 << 0 | 1 << 1 | 1 << 2);
         assert_eq!(facts.keep & (1 << 0 | 1 << 1 | 1 << 6), 1 << 6);
     }
@@ -453,9 +449,9 @@ mod tests {
     fn facts_of_an_access_survive_packing() {
         for access in [
             Access::default(),
-            Access { entry: 0xffff, loaded: true, rep: None },
-            Access { entry: 1, loaded: false, rep: Some(RepBytes::Stores) },
-            Access { entry: 0, loaded: true, rep: Some(RepBytes::Loads) },
+            Access { entry: 0xffff, loaded: true, rep: None, place: 511 },
+            Access { entry: 1, loaded: false, rep: Some(RepBytes::Stores), place: 0 },
+            Access { entry: 0, loaded: true, rep: Some(RepBytes::Loads), place: 1 },
         ] {
             assert_eq!(Access::unpacked(access.packed()), access);
         }

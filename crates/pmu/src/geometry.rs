@@ -8,6 +8,13 @@ pub struct Geometry {
     pub name: String,
     /// Instructions per cycle at best.
     pub width: u32,
+    /// Units for integer arithmetic.
+    pub alus: u32,
+    /// Instructions that wait for what they read, at most.
+    pub scheduler: u32,
+    /// Instructions in flight at most.
+    pub window: usize,
+    pub latency: Latency,
     pub l1i: Cache,
     pub l1d: Cache,
     pub l2: Cache,
@@ -17,6 +24,29 @@ pub struct Geometry {
     pub stlb: SecondTlb,
     pub predictor: Predictor,
     pub prefetcher: Prefetcher,
+}
+
+/// In cycles.
+#[derive(Debug, Deserialize)]
+pub struct Latency {
+    /// From an address to its data, by where they are.
+    pub l1: u64,
+    pub l2: u64,
+    pub llc: u64,
+    pub memory: u64,
+    /// From stored data to a load of them.
+    pub forward: u64,
+    /// On top, where the second TLB has the translation.
+    pub stlb: u64,
+    /// On top, where only the page tables have it.
+    pub walk: u64,
+    /// From knowing that a branch was mispredicted to what follows it.
+    pub mispredicted: u64,
+    pub divide: u64,
+    /// From one locked instruction to the next.
+    pub locked: u64,
+    /// From an lfence to what follows it.
+    pub fence: u64,
 }
 
 /// A set-associative cache with lines of 64 bytes.
@@ -45,9 +75,7 @@ pub struct SecondTlb {
 pub struct Predictor {
     #[allow(dead_code)] // there is one kind; another name is refused
     pub kind: PredictorKind,
-    /// Outcomes of conditional branches that are remembered.
-    pub history_bits: u32,
-    /// log2 of the number of two-bit counters.
+    /// log2 of the number of two-bit counters; each tagged table has an eighth.
     pub table_bits: u32,
     /// log2 of the number of targets of indirect branches.
     pub btb_bits: u32,
@@ -58,8 +86,8 @@ pub struct Predictor {
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum PredictorKind {
-    /// Counters by address xor history (McFarling, WRL TN-36, 1993).
-    Gshare,
+    /// Tagged tables by ever longer histories (Seznec, Michaud, JILP 2006).
+    Tage,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,10 +114,14 @@ impl Geometry {
         }
         for (name, value, low, high) in [
             ("width", u64::from(self.width), 1, 16),
-            ("predictor.history_bits", self.predictor.history_bits.into(), 0, 32),
-            ("predictor.table_bits", self.predictor.table_bits.into(), 1, 24),
-            ("predictor.btb_bits", self.predictor.btb_bits.into(), 1, 24),
+            ("predictor.table_bits", self.predictor.table_bits.into(), 6, 24),
+            ("predictor.btb_bits", self.predictor.btb_bits.into(), 2, 24),
             ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
+            ("alus", u64::from(self.alus), 1, 16),
+            ("scheduler", u64::from(self.scheduler), 1, 1024),
+            ("window", self.window as u64, 8, 4096),
+            ("latency.l1", self.latency.l1, 1, 100),
+            ("latency.memory", self.latency.memory, 1, 10_000),
             ("prefetcher.streams", self.prefetcher.streams as u64, 0, 64),
             ("itlb.entries_4k", self.itlb.entries_4k as u64, 1, 4096),
             ("itlb.entries_2m", self.itlb.entries_2m as u64, 1, 4096),
@@ -112,6 +144,9 @@ pub mod tests {
         name = "small"
         title = "not read"
         width = 4
+        alus = 4
+        scheduler = 32
+        window = 64
         l1i = { size = 1024, ways = 2 }
         l1d = { size = 1024, ways = 2 }
         l2 = { size = 4096, ways = 4 }
@@ -119,8 +154,20 @@ pub mod tests {
         itlb = { entries_4k = 2, entries_2m = 2 }
         dtlb = { entries_4k = 2, entries_2m = 2 }
         stlb = { entries = 8, ways = 2 }
-        predictor = { kind = "gshare", history_bits = 8, table_bits = 10, btb_bits = 8, return_stack = 4 }
+        predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
         prefetcher = { streams = 4 }
+        [latency]
+        l1 = 4
+        l2 = 14
+        llc = 50
+        memory = 300
+        forward = 7
+        stlb = 7
+        walk = 25
+        mispredicted = 15
+        divide = 10
+        locked = 8
+        fence = 20
     "#;
 
     #[test]
@@ -133,7 +180,7 @@ pub mod tests {
         for (from, to, expected) in [
             ("ways = 2", "ways = 0", "no cache"),
             ("width = 4", "width = 0", "width = 0"),
-            ("gshare", "oracle", "oracle"),
+            ("tage", "oracle", "oracle"),
             ("streams = 4", "streams = 400", "prefetcher.streams"),
             ("l2 = {", "l3 = {", "l2"),
         ] {

@@ -5,8 +5,9 @@
 //! one file, the PMU record. (Translating everything anew at the first marker, to spare the boot the callbacks, was
 //! tried: translation costs more than the callbacks.)
 //!
-//! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code runs ·
-//! counter: the hot path · stacks, hardware, predictor: what it models · region, record: what comes out
+//! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code
+//! runs · counter: the hot path · stacks, hardware, predictor, prefetcher: what it models · timing, pipeline, waiting:
+//! what takes how long · region, record: what comes out
 
 mod block;
 mod cache;
@@ -16,6 +17,7 @@ mod events;
 mod geometry;
 mod hardware;
 mod options;
+mod pipeline;
 mod plugin;
 mod predictor;
 mod prefetcher;
@@ -23,3 +25,5 @@ mod record;
 mod region;
 mod stacks;
 mod symbols;
+mod timing;
+mod waiting;

@@ -4,7 +4,7 @@ use crate::block::{Block, Blocks, UserBlock};
 use crate::counter::Counter;
 use crate::decode::Access;
 use crate::geometry::Geometry;
-use crate::hardware::Place;
+use crate::hardware::{Place, scattered};
 use crate::options::{Options, Scope};
 use crate::record::{self, About};
 use crate::symbols::{Role, Symbols};
@@ -368,7 +368,7 @@ unsafe extern "C" fn on_access(_: c_uint, info: qemu::qemu_plugin_meminfo_t, add
         let place = || {
             let physical = qemu::qemu_plugin_get_hwaddr(info, address);
             if physical.is_null() {
-                Place::Memory(address) // user-mode emulation
+                Place::Memory(scattered(address)) // user-mode emulation
             } else if qemu::qemu_plugin_hwaddr_is_io(physical) {
                 Place::Device
             } else {

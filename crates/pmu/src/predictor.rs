@@ -1,16 +1,71 @@
 //! Which branches a processor would have mispredicted.
 //!
-//! Conditional branches: two-bit counters, indexed by address xor the outcomes before (gshare; McFarling, WRL TN-36,
-//! 1993). Indirect branches: the last target, by address xor history. Returns: a stack of return addresses that forgets
-//! its oldest. Real predictors are better at long patterns and keep quiet about how; this one is stated.
+//! Conditional branches: TAGE (Seznec, Michaud: A case for (partially) tagged geometric history length branch
+//! prediction, JILP 2006): two-bit counters by address, and tagged tables by address and ever longer histories, of which
+//! the longest that knows the branch decides. Indirect branches: the target by address and history, else the last by
+//! address. Returns: a stack of return addresses that forgets its oldest.
 
 use crate::geometry;
 
+const TABLES: usize = 6;
+/// Outcomes that each tagged table looks back on.
+const LENGTHS: [u32; TABLES] = [4, 9, 18, 36, 80, 180];
+const TAG_BITS: u32 = 11;
+/// Which of them index the targets of indirect branches, the longest first.
+const TARGETS: [usize; 2] = [3, 1];
+/// After so many branches what was useful is doubted.
+const RENEWED: u64 = 1 << 18;
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    tag: u16,
+    /// -4 to 3; taken from 0 on.
+    counter: i8,
+    useful: u8,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Target {
+    tag: u16,
+    is_sure: bool,
+    address: u64,
+}
+
+/// The latest `length` outcomes, folded to `width` bits.
+#[derive(Clone, Copy)]
+struct Folded {
+    value: u32,
+    width: u32,
+    length: u32,
+}
+
+impl Folded {
+    fn new(length: u32, width: u32) -> Folded {
+        Folded { value: 0, width, length }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, newest: u32, oldest: u32) {
+        let mut value = self.value << 1 | newest;
+        value ^= oldest << (self.length % self.width);
+        value ^= value >> self.width;
+        self.value = value & ((1 << self.width) - 1);
+    }
+}
+
+/// Index and tag of a branch in each table.
+type Places = [(usize, u16); TABLES];
+
 pub struct Predictor {
-    history: u64,
-    history_mask: u64,
     counters: Vec<u8>,
-    targets: Vec<u64>,
+    tables: [Vec<Entry>; TABLES],
+    indices: [Folded; TABLES],
+    tags: [[Folded; 2]; TABLES],
+    /// The latest outcome is the lowest bit of the first word.
+    history: [u64; 3],
+    last_targets: Vec<u64>,
+    targets: [Vec<Target>; TARGETS.len()],
+    branches: u64,
     returns: Vec<u64>,
     /// Place of the latest return address.
     top: usize,
@@ -18,33 +73,125 @@ pub struct Predictor {
 
 impl Predictor {
     pub fn new(size: &geometry::Predictor) -> Predictor {
+        let width = size.table_bits - 3;
         Predictor {
-            history: 0,
-            history_mask: (1 << size.history_bits) - 1,
             counters: vec![1; 1 << size.table_bits],
-            targets: vec![0; 1 << size.btb_bits],
+            tables: std::array::from_fn(|_| vec![Entry::default(); 1 << width]),
+            indices: LENGTHS.map(|length| Folded::new(length, width)),
+            tags: LENGTHS.map(|length| [Folded::new(length, TAG_BITS), Folded::new(length, TAG_BITS - 1)]),
+            history: [0; 3],
+            last_targets: vec![0; 1 << size.btb_bits],
+            targets: std::array::from_fn(|_| vec![Target::default(); 1 << (size.btb_bits - 1)]),
+            branches: 0,
             returns: vec![0; size.return_stack],
             top: 0,
         }
     }
 
-    /// Whether the outcome of a conditional branch at `address` came unexpected.
     #[inline(always)]
+    fn push(&mut self, outcome: bool) {
+        for (table, length) in LENGTHS.into_iter().enumerate() {
+            let place = length as usize - 1;
+            let oldest = (self.history[place / 64] >> (place % 64) & 1) as u32;
+            self.indices[table].push(outcome.into(), oldest);
+            self.tags[table].iter_mut().for_each(|tag| tag.push(outcome.into(), oldest));
+        }
+        let [new, old, older] = self.history;
+        self.history = [new << 1 | u64::from(outcome), old << 1 | new >> 63, older << 1 | old >> 63];
+    }
+
+    #[inline(always)]
+    fn place(&self, table: usize, address: u64) -> (usize, u16) {
+        let folded = self.indices[table];
+        let mixed = address ^ (address >> folded.width) ^ u64::from(folded.value);
+        let [one, other] = self.tags[table];
+        let tag = (address as u32 ^ (address >> 7) as u32 ^ one.value ^ other.value << 1) & ((1 << TAG_BITS) - 1);
+        // An empty entry has the tag 0.
+        (mixed as usize & ((1 << folded.width) - 1), tag as u16 | 1 << TAG_BITS)
+    }
+
+    /// Whether the outcome of a conditional branch at `address` came unexpected.
+    #[inline]
     pub fn conditional(&mut self, address: u64, taken: bool) -> bool {
-        let place = (address ^ (address >> 16) ^ self.history) as usize & (self.counters.len() - 1);
-        let counter = &mut self.counters[place];
-        let expected = *counter >= 2;
-        *counter = if taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
-        self.history = (self.history << 1 | u64::from(taken)) & self.history_mask;
+        let base = (address ^ (address >> 16)) as usize & (self.counters.len() - 1);
+        let places: Places = std::array::from_fn(|table| self.place(table, address));
+        let mut knowing =
+            (0..TABLES).rev().filter(|table| self.tables[*table][places[*table].0].tag == places[*table].1);
+        let (first, second) = (knowing.next(), knowing.next());
+        let says = |table: Option<usize>| match table {
+            Some(table) => self.tables[table][places[table].0].counter >= 0,
+            None => self.counters[base] >= 2,
+        };
+        let (expected, otherwise) = (says(first), says(second));
+        match first {
+            Some(table) => {
+                let entry = &mut self.tables[table][places[table].0];
+                entry.counter = (entry.counter + if taken { 1 } else { -1 }).clamp(-4, 3);
+                if expected != otherwise {
+                    let useful = if expected == taken { entry.useful + 1 } else { entry.useful.saturating_sub(1) };
+                    entry.useful = useful.min(3);
+                }
+            }
+            None => {
+                let counter = &mut self.counters[base];
+                *counter = if taken { (*counter + 1).min(3) } else { counter.saturating_sub(1) };
+            }
+        }
+        if expected != taken {
+            self.learn(first.map_or(0, |table| table + 1), &places, taken);
+        }
+        self.branches += 1;
+        if self.branches.is_multiple_of(RENEWED) {
+            self.tables.iter_mut().flatten().for_each(|entry| entry.useful >>= 1);
+        }
+        self.push(taken);
         expected != taken
+    }
+
+    /// Longer histories, from a table on, shall decide next time.
+    fn learn(&mut self, from: usize, places: &Places, taken: bool) {
+        let mut made = 0;
+        for (table, (index, tag)) in self.tables.iter_mut().zip(places).skip(from) {
+            let entry = &mut table[*index];
+            if entry.useful > 0 {
+                entry.useful -= 1;
+            } else if made < 2 {
+                *entry = Entry { tag: *tag, counter: if taken { 0 } else { -1 }, useful: 0 };
+                made += 1;
+            }
+        }
     }
 
     /// Whether the target of an indirect branch came unexpected.
     pub fn indirect(&mut self, address: u64, target: u64) -> bool {
-        let place = (address ^ self.history) as usize & (self.targets.len() - 1);
-        let expected = std::mem::replace(&mut self.targets[place], target);
-        self.history = (self.history << 2 ^ (target >> 2)) & self.history_mask;
-        expected != target
+        let base = (address ^ (address >> 12)) as usize & (self.last_targets.len() - 1);
+        let mask = self.targets[0].len() - 1;
+        let places = TARGETS.map(|table| self.place(table, address)).map(|(index, tag)| (index & mask, tag));
+        let knowing = (0..TARGETS.len()).find(|table| self.targets[*table][places[*table].0].tag == places[*table].1);
+        let expected = knowing.map_or(self.last_targets[base], |table| self.targets[table][places[table].0].address);
+        let missed = expected != target;
+        if let Some(table) = knowing {
+            let entry = &mut self.targets[table][places[table].0];
+            if missed && !entry.is_sure {
+                entry.address = target;
+            }
+            entry.is_sure = !missed;
+        }
+        if missed {
+            let shorter = knowing.unwrap_or(TARGETS.len());
+            for (targets, (index, tag)) in self.targets.iter_mut().zip(places).take(shorter) {
+                let entry = &mut targets[index];
+                if entry.is_sure {
+                    entry.is_sure = false;
+                } else {
+                    *entry = Target { tag, is_sure: false, address: target };
+                }
+            }
+        }
+        self.last_targets[base] = target;
+        let mixed = target >> 4 ^ target >> 9 ^ target >> 1;
+        (0..3).for_each(|bit| self.push(mixed >> bit & 1 == 1));
+        missed
     }
 
     #[inline(always)]

@@ -1,7 +1,10 @@
-//! Which lines a stream prefetcher would have fetched in time: those at a constant distance from the line before.
+//! Which lines a stream prefetcher would have fetched in time: those at a constant distance from the line before,
+//! within a page.
 
-/// Lines further apart than a page are not taken for one stream.
-const LONGEST_STRIDE: i64 = 64;
+/// Lines further apart are not taken for one stream.
+const LONGEST_STRIDE: i64 = 32;
+/// log2 of the lines of a page: processors don't prefetch beyond, for what lies next in memory may be another's.
+const PAGE_BITS: u32 = 6;
 
 #[derive(Clone, Copy, Default)]
 struct Stream {
@@ -32,7 +35,7 @@ impl Prefetcher {
             .iter_mut()
             .find(|stream| stream.stride != 0 && stream.last.wrapping_add_signed(stream.stride) == line)
         {
-            let ahead = stream.confirmed;
+            let ahead = stream.confirmed && stream.last >> PAGE_BITS == line >> PAGE_BITS;
             *stream = Stream { last: line, confirmed: true, used: clock, ..*stream };
             return ahead;
         }
@@ -59,15 +62,15 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_followed_from_its_fourth_line_on() {
-        assert_eq!(ahead(100..200), 97);
-        assert_eq!(ahead((100..200).rev()), 97);
-        assert_eq!(ahead((0..100).map(|i| 1000 + 4 * i)), 97);
+    fn a_stream_is_followed_from_its_fourth_line_on_but_for_the_first_of_a_page() {
+        assert_eq!(ahead(128..192), 61);
+        assert_eq!(ahead((128..192).rev()), 61);
+        assert_eq!(ahead((0..32).map(|i| 1024 + 4 * i)), 32 - 3 - 1);
     }
 
     #[test]
     fn streams_are_followed_side_by_side() {
-        assert_eq!(ahead((0..100).flat_map(|i| [10_000 + i, 20_000 + i])), 194);
+        assert_eq!(ahead((0..64).flat_map(|i| [64 * 100 + i, 64 * 200 + i])), 122);
     }
 
     #[test]

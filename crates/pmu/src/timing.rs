@@ -1,0 +1,168 @@
+//! What of an instruction decides when it can start and when its result is there. Latencies are of the order of recent
+//! processors' (Fog, Instruction tables).
+
+use crate::decode::{has_memory, is_locked, is_rep, is_serializing, number};
+use crate::pipeline::{FLAGS, Kind, NOTHING, NOWHERE, Op};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+pub fn ops(instructions: &[Instruction]) -> Vec<Op> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut ops: Vec<Op> = instructions.iter().map(|each| op(each, &mut factory)).collect();
+    for place in 1..ops.len() {
+        ops[place].is_fused = is_fused(&instructions[place - 1], &instructions[place]);
+    }
+    ops
+}
+
+/// Comparisons and simple arithmetic go together with the conditional jump behind them.
+fn is_fused(first: &Instruction, second: &Instruction) -> bool {
+    let sets_flags = matches!(
+        first.mnemonic(),
+        Mnemonic::Cmp
+            | Mnemonic::Test
+            | Mnemonic::Add
+            | Mnemonic::Sub
+            | Mnemonic::Inc
+            | Mnemonic::Dec
+            | Mnemonic::And
+            | Mnemonic::Or
+            | Mnemonic::Xor
+    );
+    sets_flags && first.op0_kind() == OpKind::Register && second.flow_control() == FlowControl::ConditionalBranch
+}
+
+fn op(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Op {
+    let (mut address, mut sources, mut targets) = (Registers::default(), Registers::default(), Registers::default());
+    if has_memory(instruction) && instruction.mnemonic() != Mnemonic::Lea {
+        address.add(instruction.memory_base());
+        address.add(instruction.memory_index());
+    }
+    let info = factory.info(instruction);
+    for used in info.used_registers() {
+        let (reads, writes) = match used.access() {
+            OpAccess::Read | OpAccess::CondRead => (true, false),
+            OpAccess::Write | OpAccess::CondWrite => (false, true),
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+            _ => (false, false),
+        };
+        if reads && (!address.has(used.register()) || is_operand(instruction, used.register())) {
+            sources.add(used.register());
+        }
+        if writes {
+            targets.add(used.register());
+        }
+    }
+    if instruction.rflags_read() != 0 {
+        sources.0.push(FLAGS);
+    }
+    if instruction.rflags_modified() != 0 {
+        targets.0.push(FLAGS);
+    }
+    Op {
+        address: address.first(NOTHING),
+        sources: sources.first(NOTHING),
+        targets: targets.first(NOWHERE),
+        latency: latency(instruction),
+        spelt: spelt(instruction),
+        is_fused: false,
+        kind: kind(instruction),
+    }
+}
+
+/// The stack pointer's value never waits: processors follow pushes and pops while they decode.
+#[derive(Default)]
+struct Registers(Vec<u8>);
+
+impl Registers {
+    fn add(&mut self, register: Register) {
+        self.0
+            .extend(number(register).filter(|_| register.full_register() != Register::RSP).map(|number| number as u8));
+    }
+
+    fn has(&self, register: Register) -> bool {
+        number(register).is_some_and(|number| self.0.contains(&(number as u8)))
+    }
+
+    fn first<const N: usize>(&self, else_: u8) -> [u8; N] {
+        std::array::from_fn(|place| self.0.get(place).copied().unwrap_or(else_))
+    }
+}
+
+/// Read for itself, not only as part of an address.
+fn is_operand(instruction: &Instruction, register: Register) -> bool {
+    (0..instruction.op_count()).any(|operand| {
+        let only_written = operand == 0 && matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Movzx);
+        instruction.op_kind(operand) == OpKind::Register
+            && instruction.op_register(operand).full_register() == register.full_register()
+            && !only_written
+    })
+}
+
+fn kind(instruction: &Instruction) -> Kind {
+    match instruction.mnemonic() {
+        _ if is_rep(instruction) => Kind::Rep,
+        Mnemonic::Div | Mnemonic::Idiv => Kind::Divide,
+        Mnemonic::Mfence | Mnemonic::Lfence => Kind::Fence,
+        _ if is_serializing(instruction) => Kind::Fence,
+        _ if is_locked(instruction) => Kind::Locked,
+        _ if latency(instruction) == 0 && instruction.flow_control() == FlowControl::Next => Kind::Move,
+        _ => Kind::Plain,
+    }
+}
+
+/// The base, index, scale and displacement of an address as one number; not the value of any register.
+fn spelt(instruction: &Instruction) -> u32 {
+    if !has_memory(instruction) {
+        return 0;
+    }
+    let registers = (instruction.memory_base() as u32) << 20 | (instruction.memory_index() as u32) << 8;
+    registers
+        ^ instruction.memory_index_scale() << 4
+        ^ (instruction.memory_displacement64() as u32).wrapping_mul(0x9e37_79b1)
+        | 1
+}
+
+/// Without that of a load, a division or a locked instruction, which the family tells.
+fn latency(instruction: &Instruction) -> u8 {
+    match instruction.mnemonic() {
+        Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx | Mnemonic::Crc32 | Mnemonic::Bsf | Mnemonic::Bsr => 3,
+        Mnemonic::Div | Mnemonic::Idiv | Mnemonic::Nop => 0,
+        // Moves between registers are renamed away; from memory, the load is all there is.
+        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => 0,
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Call | Mnemonic::Ret | Mnemonic::Jmp => 0,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    fn ops_of(bytes: &[u8]) -> Vec<Op> {
+        ops(&Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).into_iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_load_waits_for_its_address_and_arithmetic_for_its_operands() {
+        // mov (%rax,%rcx),%rax; add 8(%rdx),%rax; lea 4(%rsi,%rdi),%rbx
+        let ops = ops_of(&[0x48, 0x8b, 0x04, 0x08, 0x48, 0x03, 0x42, 0x08, 0x48, 0x8d, 0x5c, 0x3e, 0x04]);
+        assert_eq!((ops[0].address, ops[0].sources[0], ops[0].targets[0]), ([0, 1], NOTHING, 0));
+        assert_eq!((ops[1].address, ops[1].sources[0]), ([2, NOTHING], 0));
+        assert_eq!((ops[2].address, ops[2].sources[0], ops[2].sources[1]), ([NOTHING; 2], 6, 7));
+    }
+
+    #[test]
+    fn a_register_that_is_cleared_waits_for_nothing() {
+        // xor %edx,%edx; div %rcx
+        let ops = ops_of(&[0x31, 0xd2, 0x48, 0xf7, 0xf1]);
+        assert_eq!((ops[0].sources[0], ops[0].targets[0], ops[1].kind), (NOTHING, 2, Kind::Divide));
+    }
+
+    #[test]
+    fn a_comparison_is_one_with_its_jump() {
+        // cmp %rax,%rcx; jne; jne
+        let ops = ops_of(&[0x48, 0x39, 0xc1, 0x75, 0xfb, 0x75, 0xf9]);
+        assert_eq!(ops.iter().map(|op| op.is_fused).collect::<Vec<_>>(), [false, true, false]);
+    }
+}

@@ -1,0 +1,67 @@
+//! The scheduler: how many instructions wait for what they read.
+
+use crate::pipeline::CYCLE;
+
+/// Cycles that are looked ahead for instructions to start; those that start later count as starting then.
+const HORIZON: u64 = 1024;
+
+/// How many instructions wait, and when they will start.
+pub struct Waiting {
+    most: u32,
+    now: u32,
+    /// In cycles: those that start until then don't wait any more.
+    clock: u64,
+    /// How many start in each cycle, around from the clock.
+    starting: Vec<u32>,
+}
+
+impl Waiting {
+    pub fn new(most: u32) -> Waiting {
+        Waiting { most, now: 0, clock: 0, starting: vec![0; HORIZON as usize] }
+    }
+
+    pub fn reset(&mut self) {
+        (self.now, self.clock) = (0, 0);
+        self.starting.fill(0);
+    }
+
+    /// The first time, from one on, at which another can wait.
+    #[inline(always)]
+    pub fn room_from(&mut self, time: u64) -> u64 {
+        let cycle = time / CYCLE;
+        if self.now == 0 {
+            self.clock = self.clock.max(cycle);
+        }
+        while self.clock < cycle || self.now >= self.most {
+            self.clock += 1;
+            self.now -= std::mem::take(&mut self.starting[(self.clock % HORIZON) as usize]);
+        }
+        time.max(self.clock * CYCLE)
+    }
+
+    /// One waits until then.
+    #[inline(always)]
+    pub fn until(&mut self, time: u64) {
+        let cycle = (time / CYCLE).min(self.clock + HORIZON - 1);
+        if cycle > self.clock {
+            self.starting[(cycle % HORIZON) as usize] += 1;
+            self.now += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_as_many_wait_as_can_the_next_comes_when_the_first_starts() {
+        let mut waiting = Waiting::new(2);
+        waiting.until(10 * CYCLE);
+        waiting.until(20 * CYCLE);
+        assert_eq!(waiting.room_from(CYCLE), 10 * CYCLE);
+        waiting.until(30 * CYCLE);
+        assert_eq!(waiting.room_from(12 * CYCLE), 20 * CYCLE);
+        assert_eq!(waiting.room_from(25 * CYCLE), 25 * CYCLE);
+    }
+}

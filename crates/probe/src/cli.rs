@@ -1,0 +1,144 @@
+//! The command line, strictly: what isn't known is refused.
+
+use crate::program::Program;
+use crate::programs::{KINDS, all};
+use crate::{processor, run};
+use std::io::{Write, stdout};
+
+const USAGE: &str = "\
+kdyno-probe: small programs of many kinds, to fit a cycle model to and to test it on
+
+usage: kdyno-probe list [--json]
+       kdyno-probe run PROGRAM... [--times N] [--marked]
+
+PROGRAM is a name from the list, or `all`. `run` prints a line of JSON for each: the best but a tenth of N runs (default 50) in
+cycles of the processor, which a chain of additions before and after each run tells from the time-stamp counter. With --marked nothing is timed: each run stands between the markers that the emulated PMU counts by, the benchmark's
+index is the program's place in the list, and all iterations but the last only warm up (at least N).
+";
+
+#[derive(Debug, PartialEq)]
+pub enum Verb {
+    Help,
+    Version,
+    List { json: bool },
+    Run { programs: Vec<String>, times: u32, marked: bool },
+}
+
+pub fn parse(arguments: &[String]) -> Result<Verb, String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["--help" | "-h" | "help"] => Ok(Verb::Help),
+        ["--version" | "-V"] => Ok(Verb::Version),
+        ["list"] => Ok(Verb::List { json: false }),
+        ["list", "--json"] => Ok(Verb::List { json: true }),
+        ["list", other, ..] => Err(format!("list takes only --json, not '{other}'")),
+        ["run", rest @ ..] => parse_run(rest),
+        [other, ..] => Err(format!("there is no '{other}': say 'list', 'run' or '--help'")),
+        [] => Err("say what to do: 'list', 'run' or '--help'".into()),
+    }
+}
+
+fn parse_run(words: &[&str]) -> Result<Verb, String> {
+    let (mut programs, mut times, mut marked) = (Vec::new(), None, false);
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--marked" => marked = true,
+            "--times" => times = Some(whole(words.next().ok_or("--times needs a value")?)?),
+            option if option.starts_with('-') => return Err(format!("run has no option '{option}'")),
+            name if name == "all" || all().any(|(_, program)| program.name == name) => programs.push(name.to_string()),
+            name => return Err(format!("there is no program '{name}': 'kdyno-probe list' shows all")),
+        }
+    }
+    if programs.is_empty() {
+        return Err("say which programs to run, or 'all'".into());
+    }
+    Ok(Verb::Run { programs, times: times.unwrap_or(if marked { 1 } else { 50 }), marked })
+}
+
+fn whole(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|n| (1..=10_000).contains(n)).ok_or(format!("--times is from 1 to 10000, not '{text}'"))
+}
+
+pub fn act(verb: &Verb) -> Result<(), String> {
+    match verb {
+        Verb::Help => say(USAGE),
+        Verb::Version => say(&format!("kdyno-probe {}\n", env!("CARGO_PKG_VERSION"))),
+        Verb::List { json } => list(*json),
+        Verb::Run { programs, times, marked } => {
+            if !marked {
+                processor::pin()?;
+            }
+            let wanted = |name: &str| programs.iter().any(|program| program == "all" || program == name);
+            let chosen = all().enumerate().filter(|(_, (_, program))| wanted(program.name));
+            for (index, (kind, program)) in chosen {
+                let result = measure(program, index as u16, *times, *marked);
+                say(&format!("{{{},{result}}}\n", description(kind, program)))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn measure(program: &Program, benchmark: u16, times: u32, marked: bool) -> String {
+    let mut body = (program.prepare)();
+    if marked {
+        let turns = program.turns.max(times as u16);
+        run::marked(&mut body, benchmark, turns);
+        format!("\"benchmark\":{benchmark},\"times\":{turns}")
+    } else {
+        let run::Timing { cycles, beat } = run::timed(&mut body, times);
+        format!("\"cycles\":{cycles:.0},\"ticks_per_cycle\":{beat:.3},\"times\":{times}")
+    }
+}
+
+/// Names have nothing in them that JSON would need escaped; a test sees to that.
+fn description(kind: &str, program: &Program) -> String {
+    format!("\"program\":\"{}\",\"kind\":\"{kind}\",\"role\":\"{}\"", program.name, program.role.name())
+}
+
+fn list(json: bool) -> Result<(), String> {
+    if json {
+        let rows: Vec<_> = all()
+            .map(|(kind, program)| format!("{{{},\"about\":\"{}\"}}", description(kind, program), program.about))
+            .collect();
+        return say(&format!("{{\"programs\":[\n{}\n]}}\n", rows.join(",\n")));
+    }
+    for (kind, programs) in KINDS {
+        for Program { name, role, about, .. } in *programs {
+            say(&format!("{kind:<10} {:<8} {name:<22} {about}\n", role.name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A reader that has gone is no failure.
+fn say(text: &str) -> Result<(), String> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(format!("can't write: {error}")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Verb, String> {
+        parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_run_names_programs_and_how_often() {
+        let run = Verb::Run { programs: vec!["all".into()], times: 7, marked: false };
+        assert_eq!(parsed("run all --times 7"), Ok(run));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for line in ["", "walk", "list all", "run", "run nothing", "run all --fast", "run all --times 0"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+}
