@@ -137,6 +137,7 @@ class Boots:
         return BootOrder(
             name=f"{boot.variant}, block {boot.block}",
             kernel=image.bzimage if image else None,
+            vmlinux=image.vmlinux if image else None,
             cmdline=self.prepared.experiment.variants[boot.variant].cmdline,
             job=self.prepared.job,
             seed=boot.seed,
@@ -163,6 +164,7 @@ class Boots:
                 command=end.command,
                 console=self.artefacts.put(end.console) if end.console.exists() else None,
                 stream=self.artefacts.put(end.stream) if end.stream.exists() else None,
+                pmu=self.artefacts.put(end.pmu) if end.pmu else None,
                 samples=end.report.samples if end.status == "ok" else (),
                 unsupported=end.report.unsupported,
                 broken=end.report.broken,

@@ -12,7 +12,9 @@ from typing import Literal
 
 from kdyno.host import host_facts
 from kdyno.instrument.agent import AgentMissing, find_agent
+from kdyno.instrument.pmu import PluginMissing, find_plugin
 from kdyno.machine.kvm import why_not_kvm
+from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
 from kdyno.process import attempt
 from kdyno.state import State
@@ -60,6 +62,7 @@ TOOLS = (
     Tool("git", "git", "applies patches, reads sources from repositories"),
     Tool(QEMU, "qemu-system-x86", "boots kernels"),
     Tool("busybox", "busybox-static", "is the guests' shell"),
+    Tool("qemu-x86_64", "qemu-user", "runs the programs that `kdyno calibrate` fits weights to", optional=True),
     Tool("ccache", "ccache", "makes the second build of a similar kernel several times faster", optional=True),
     Tool("clang-19", "clang-19", 'compiles variants with toolchain = "clang-19"', optional=True),
     Tool("ld.lld-19", "lld-19", 'links variants with toolchain = "clang-19"', optional=True),
@@ -82,6 +85,8 @@ def examine(state: State) -> Iterator[Finding]:
         yield _present(file, lambda path: path if Path(path).exists() else None)
     yield _busybox_is_static()
     yield _agent()
+    yield _plugin()
+    yield _qemu_loads_plugins()
     yield _rust()
     yield _disk(state)
     yield _memory()
@@ -109,6 +114,28 @@ def _agent() -> Finding:
         return Finding("kdyno-agent", "ok", str(find_agent()))
     except AgentMissing as error:
         return Finding("kdyno-agent", "missing", str(error), "pip install .")
+
+
+def _plugin() -> Finding:
+    try:
+        return Finding("PMU plugin", "ok", str(find_plugin()))
+    except PluginMissing as error:
+        return Finding("PMU plugin", "missing", str(error), "pip install .")
+
+
+def _qemu_loads_plugins() -> Finding:
+    """Most of kdyno works without: the counts of [machine.pmu], `explain` and `profile` don't."""
+    name = "QEMU plugins"
+    try:
+        plugin = find_plugin()
+    except PluginMissing:
+        return Finding(name, "optional", "can't be tried without the PMU plugin")
+    if shutil.which(QEMU) is None:
+        return Finding(name, "optional", f"can't be tried without {QEMU}")
+    if (why := why_no_plugin(QEMU, plugin)) is None:
+        return Finding(name, "ok", f"{QEMU} loads the PMU plugin")
+    mend = "sudo apt-get install -y qemu-system-x86"
+    return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
 
 
 def _rust() -> Finding:

@@ -76,8 +76,13 @@ class State:
         return self._part("boots")
 
     @property
+    def pmu(self) -> Path:
+        """PMU records of boots that no run asked for, by what decides them; may be deleted at any time."""
+        return self._part("pmu")
+
+    @property
     def artefacts(self) -> Path:
-        """Consoles and streams of finished boots, by hash of their content."""
+        """Consoles, streams and PMU records of finished boots, by hash of their content."""
         return self._part("artefacts")
 
     @property

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from kdyno.schemas import schema
+from kdyno.store.artefacts import Artefacts
 from tests.cli.conftest import Lab
 from tests.cli.replay import UNSOUND, died, ended, slower
 
@@ -51,6 +52,18 @@ def test_a_regression_is_exit_code_2_only_where_that_was_asked(lab: Lab) -> None
 def test_no_regression_is_exit_code_0(lab: Lab) -> None:
     lab.recording.add("fast", slower("lat_syscall.null", -10))
     assert lab("run", lab.experiment("fast"), "--fail-on-regression").status == 0
+
+
+def test_the_pmu_record_of_an_ok_boot_is_kept_as_an_artefact(lab: Lab) -> None:
+    def counted(boot: Path) -> None:
+        (boot / "pmu.kpmu").write_bytes(b"counts")
+
+    lab.recording.add("counted", counted)
+    lab.recording.add("dead", counted, died("init-exited.log"))
+    lab("run", lab.experiment("counted", "dead"))
+    kept = {boot.variant: boot.pmu for boot in lab.boots()}
+    assert kept["baseline"] is None and kept["dead"] is None
+    assert Artefacts(lab.state / "artefacts").get(kept["counted"] or "").read_bytes() == b"counts"
 
 
 @pytest.mark.parametrize("blocks", [1, 3])

@@ -14,6 +14,7 @@ INNER = Path(__file__).parent / "inner_kvm.py"
 EXPERIMENT = f"""
 [variants.plain]
 opt = "O2"
+lines = true
 [variants.kvm-host]
 extends = "plain"
 fragments = ["{FRAGMENT}"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.e2e.conftest import PATCHES, Kdyno
 
-PLAIN = '[variants.plain]\nopt = "O2"\n'
+PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'
 SMALL_WORKLOAD = '[workload]\ntests = ["lat_syscall", "lat_pipe"]\n'
 
 

@@ -38,7 +38,7 @@ def test_the_quickstart_gives_a_verdict_for_every_benchmark_and_repeats_to_the_l
 
 
 def test_a_variant_against_itself_gives_no_verdict_but_equivalent(kdyno: Kdyno) -> None:
-    text = '[variants.a]\nopt = "O2"\n[variants.b]\nextends = "a"\n'
+    text = '[variants.a]\nopt = "O2"\nlines = true\n[variants.b]\nextends = "a"\n'
     report = json.loads(kdyno("run", kdyno.experiment("aa", text, baseline="a", blocks=3), "--json").stdout)
     assert set(verdicts(report, "b").values()) == {"equivalent"}
     assert all(item["estimate"]["ratio"] == 1 for item in report["comparisons"])
@@ -48,6 +48,7 @@ def test_a_slow_down_planted_in_one_system_call_is_found_there_and_nowhere_else(
     text = f"""
 [variants.plain]
 opt = "O2"
+lines = true
 [variants.slow]
 extends = "plain"
 patches = ["{PATCHES / "slow-getppid.patch"}"]
@@ -64,6 +65,7 @@ def test_the_wall_lane_says_first_of_all_when_its_clock_is_an_emulators(kdyno: K
     text = """
 [variants.plain]
 opt = "O2"
+lines = true
 [workload]
 tests = ["lat_syscall", "lat_pipe"]
 [machine]

@@ -13,6 +13,7 @@ from kdyno.experiment.models import VariantSpec
 from kdyno.experiment.plan import block_seed, plan_boots
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from kdyno.experiment.where import line_of
+from kdyno.machine.config import QemuConfig
 
 MINIMAL = """\
 name = "small"
@@ -49,6 +50,12 @@ def test_paths_start_from_the_directory_of_the_experiment(tmp_path: Path) -> Non
     assert experiment.variants["plain"].fragments == (str(tmp_path / "sub" / "b.config"),)
 
 
+def test_the_file_of_a_cpu_family_starts_from_there_too(tmp_path: Path) -> None:
+    experiment = load_experiment(written(tmp_path, MINIMAL + '[machine.pmu]\nfamily = "file:mine.toml"\n'))
+    assert isinstance(experiment.machine, QemuConfig) and experiment.machine.pmu
+    assert experiment.machine.pmu.family == f"file:{tmp_path / 'mine.toml'}"
+
+
 def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
     text = MINIMAL.replace('"linux"', '"debian:linux-source-6.12"')
     assert load_experiment(written(tmp_path, text)).source == "debian:linux-source-6.12"
@@ -60,6 +67,7 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
         ('marhc = "x86-64-v3"\n', 6, "did you mean `march`?"),
         ("[machine]\nmemory = 5\n", 7, "did you mean `memory_mb`?"),
         ("[machine.limits]\nsilense = 5\n", 7, "did you mean `silence`?"),
+        ('[machine.pmu]\nfamly = "zen4"\n', 7, "did you mean `family`?"),
         ("[workload]\ntest = []\n", 7, "did you mean `tests`?"),
         ("[judges]\n", 6, "did you mean `judge`?"),
         ('[variants.x]\nopt = "O9"\n', 7, "`variants.x.opt`"),

@@ -218,5 +218,8 @@ def test_a_recording_is_found_by_variant_and_block_and_judged_like_a_boot(tmp_pa
     here = tmp_path / "boot"
     here.mkdir()
     assert machine.boot(order(here, variant="v", block=3)).status == "ok"
+    (recorded / "pmu.kpmu").write_bytes(b"counts")
+    pmu = machine.boot(order(here, variant="v", block=3)).pmu
+    assert pmu and pmu.parent == here and pmu.read_bytes() == b"counts"
     with pytest.raises(NoRecording, match="v, block 4"):
         machine.boot(order(here, variant="v", block=4))

@@ -30,6 +30,13 @@ def test_notices_and_lane_come_first(report: RunReport) -> None:
     ]
 
 
+def test_cycles_are_never_called_instructions(report: RunReport) -> None:
+    machine = {**report.run.machine, "pmu_clock": "cycles"}
+    counted = report.model_copy(update={"run": report.run.model_copy(update={"machine": machine})})
+    line = next(line for line in shown(counted, 110) if line.startswith("lane: "))
+    assert line == "lane: model — cycles modelled from what the emulated PMU counted in the measured loops, not time"
+
+
 @pytest.mark.parametrize("width", [80, 100, 140, 250])
 def test_no_line_is_longer_than_the_page_and_no_row_is_broken(report: RunReport, width: int) -> None:
     lines = shown(report, width)

@@ -65,6 +65,17 @@ def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
     return number
 
 
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """The options that every verb has."""
+    from pathlib import Path
+
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--state", type=Path, metavar="DIR", help="state directory (else KDYNO_STATE, XDG_STATE_HOME)")
+    group.add_argument("--store", metavar="URL", help="database: sqlite:///FILE or postgresql://USER@HOST/NAME")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's id or the start of it; `latest` is the newest")
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from kdyno import __version__
-from kdyno.cli.common import forget_stdout, reader_may_leave
+from kdyno.cli.common import add_common, forget_stdout, reader_may_leave
 from kdyno.errors import InfrastructureError, KdynoError
 
 VERBS = {
@@ -27,7 +27,10 @@ VERBS = {
     "runs": "list the runs in the store",
     "show": "show one run: its parts, its boots, and the command that repeats it",
     "compare": "compare the variants of a run, or one run with another",
+    "explain": "say why a benchmark of one variant differs from the baseline's",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
+    "profile": "record, look at and export profiles of a kernel",
+    "calibrate": "fit the cycle model's weights on this host",
     "schema": "print the JSON schema of a format",
     "completion": "print the completion script for a shell",
 }
@@ -61,19 +64,9 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
         if verb in load:
             module = importlib.import_module(f"kdyno.cli.{verb}")
             module.configure(sub)
-            _common(sub)
+            add_common(sub)
             sub.set_defaults(act=module.act)
     return parser
-
-
-def _common(parser: argparse.ArgumentParser) -> None:
-    from pathlib import Path
-
-    group = parser.add_argument_group("everywhere")
-    group.add_argument("--state", type=Path, metavar="DIR", help="state directory (else KDYNO_STATE, XDG_STATE_HOME)")
-    group.add_argument("--store", metavar="URL", help="database: sqlite:///FILE or postgresql://USER@HOST/NAME")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

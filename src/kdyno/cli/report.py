@@ -23,11 +23,11 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.report.show import print_report
     from kdyno.store.artefacts import Artefacts
 
-    state = state_of(args)
+    artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args) as store:
-        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts))
+        report = assemble(store, run_id_of(store, args.run), artefacts)
     if args.csv:
         write_csv(report, sys.stdout)
     else:
-        print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
+        print_report(report, as_json=args.json, html=args.html, talk=talk_of(args), artefacts=artefacts)
     return 0

@@ -34,9 +34,10 @@ def act(args: argparse.Namespace) -> int:
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         done = run_experiment(experiment, state, store, talk, again=args.again)
-        report = assemble(store, done.run_id, Artefacts(state.artefacts))
+        artefacts = Artefacts(state.artefacts)
+        report = assemble(store, done.run_id, artefacts)
     with reader_may_leave():  # the exit code still counts
-        print_report(report, as_json=args.json, html=args.html, talk=talk)
+        print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=artefacts)
     for variant, reason in done.outcome.given_up.items():
         talk.warn(f"{variant} was given up: its boots failed and none came through: {reason}")
     for boot, reason in done.outcome.lost.items():

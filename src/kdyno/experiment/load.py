@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +17,7 @@ from kdyno.experiment.models import Experiment, ExperimentFile
 from kdyno.experiment.variants import expand
 from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.config import MACHINES, FakeConfig
+from kdyno.machine.config import MACHINES, FakeConfig, QemuConfig
 
 
 class NoExperiment(UserError):
@@ -95,9 +96,8 @@ def load_experiment(path: Path) -> Experiment:
     settings: dict[str, Any] = {key: getattr(spec, key) for key in spec.model_fields_set if key != "variants"}
     settings["source"] = absolute_spec(spec.source, path.parent)
     settings["config"] = _absolute_config(spec.config, path.parent)
-    if isinstance(spec.machine, FakeConfig):
-        recording = (path.parent / spec.machine.recording).resolve()
-        settings["machine"] = spec.machine.model_copy(update={"recording": recording})
+    if "machine" in settings:
+        settings["machine"] = _machine_with_absolute_paths(spec.machine, path.parent)
     return Experiment(**settings, variants=recipes)
 
 
@@ -108,6 +108,15 @@ def _with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
             "fragments": tuple(str((base / fragment).resolve()) for fragment in recipe.fragments),
         }
     )
+
+
+def _machine_with_absolute_paths(machine: QemuConfig | FakeConfig, base: Path) -> QemuConfig | FakeConfig:
+    if isinstance(machine, FakeConfig):
+        return machine.model_copy(update={"recording": (base / machine.recording).resolve()})
+    if machine.pmu and machine.pmu.family.startswith("file:"):
+        pmu = machine.pmu.model_copy(update={"family": _absolute_config(machine.pmu.family, base)})
+        return machine.model_copy(update={"pmu": pmu})
+    return machine
 
 
 def absolute_spec(spec: str, base: Path) -> str:
@@ -145,9 +154,15 @@ def _known_keys(location: Sequence[int | str]) -> list[str]:
     here: Any = ExperimentFile
     for step in location:
         if isinstance(here, type) and issubclass(here, BaseModel):
-            here = here.model_fields[str(step)].annotation
+            here = _without_none(here.model_fields[str(step)].annotation)
         elif get_origin(here) is dict:
             here = get_args(here)[1]
         else:
             here = MACHINES.get(str(step))
     return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+
+
+def _without_none(annotation: Any) -> Any:
+    """The type behind `TYPE | None`."""
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    return kinds[0] if NoneType in get_args(annotation) and len(kinds) == 1 else annotation

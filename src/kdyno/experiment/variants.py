@@ -39,7 +39,7 @@ class SameName(UserError):
     hint = "give one of them another name"
 
 
-MATRIX_KNOBS = ("toolchain", "opt", "march", "mtune", "lto")
+MATRIX_KNOBS = ("toolchain", "opt", "march", "mtune", "lto", "lines")
 
 
 def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:

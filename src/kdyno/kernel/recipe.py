@@ -24,6 +24,8 @@ class Recipe(Frozen):
     """-mtune for kernel code, as the compiler spells it."""
     lto: Literal["none", "thin", "full"] = "none"
     """clang's link-time optimisation, through Kconfig."""
+    lines: bool = False
+    """Line tables in vmlinux, for profiles: which source line and which inlined function an instruction is of."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()

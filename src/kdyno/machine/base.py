@@ -40,7 +40,9 @@ class BootOrder:
     seed: int
     """Non-negative, below 2**31; the same for all variants of a block."""
     directory: Path
-    """Exists and is empty; the machine leaves console.log and stream.jsonl here."""
+    """Exists and is empty; the machine leaves console.log and stream.jsonl here, and pmu.kpmu if it has a PMU."""
+    vmlinux: Path | None = None
+    """What the kernel was made from; a machine with a PMU reads its symbols."""
     variant: str = ""
     block: int = 0
     cancelled: Event = field(default_factory=Event)
@@ -59,6 +61,8 @@ class BootEnd:
     console: Path
     stream: Path
     report: AgentReport
+    pmu: Path | None = None
+    """The PMU record, if the boot is ok and left one."""
 
 
 @dataclass(frozen=True)

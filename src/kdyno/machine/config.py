@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from kdyno.frozen import Frozen
+from kdyno.instrument.pmu import PmuConfig
 from kdyno.machine.base import Limits
 from kdyno.store.records import Lane
 
@@ -28,6 +29,8 @@ class QemuConfig(Frozen):
     memory_mb: Annotated[int, Field(ge=64)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
     """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    pmu: PmuConfig | None = None
+    """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
     share: Path | None = None
     """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
     limits: Limits = Limits()

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen, digest
+from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.config import FakeConfig
@@ -75,7 +76,10 @@ class FakeMachine:
         if report.hello and report.hello.lane != self.config.lane:
             raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
-        return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report)
+        pmu = None
+        if status == "ok" and (recorded / RECORD).exists():
+            pmu = shutil.copyfile(recorded / RECORD, order.directory / RECORD)
+        return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report, pmu)
 
     def _find(self, order: BootOrder) -> Path:
         root = self.config.recording

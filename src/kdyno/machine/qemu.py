@@ -12,12 +12,14 @@ from typing import Literal
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.agent import find_agent
+from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
+from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.process import ToolMissing, output, spawned
 
@@ -57,7 +59,10 @@ class QemuMachine:
             raise KvmInModelLane()
         if config.lane == "model" and config.cpus > 1:
             raise ModelLaneIsUniprocessor(cpus=config.cpus)
+        if config.lane != "model" and config.pmu:
+            raise PmuOutsideModelLane(lane=config.lane)
         self.config = config
+        self.pmu = Pmu(config.pmu) if config.pmu else None
 
     @cached_property
     def version(self) -> str:
@@ -108,6 +113,9 @@ class QemuMachine:
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
         }
+        if self.pmu:
+            self.pmu.require(QEMU)
+            facts |= self.pmu.facts()
         return Description(
             lane=config.lane,
             parallel=2 if config.lane == "model" else 1,
@@ -116,6 +124,8 @@ class QemuMachine:
         )
 
     def _notices(self) -> tuple[str, ...]:
+        if self.pmu:
+            return self.pmu.notices()
         if self.config.lane == "model" or self.accel == "kvm":
             return ()
         why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
@@ -127,6 +137,8 @@ class QemuMachine:
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         said = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
+        if self.pmu:
+            command += self.pmu.words(order)
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
@@ -142,7 +154,8 @@ class QemuMachine:
             left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
         report = read_stream(stream)
         status, reason = verdict_on_boot(left, report, console)
-        return BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
+        end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
+        return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
 
     def converse(self, order: BootOrder) -> int:
         """Boot with the console on this terminal, for a person; returns QEMU's exit status."""

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,6 +18,10 @@ from kdyno.report import figures, view
 from kdyno.report.clean import clean, clean_lines
 from kdyno.report.files import write_atomically
 from kdyno.report.model import RunReport
+from kdyno.store.artefacts import Artefacts
+
+if TYPE_CHECKING:
+    from kdyno.report.why import Reason
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,13 @@ class Table:
     mean: view.Row
 
 
-def write_html(report: RunReport, path: Path) -> None:
+def write_html(report: RunReport, path: Path, artefacts: Artefacts | None = None) -> None:
     """Write the report to a file, whole or not at all. Raises NotWritable and DiskFull."""
-    write_atomically(path, render(report))
+    write_atomically(path, render(report, artefacts))
 
 
-def render(report: RunReport) -> str:
-    """Return the report as a self-contained HTML page."""
+def render(report: RunReport, artefacts: Artefacts | None = None) -> str:
+    """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
     environment = Environment(
         loader=PackageLoader("kdyno.report"),
         autoescape=True,
@@ -58,11 +62,21 @@ def render(report: RunReport) -> str:
             variant: Markup(figures.to_div(figures.forest(report, variant, axis), f"forest-{number}"))
             for number, variant in enumerate(report.others)
         },
+        reasons=_reasons(report, artefacts) if artefacts else {},
         boxes=Markup(figures.to_div(figures.boxes(report), "boxes")) if report.values else "",
         recipes={variant.name: _changed(variant.recipe) for variant in report.run.variants},
         commands={boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
         plotly=Markup(get_plotlyjs()),
     )
+
+
+def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
+    """Why variants differ; only runs with PMU records pay for the import."""
+    if not any(boot.pmu for boot in report.boots):
+        return {}
+    from kdyno.report.why import why
+
+    return why(report, artefacts)
 
 
 def _finalize(value: Any) -> Any:

@@ -18,6 +18,12 @@ LANES: dict[Lane, str] = {
     "wall": "nanoseconds of the guest's clock",
 }
 
+PMU_CLOCKS = {
+    "cycles": "cycles modelled from what the emulated PMU counted in the measured loops, not time",
+    "instructions": "instructions that the emulated PMU counted in the measured loops, not time",
+}
+"""By `pmu_clock` among the facts of the machine."""
+
 MEAN = "geometric mean"
 
 
@@ -59,7 +65,8 @@ class Row:
 
 
 def lane_line(report: RunReport) -> str:
-    return f"lane: {report.run.lane} — {LANES[report.run.lane]}"
+    lane = report.run.lane
+    return f"lane: {lane} — {PMU_CLOCKS.get(report.run.machine.get('pmu_clock', ''), LANES[lane])}"
 
 
 def rows(report: RunReport, variant: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Artefacts: files that belong to boots (consoles, agent streams), kept by the SHA-256 of their content."""
+"""Artefacts: files of boots (consoles, agent streams, PMU records), kept by the SHA-256 of their content."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from kdyno.kernel.recipe import Recipe
 Lane = Literal["model", "wall"]
 Direction = Literal["lower", "higher"]
 BootStatus = Literal["ok", "failed", "lost"]
+INT64_MAX = 2**63 - 1
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """What every database holds in one column."""
 
@@ -25,7 +26,7 @@ class Benchmark(Frozen):
     test: str
     """The LMBench test it belongs to: `lat_syscall`."""
     unit: str
-    """`instr` or `ns` per operation; `B/instr` or `MB/s` for bandwidths."""
+    """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths."""
     direction: Direction
     description: str
 
@@ -36,7 +37,7 @@ class Sample(Frozen):
     benchmark: str
     iteration: Int64
     elapsed: Int64
-    """Instructions in the model lane, nanoseconds in the wall lane."""
+    """Instructions in the model lane, or modelled cycles; nanoseconds in the wall lane."""
     work: Int64
     """Operations, or bytes for a bandwidth."""
 
@@ -66,6 +67,8 @@ class BootRecord(Frozen):
     """SHA-256 of the console artefact."""
     stream: str | None = None
     """SHA-256 of the agent stream artefact."""
+    pmu: str | None = None
+    """SHA-256 of the PMU record artefact; `ok` boots of a machine with the emulated PMU have one."""
     samples: tuple[Sample, ...] = ()
     unsupported: dict[str, str] = {}
     """Benchmarks that this kernel can't run, and why."""

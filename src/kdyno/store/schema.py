@@ -28,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 1
+VERSION = 2
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
@@ -113,6 +113,7 @@ boot = Table(
     Column("command", JSON, nullable=False),
     Column("console", Text),
     Column("stream", Text),
+    Column("pmu", Text),
     UniqueConstraint("run", "variant", "block", "attempt"),
     ForeignKeyConstraint(["run", "variant"], [variant.c.run, variant.c.name]),
 )

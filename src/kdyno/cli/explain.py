@@ -1,0 +1,60 @@
+"""`kdyno explain`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import add_run, number_from, run_id_of, state_of, store_of, talk_of
+
+if TYPE_CHECKING:
+    from kdyno.explain.command import Told
+    from kdyno.report.model import RunReport
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("variant", metavar="VARIANT", help="the variant to explain")
+    parser.add_argument("benchmark", metavar="BENCHMARK", help="one of its benchmarks: lat_pipe.roundtrip")
+    parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")
+    parser.add_argument("--events", choices=["edges", "all"], help="what to count at least (default: all)")
+    parser.add_argument("--family", metavar="NAME", help="CPU family to model (default: the run's, else zen4)")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the differential flame graph")
+    parser.add_argument("--json", action="store_true", help="the explanation as JSON")
+    parser.add_argument(
+        "--top", type=number_from(1), metavar="N", default=10, help="rows of each table (default: %(default)s)"
+    )
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.explain.command import Wish, explain_benchmark
+    from kdyno.report.assemble import assemble
+    from kdyno.store.artefacts import Artefacts
+
+    state, talk = state_of(args), talk_of(args)
+    with store_of(args) as store:
+        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts), args.baseline)
+    told = explain_benchmark(report, Wish(args.variant, args.benchmark, args.events, args.family), state, talk)
+    if args.json:
+        verdict = told.comparison.model_dump(mode="json")
+        print(json.dumps({"verdict": verdict, "explanation": told.explanation.model_dump(mode="json")}, indent=1))
+    else:
+        _print(report, told, args.top)
+    if args.svg:
+        from kdyno.explain.svg import Caption, flame_graph
+        from kdyno.report.files import write_atomically
+
+        write_atomically(args.svg, flame_graph(told.stacks, Caption.of(told.explanation)))
+        talk.say(f"flame graph: {args.svg}")
+    return 0
+
+
+def _print(report: RunReport, told: Told, top: int) -> None:
+    from kdyno.explain.terminal import render
+    from kdyno.report.show import console
+    from kdyno.report.view import rows
+
+    [row] = (row for row in rows(report, told.explanation.variant) if row.name == told.explanation.benchmark)
+    render(told.explanation, row, console(), top)

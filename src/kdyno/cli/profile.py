@@ -1,0 +1,142 @@
+"""`kdyno profile`"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kdyno.cli.common import add_common, number_from, print_json, state_of, talk_of
+
+CONTEXTS = ("task", "exception", "interrupt")
+FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
+SEVERAL = "may be given several times"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+
+    show = _action(verbs, "show", "what ran in a record: its regions, its flat profile, its call edges")
+    _add_record(show)
+    show.add_argument(
+        "--event", default="instructions", metavar="EVENT", help="what is counted (default: instructions)"
+    )
+    show.add_argument("--top", type=number_from(1), metavar="N", help="rows of each table (default: 25; JSON: all)")
+    show.add_argument("--calls", action="store_true", help="call edges too")
+    show.add_argument("--json", action="store_true", help="all of it as JSON, with every event")
+
+    export = _action(verbs, "export", "a record in a format that compilers or other tools read")
+    _add_record(export)
+    export.add_argument("--format", choices=FORMATS, required=True, help="llvm-profgen, create_gcov, LBR, flame graph")
+    export.add_argument("--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo needs it")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
+
+    cover = _action(verbs, "cover", "make clang's profile with llvm-profgen, and say how much of what ran it covers")
+    _add_record(cover)
+    cover.add_argument("--vmlinux", type=Path, metavar="FILE", required=True, help="the vmlinux that ran")
+    cover.add_argument(
+        "-o", "--output", type=Path, metavar="PROFILE", help="keep the profile, for -fprofile-sample-use"
+    )
+    cover.add_argument("--json", action="store_true", help="the summary as JSON")
+
+    record = _action(verbs, "record", "boot an image once under the emulated PMU and keep what it counted")
+    record.add_argument("image", metavar="IMAGE", help="key of an image that kdyno built, or its directory")
+    record.add_argument("--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, all)")
+    record.add_argument("--events", choices=["edges", "all"], default="all", help="edges: faster, for compilers alone")
+    record.add_argument("--family", default="zen4", help="CPU family whose caches are modelled (default: zen4)")
+    record.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
+    record.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the record")
+
+
+def act(args: argparse.Namespace) -> int:
+    {"show": _show, "export": _export, "cover": _cover, "record": _record}[args.action](args)
+    return 0
+
+
+def _action(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+
+    # What is left out here must not win over what was given before the action's name.
+    about = f"{summary[0].upper()}{summary[1:]}."
+    parser = verbs.add_parser(name, help=summary, description=about, argument_default=argparse.SUPPRESS)
+    add_common(parser)
+    parser.argument_default = None
+    return parser
+
+
+def _add_record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", type=Path, metavar="FILE", help="PMU record")
+    parser.add_argument(
+        "--region",
+        action="append",
+        default=[],
+        metavar="NAME|N",
+        help=f"only this benchmark (lat_syscall.null), test (lat_syscall) or index; {SEVERAL}",
+    )
+    parser.add_argument("--context", action="append", choices=CONTEXTS, help=f"default: task and exception; {SEVERAL}")
+
+
+def _show(args: argparse.Namespace) -> None:
+    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.profile.select import WORK, choose
+    from kdyno.profile.show import as_json, print_tables
+
+    record = read_pmu_record(args.record)
+    regions, contexts = choose(record, args.region), args.context or WORK
+    if args.json:
+        print_json(as_json(record, regions, event=args.event, contexts=contexts, with_calls=args.calls, top=args.top))
+    else:
+        print_tables(record, regions, event=args.event, contexts=contexts, with_calls=args.calls, top=args.top)
+
+
+def _export(args: argparse.Namespace) -> None:
+    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.profile.export import export
+    from kdyno.profile.record import require_place
+    from kdyno.profile.select import WORK, choose
+
+    require_place(args.output)
+    record = read_pmu_record(args.record)
+    regions = choose(record, args.region)
+    text = export(record, args.record, args.format, regions, args.context or WORK, args.vmlinux)
+    if args.output:
+        args.output.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+def _cover(args: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.profile.coverage import cover
+    from kdyno.profile.record import require_place
+    from kdyno.profile.select import WORK, choose
+    from kdyno.profile.show import print_coverage
+
+    require_place(args.output)
+    record = read_pmu_record(args.record)
+    regions, contexts = choose(record, args.region), args.context or WORK
+    coverage = cover(record, args.record, args.vmlinux, regions, contexts, args.output)
+    if args.json:
+        print_json(asdict(coverage))
+    else:
+        print_coverage(coverage)
+
+
+def _record(args: argparse.Namespace) -> None:
+    from kdyno.profile.record import find_image, record_image
+
+    state, talk = state_of(args), talk_of(args)
+    record = record_image(
+        find_image(args.image, state),
+        args.tests.split(","),
+        args.output,
+        seed=args.seed,
+        events=args.events,
+        family=args.family,
+        state=state,
+        talk=talk,
+    )
+    talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` shows them")

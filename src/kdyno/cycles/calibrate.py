@@ -1,0 +1,124 @@
+"""A family whose weights are fitted to measurements, and how good it is. Pure, but for `write`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdyno.cycles.evaluate import Judged, Quality, quality
+from kdyno.cycles.family import Family, FamilyFile, Model
+from kdyno.cycles.fit import fit, held_back
+from kdyno.cycles.measure import Measured
+from kdyno.cycles.predict import weigh
+from kdyno.errors import InfrastructureError
+
+
+class CantWrite(InfrastructureError):
+    message = "can't write {path}: {why}"
+    hint = "name another file with -o"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The outcome."""
+
+    family: Family
+    """That the weights started from."""
+    weights: dict[str, float]
+    kept: tuple[str, ...]
+    """Weighed events that no program shows: their weights are as they were."""
+    judged: tuple[Judged, ...]
+    """Every program, in the probe's order."""
+    held_out: Quality
+    fitted: Quality
+    before: Quality
+    """Of the held-out programs with the weights that the fit started from."""
+    spread: tuple[float, ...]
+    """Of each program's native passes, in the same order: 0.1 is 10 %."""
+
+
+def calibrate(measured: Measured, family: Family) -> Calibration:
+    """Fit to the programs for fitting, judge by the others."""
+    is_fit = np.array([program.role == "fit" for program in measured.programs])
+    counts, names = measured.counts, measured.names
+    weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
+    judged = _judged(measured, weights)
+    held_out = [each for each in judged if each.role == "held-out"]
+    return Calibration(
+        family=family,
+        weights=weights,
+        kept=held_back(family.model.weights, counts[is_fit], names),
+        judged=judged,
+        held_out=quality(held_out),
+        fitted=quality([each for each in judged if each.role == "fit"]),
+        before=quality([each for each in _judged(measured, family.model.weights) if each.role == "held-out"]),
+        spread=tuple(measured.spread.tolist()),
+    )
+
+
+def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+    modelled = weigh(measured.counts, measured.names, weights)
+    instructions = measured.counts[:, measured.names.index("instructions")]
+    rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
+    return tuple(Judged(each.name, each.kind, each.role, *values) for each, *values in rows)
+
+
+def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
+    """The family with its new weights, and what is known of them."""
+    old = calibration.family
+    fitted = sum(each.role == "fit" for each in calibration.judged)
+    model = Model(
+        version=old.model.version,
+        basis="calibrated",
+        source=f"kdyno calibrate: fitted to {fitted} programs",
+        cpu=cpu,
+        date=date,
+        programs=calibration.held_out.programs,
+        spearman=round(calibration.held_out.spearman, 3),
+        median_error=round(calibration.held_out.median_error, 3),
+        weights={event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
+    )
+    settings = {key: getattr(old, key) for key in FamilyFile.model_fields}
+    return FamilyFile(**{**settings, "name": name, "model": model})
+
+
+def as_toml(family: FamilyFile) -> str:
+    """The family's file; what is not set is left out."""
+    written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
+    plain = {key: value for key, value in written.items() if value not in (None, [])}
+    tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
+    text = "".join(f"{key} = {_value(value)}\n" for key, value in plain.items() if key not in tables)
+    weights = tables["model"].pop("weights")
+    for key, table in (*tables.items(), ("model.weights", weights)):
+        lines = (f"{name} = {_value(value)}\n" for name, value in table.items() if value is not None)
+        text += f"\n[{key}]\n" + "".join(lines)
+    return text
+
+
+def _value(value: Any) -> str:
+    """TOML's strings, numbers and lists of strings are JSON's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write(family: FamilyFile, path: Path) -> None:
+    """Write a family's file, whole or not at all. Raises CantWrite."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as incoming:
+            try:
+                incoming.write(as_toml(family))
+                incoming.flush()
+                os.fsync(incoming.fileno())
+                Path(incoming.name).chmod(0o644)
+                Path(incoming.name).replace(path)
+            except BaseException:
+                Path(incoming.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise CantWrite(path=path, why=error.strerror) from error

@@ -1,0 +1,81 @@
+"""How far a model can be believed: modelled against native cycles of programs that it was not fitted to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Role = Literal["fit", "held-out"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One program."""
+
+    program: str
+    kind: str
+    role: Role
+    native: float
+    """Cycles."""
+    modelled: float
+    instructions: float
+
+    @property
+    def error(self) -> float:
+        """modelled / native - 1."""
+        return self.modelled / self.native - 1
+
+    @property
+    def off_by(self) -> float:
+        """How many times too much or too little: 1 is exact, 2 is twice or half."""
+        return max(self.modelled / self.native, self.native / max(self.modelled, 1e-9))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Of some programs together."""
+
+    programs: int
+    spearman: float
+    """Rank correlation of modelled and native cycles."""
+    spearman_per_instruction: float
+    """The same of cycles per instruction: a long program is no merit of the model here."""
+    spearman_of_instructions: float
+    """Of the number of instructions and native cycles: what there is without a model."""
+    median_error: float
+    """Median of |modelled / native - 1|."""
+    most_error: float
+    """What 90 % of the programs don't exceed."""
+
+
+def quality(judged: Sequence[Judged]) -> Quality:
+    """Of at least two programs."""
+    from scipy.stats import spearmanr
+
+    native = np.array([each.native for each in judged])
+    modelled = np.array([each.modelled for each in judged])
+    instructions = np.maximum([each.instructions for each in judged], 1.0)
+    errors = np.abs([each.error for each in judged])
+    return Quality(
+        programs=len(judged),
+        spearman=float(spearmanr(modelled, native).statistic),
+        spearman_per_instruction=float(spearmanr(modelled / instructions, native / instructions).statistic),
+        spearman_of_instructions=float(spearmanr(instructions, native).statistic),
+        median_error=float(np.median(errors)),
+        most_error=float(np.quantile(errors, 0.9)),
+    )
+
+
+def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
+    """The programs that the model is furthest from."""
+    return sorted(judged, key=lambda each: -each.off_by)[:count]
+
+
+def by_kind(judged: Sequence[Judged]) -> dict[str, float]:
+    """Median of |error| for each kind, the worst kind first."""
+    kinds = sorted({each.kind for each in judged})
+    medians = {kind: float(np.median([abs(e.error) for e in judged if e.kind == kind])) for kind in kinds}
+    return dict(sorted(medians.items(), key=lambda item: -item[1]))

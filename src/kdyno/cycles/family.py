@@ -1,0 +1,263 @@
+"""CPU families: the hardware that the plugin emulates, and the weights that make cycles of its events.
+
+A family is one TOML file, of kdyno's own (`data/families/NAME.toml`) or of a user's (`file:PATH`, as `kdyno calibrate`
+writes it).
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from kdyno.cycles.events import EVENTS
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+
+FILE = "file:"
+
+Count = Annotated[int, Field(ge=1, le=1 << 20, strict=True)]
+Cycles = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+
+
+class UnknownFamily(UserError):
+    message = "there is no CPU family {name}"
+    hint = "did you mean {near}? Families: {known}, or file:PATH"
+
+
+class BadFamily(UserError):
+    message = "{path}: {why}"
+    hint = "docs/cycle-model.md describes the file; `kdyno calibrate -o FILE` writes one"
+
+
+class Cache(Frozen):
+    """A set-associative cache with lines of 64 bytes."""
+
+    size: Annotated[int, Field(ge=1024, le=1 << 32, strict=True)]
+    """Bytes."""
+    ways: Count
+    line: Literal[64] = 64
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> Cache:
+        if self.size % (self.ways * self.line):
+            raise ValueError(f"{self.size} bytes are not a whole number of sets of {self.ways} lines")
+        return self
+
+
+class Tlb(Frozen):
+    """First-level translations: a fully associative table for each size of page."""
+
+    entries_4k: Annotated[int, Field(ge=1, le=4096, strict=True)]
+    entries_2m: Annotated[int, Field(ge=1, le=4096, strict=True)]
+
+
+class SecondTlb(Frozen):
+    """Second-level translations, of both sizes of page."""
+
+    entries: Count
+    ways: Count
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> SecondTlb:
+        if self.entries % self.ways:
+            raise ValueError(f"{self.entries} entries are not a whole number of sets of {self.ways}")
+        return self
+
+
+class Predictor(Frozen):
+    """TAGE for conditional branches, targets by history for indirect ones, a stack for returns."""
+
+    kind: Literal["tage"]
+    table_bits: Annotated[int, Field(ge=6, le=24, strict=True)]
+    btb_bits: Annotated[int, Field(ge=2, le=24, strict=True)]
+    return_stack: Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+
+class Prefetcher(Frozen):
+    """Follows that many sequences of lines at once."""
+
+    streams: Annotated[int, Field(ge=0, le=64, strict=True)]
+
+
+class Latency(Frozen):
+    """Cycles, of the emulated processor."""
+
+    l1: Cycles
+    """From an address to its data, by where they are."""
+    l2: Cycles
+    llc: Cycles
+    memory: Cycles
+    forward: Cycles
+    """From stored data to a load of them."""
+    stlb: Cycles
+    """On top, where the second TLB has the translation."""
+    walk: Cycles
+    """On top, where only the page tables have it."""
+    mispredicted: Cycles
+    """From knowing that a branch was mispredicted to what follows it."""
+    divide: Cycles
+    locked: Cycles
+    """From one locked instruction to the next."""
+    fence: Cycles
+    """From an lfence to what follows it."""
+
+    @model_validator(mode="after")
+    def _grows(self) -> Latency:
+        if not 1 <= self.l1 <= self.l2 <= self.llc <= self.memory:
+            raise ValueError("l1, l2, llc and memory must not get shorter")
+        return self
+
+
+class Model(Frozen):
+    """Cycles per event, and what is known of how good they are."""
+
+    version: Annotated[int, Field(ge=1, strict=True)]
+    basis: Literal["calibrated", "default"]
+    """`calibrated`: fitted to times of a real CPU; `default`: from published latencies."""
+    source: str
+    cpu: str | None = None
+    """Calibrated: the CPU that was timed, in its own words."""
+    date: str | None = None
+    programs: int | None = None
+    """Calibrated: programs that the weights were not fitted to, which the next two are of."""
+    spearman: float | None = None
+    """Calibrated: rank correlation of modelled and native cycles."""
+    median_error: float | None = None
+    """Calibrated: median of |modelled / native - 1|."""
+    weights: dict[str, Weight]
+
+    @field_validator("weights")
+    @classmethod
+    def _weighs_events(cls, weights: dict[str, float]) -> dict[str, float]:
+        for name in weights:
+            if name not in EVENTS:
+                near = difflib.get_close_matches(name, EVENTS, n=1, cutoff=0)
+                raise ValueError(f"there is no event {name}; did you mean {near[0]}?")
+        return weights
+
+    @model_validator(mode="after")
+    def _says_how_good_it_is(self) -> Model:
+        if self.basis == "calibrated" and None in (self.programs, self.spearman, self.median_error):
+            raise ValueError("calibrated weights need programs, spearman and median_error")
+        return self
+
+
+class FamilyFile(Frozen):
+    """What a family's TOML says."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=60)]
+    title: str
+    march: str
+    """The compiler's name for it."""
+    source: str
+    """Where the geometry is from."""
+    width: Annotated[int, Field(ge=1, le=8, strict=True)]
+    """Instructions per cycle at best."""
+    alus: Annotated[int, Field(ge=1, le=16, strict=True)]
+    """Units for integer arithmetic."""
+    scheduler: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    """Instructions that wait for what they read, at most."""
+    window: Annotated[int, Field(ge=8, le=4096, strict=True)]
+    """Instructions in flight at most."""
+    hosts: tuple[Annotated[str, Field(pattern=r"^\w+ \d+ \d+(-\d+)?$")], ...] = ()
+    """CPUs of this family, as /proc/cpuinfo has them: vendor, family, model or range of models."""
+    l1i: Cache
+    l1d: Cache
+    l2: Cache
+    llc: Cache
+    itlb: Tlb
+    dtlb: Tlb
+    stlb: SecondTlb
+    predictor: Predictor
+    prefetcher: Prefetcher
+    latency: Latency
+    model: Model
+
+
+class Family(FamilyFile):
+    """A CPU family and the file that it was read from, which is also the plugin's geometry."""
+
+    path: Path
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Cycles per event; an event that isn't there weighs nothing.
+
+        Of user code only instructions are counted, and they weigh what the kernel's do unless the file says otherwise.
+        """
+        return {"user_instructions": self.model.weights.get("instructions", 0.0), **self.model.weights}
+
+    @property
+    def model_name(self) -> str:
+        return f"{self.name}-{self.model.version}"
+
+    def said(self) -> str:
+        """The words that go with every modelled figure."""
+        model = self.model
+        if model.basis == "default" or model.median_error is None:
+            return f"modelled, {self.model_name}: default weights, not calibrated"
+        return (
+            f"modelled, {self.model_name}: median error {model.median_error:.0%}".replace("%", " %")
+            + f" on {model.programs} held-out programs, Spearman {model.spearman:.2f}"
+        )
+
+
+def families() -> tuple[str, ...]:
+    """Names of kdyno's own families."""
+    return tuple(sorted(path.stem for path in _directory().glob("*.toml")))
+
+
+def load_family(name: str) -> Family:
+    """The family of that name, or of the file `file:PATH`. Raises UnknownFamily and BadFamily."""
+    if name.startswith(FILE):
+        return read_family(Path(name.removeprefix(FILE)))
+    known = families()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+        raise UnknownFamily(name=name, near=near[0], known=", ".join(known))
+    return read_family(_directory() / f"{name}.toml")
+
+
+def read_family(path: Path) -> Family:
+    """The family in a file. Raises BadFamily, with the key that is wrong."""
+    try:
+        written = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise BadFamily(path=path, why=f"can't read it: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadFamily(path=path, why=f"not TOML: {error}") from error
+    try:
+        FamilyFile.model_validate(written)
+        return Family(**written, path=path.absolute())
+    except ValidationError as error:
+        raise BadFamily(path=path, why="\n".join(map(_problem, error.errors()))) from None
+
+
+def _problem(error: Any) -> str:
+    """One mistake: the key and what is wrong with it."""
+    key = ".".join(str(step) for step in error["loc"])
+    said = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        known = _keys(error["loc"][:-1])
+        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0)
+        return f"unknown key `{key}`; did you mean `{near[0]}`?"
+    if error["type"] == "missing":
+        return f"`{key}` is missing"
+    return f"`{key}`: {said[:1].lower()}{said[1:]}"
+
+
+def _keys(location: tuple[str, ...]) -> list[str]:
+    model: Any = FamilyFile
+    for step in location:
+        model = model.model_fields[step].annotation
+    return list(model.model_fields)
+
+
+def _directory() -> Path:
+    return Path(str(files("kdyno"))) / "data" / "families"

@@ -1,0 +1,164 @@
+"""The programs of kdyno-probe: how long each takes on this host, and what the emulated PMU counts of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.cycles.evaluate import Role
+from kdyno.cycles.family import Family
+from kdyno.errors import InfrastructureError
+from kdyno.instrument.pmu import find_plugin
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
+from kdyno.process import ToolFailed, ToolMissing, output, quoted, spawned
+from kdyno.talk import Advance, Talk
+
+QEMU_USER = "qemu-x86_64"
+SAID = 2000
+
+
+class ProbeMissing(InfrastructureError):
+    message = "the kdyno-probe binary is not installed beside kdyno ({where})"
+    hint = "`pip install .` in a kdyno checkout builds and installs it"
+
+
+class NoUserEmulation(ToolMissing):
+    message = "{tool} is not installed: it runs the programs under the emulated PMU"
+    hint = "sudo apt-get install -y qemu-user"
+
+
+class ProbeBroken(InfrastructureError):
+    message = "kdyno-probe and kdyno don't understand each other: {why}"
+    hint = "they must be of one release: pip install ."
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the probe; its index in the list is its benchmark's in the PMU record."""
+
+    name: str
+    kind: str
+    role: Role
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a fit starts from: P programs, E events."""
+
+    programs: tuple[Program, ...]
+    names: tuple[str, ...]
+    """Of the events."""
+    counts: NDArray[np.uint64]
+    """[P, E]"""
+    passes: NDArray[np.float64]
+    """Native cycles of the processor, [number of passes, P]."""
+
+    @property
+    def native(self) -> NDArray[np.float64]:
+        """Cycles[P]: the least of all passes."""
+        return np.asarray(self.passes.min(axis=0))
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """By how much the slowest pass was longer than the fastest, [P]: 0 is not at all."""
+        return np.asarray(self.passes.max(axis=0) / self.native - 1)
+
+
+def find_probe() -> Path:
+    """The probe's binary; raises ProbeMissing."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    if (beside := scripts / "kdyno-probe").is_file():
+        return beside
+    if found := shutil.which("kdyno-probe"):
+        return Path(found)
+    raise ProbeMissing(where=scripts)
+
+
+def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
+    """Time every program natively, `times` times in each of `passes`, and count it under the family's hardware."""
+    probe, plugin = find_probe(), find_plugin()
+    if shutil.which(QEMU_USER) is None:
+        raise NoUserEmulation(tool=QEMU_USER)
+    programs = _programs(probe)
+    with talk.working("timing on this CPU") as advance:
+        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
+    with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
+        record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
+    return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
+
+
+def _programs(probe: Path) -> tuple[Program, ...]:
+    try:
+        listed = json.loads(output([probe, "list", "--json"]))["programs"]
+        return tuple(Program(each["program"], each["kind"], _role(each["role"])) for each in listed)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProbeBroken(why=f"its list has no programs ({error})") from error
+
+
+def _role(text: str) -> Role:
+    for role in get_args(Role):
+        if text == role:
+            return role  # type: ignore[no-any-return]
+    raise ValueError(text)
+
+
+def _timed(
+    probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
+) -> list[float]:
+    """Native cycles of each program, in one pass."""
+    cycles = {}
+    for row in _rows([probe, "run", "all", "--times", str(times)]):
+        cycles[str(row["program"])] = float(row["cycles"])
+        advance(number * len(programs) + len(cycles), passes * len(programs), str(row["program"]))
+    lacking = [program.name for program in programs if cycles.get(program.name, 0) <= 0]
+    if lacking:
+        raise ProbeBroken(why=f"it has no time for {lacking[0]}")
+    return [cycles[program.name] for program in programs]
+
+
+def _counted(
+    probe: Path, plugin: Path, programs: Sequence[Program], family: Family, out: Path, advance: Advance
+) -> PmuRecord:
+    options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
+    # In QEMU's options a comma begins the next one, and two commas are one.
+    words = ",".join(str(option).replace(",", ",,") for option in options)
+    for done, row in enumerate(_rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"]), 1):
+        advance(done, len(programs), str(row["program"]))
+    return read_pmu_record(out)
+
+
+def _rows(command: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
+    """Run the probe and yield each line of JSON as it comes; raise ToolFailed if the run fails."""
+    with tempfile.TemporaryFile() as errors:
+        with spawned(command, stdout=-1, stderr=errors) as child:
+            assert child.stdout is not None
+            for line in child.stdout:
+                try:
+                    yield dict(json.loads(line))
+                except (ValueError, TypeError) as error:
+                    raise ProbeBroken(why=f"it says {line[:80]!r}") from error
+            status = child.wait()
+        if status != 0:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip()[-SAID:]
+            raise ToolFailed(command=quoted(command), status=status, said=said or "nothing")
+
+
+def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:
+    """Counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
+    rows = []
+    for index, program in enumerate(programs):
+        region = record.regions.get(index)
+        if region is None or not region.iterations:
+            raise ProbeBroken(why=f"the PMU counted nothing for {program.name}")
+        rows.append(region.iterations[max(region.iterations)].sum(axis=0))
+    return np.array(rows, np.uint64)

@@ -1,0 +1,1 @@
+"""Why a benchmark differs between two kernels: two PMU records, compared region by region."""

@@ -1,0 +1,210 @@
+"""What `kdyno explain` does: find or make the PMU records, check that they belong to the run, compare."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kdyno.cycles.family import load_family
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.experiment.models import Experiment
+from kdyno.explain import line_tables
+from kdyno.explain.align import aligned
+from kdyno.explain.compare import Subject, explain
+from kdyno.explain.measured import Measured
+from kdyno.explain.model import Explanation
+from kdyno.explain.records import Recorded, common_boots, family_of, find_benchmark, has_records, of_boot, unit_of
+from kdyno.explain.tree import Frame
+from kdyno.instrument.pmu import Events, PmuConfig
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
+from kdyno.judge.compare import Comparison
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import ImageMissing, load_image
+from kdyno.kernel.seen import file_digest
+from kdyno.machine.config import QemuConfig
+from kdyno.pmuboot import pmu_boot
+from kdyno.report.clean import clean
+from kdyno.report.model import RunReport
+from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import Benchmark, BootRecord, VariantRecord
+from kdyno.talk import Talk
+
+
+class UnknownVariant(UserError):
+    message = "run {run} has no variant {name}"
+    hint = "did you mean {near}? variants: {known}"
+
+
+class BaselineItself(UserError):
+    message = "{name} is the baseline: there is nothing to explain it against"
+    hint = "name another variant ({others}), or another baseline with --baseline"
+
+
+class NothingJudged(UserError):
+    message = "{benchmark} of {variant} was not compared with the baseline: {why}"
+    hint = "only a benchmark that both kernels ran can be explained"
+
+
+class NoKernel(UserError):
+    message = "run {run} has no image of {variant}: its boots are replays, without PMU records"
+    hint = "explain a run of the machine qemu"
+
+
+class ImageReplaced(InfrastructureError):
+    message = "the PMU record of {variant} was made with another vmlinux than {vmlinux}"
+    hint = "the image was replaced since: bring it back, or run the experiment again (kdyno run --again)"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for; None where anything will do."""
+
+    variant: str
+    benchmark: str
+    events: Events | None = None
+    family: str | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """An explanation, the verdict that it is of, and the stacks behind it."""
+
+    explanation: Explanation
+    comparison: Comparison
+    stacks: Frame
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Both records, the baseline's first, and where they are from."""
+
+    records: tuple[Recorded, Recorded]
+    boots: str
+
+
+def explain_benchmark(report: RunReport, wish: Wish, state: State, talk: Talk) -> Told:
+    """Explain one benchmark of one variant of a run. Raises the errors above and those of records and boots."""
+    run = report.run
+    variants = {variant.name: variant for variant in run.variants}
+    _refuse(run.id, wish.variant, run.baseline, list(variants))
+    benchmark = find_benchmark(run.id, report.benchmarks, wish.benchmark)
+    [comparison] = (
+        each for each in report.comparisons if (each.variant, each.benchmark) == (wish.variant, benchmark.name)
+    )
+    if comparison.estimate is None:
+        raise NothingJudged(benchmark=benchmark.name, variant=wish.variant, why=clean(comparison.reason))
+    family = load_family(wish.family) if wish.family else None
+    sides = (variants[run.baseline], variants[wish.variant])
+    found = _recorded(report, sides, wish, state) or _booted(report, sides, benchmark, wish, state, talk)
+    images = {side.name: _image_if_there(side, state) for side in sides}
+    for each in found.records:
+        refuse_replaced(each.variant, each.record, images[each.variant], state)
+    one, two = (each.measured(benchmark) for each in found.records)
+    subject = Subject(benchmark.name, run.baseline, wish.variant, unit_of(benchmark), found.boots)
+    said = explain(subject, one, two, family or family_of(run, two.record))
+    said = _with_line_tables(said, {run.baseline: one, wish.variant: two}, images)
+    return Told(said, comparison, aligned(one, two))
+
+
+def _refuse(run: str, name: str, baseline: str, known: Sequence[str]) -> None:
+    if name not in known:
+        near = (difflib.get_close_matches(name, known, n=1, cutoff=0.0) or known)[0]
+        raise UnknownVariant(run=run, name=name, near=near, known=", ".join(known))
+    if name == baseline:
+        raise BaselineItself(name=name, others=", ".join(each for each in known if each != baseline) or "it has none")
+
+
+def _recorded(report: RunReport, sides: tuple[VariantRecord, VariantRecord], wish: Wish, state: State) -> _Pair | None:
+    """The records that the run's own boots carry, if they have what is wished for."""
+    pair = common_boots(report.boots, sides[0].name, sides[1].name)
+    if pair is None or not has_records(pair):
+        return None
+    artefacts = Artefacts(state.artefacts)
+    one, two = (of_boot(boot, artefacts) for boot in pair)
+    return _Pair((one, two), _block(pair[0])) if _fits(one.record, wish) and _fits(two.record, wish) else None
+
+
+def _block(boot: BootRecord) -> str:
+    return f"the boots of block {boot.block}, seed {boot.seed}"
+
+
+def _fits(record: PmuRecord, wish: Wish) -> bool:
+    return (wish.events != "all" or record.events == "all") and wish.family in (None, record.family)
+
+
+def _booted(
+    report: RunReport,
+    sides: tuple[VariantRecord, VariantRecord],
+    benchmark: Benchmark,
+    wish: Wish,
+    state: State,
+    talk: Talk,
+) -> _Pair:
+    """Boot both images once for the benchmark's test, as the run did; boots that were made before are taken again."""
+    images = [_image(report.run.id, side, state) for side in sides]
+    experiment = Experiment.model_validate_json(report.run.experiment)
+    assert isinstance(experiment.machine, QemuConfig)  # the only one with images
+    boots = common_boots(report.boots, sides[0].name, sides[1].name)
+    seed = boots[0].seed if boots else report.run.seed
+    records = []
+    with talk.working("booting with the emulated PMU") as advance:
+        for number, (side, image) in enumerate(zip(sides, images, strict=True)):
+            advance(number, len(sides), side.name)
+            booted = pmu_boot(
+                image,
+                (benchmark.test,),
+                seed=seed,
+                events=wish.events or "all",
+                family=wish.family or PmuConfig().family,
+                state=state,
+                talk=talk,
+                params=_params(experiment, benchmark.test),
+                cmdline=side.recipe.cmdline,
+                config=experiment.machine,
+            )
+            records.append(
+                Recorded(side.name, read_pmu_record(booted.record), booted.benchmarks, booted.work, absent={})
+            )
+        advance(len(sides), len(sides), "done")
+    return _Pair((records[0], records[1]), f"one boot of each, made to explain it, seed {seed}")
+
+
+def _params(experiment: Experiment, test: str) -> dict[str, dict[str, int]]:
+    return {name: values for name, values in experiment.workload.params.items() if name == test}
+
+
+def _image(run: str, variant: VariantRecord, state: State) -> Image:
+    """Raises NoKernel, ImageMissing and ImageCorrupt."""
+    if variant.image is None:
+        raise NoKernel(run=run, variant=variant.name)
+    return load_image(variant.image.key, state)
+
+
+def _image_if_there(variant: VariantRecord, state: State) -> Image | None:
+    try:
+        return load_image(variant.image.key, state) if variant.image else None
+    except ImageMissing:
+        return None
+
+
+def refuse_replaced(variant: str, record: PmuRecord, image: Image | None, state: State) -> None:
+    """Raise ImageReplaced unless the record's addresses are those of the image; an image that is gone says nothing."""
+    if image and record.image and file_digest(image.vmlinux, state) != record.image:
+        raise ImageReplaced(variant=variant, vmlinux=image.vmlinux)
+
+
+def _with_line_tables(
+    said: Explanation, measured: Mapping[str, Measured], images: Mapping[str, Image | None]
+) -> Explanation:
+    """Confirm what seems to be inlined, where a kernel was built with line tables."""
+    inlining = list(said.inlining)
+    for name, appeared in ((said.variant, True), (said.baseline, False)):
+        image = images[name]
+        claims = [each for each in inlining if each.appeared == appeared]
+        if image and claims:
+            told = line_tables.confirmed(claims, measured[name], image.vmlinux)
+            inlining = [each for each in inlining if each.appeared != appeared] + told
+    inlining.sort(key=lambda each: (-each.calls, each.caller, each.callee))
+    return said.model_copy(update={"inlining": tuple(inlining)})

@@ -1,0 +1,97 @@
+"""Comparing one region of two PMU records. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdyno.cycles.family import Family
+from kdyno.cycles.predict import cycles
+from kdyno.explain.footprint import footprint
+from kdyno.explain.inlining import inlining
+from kdyno.explain.measured import INTERRUPT, Body, Floats, Measured, refuse_unlike
+from kdyno.explain.model import EventChange, Explanation, FunctionChange, Pair, Unit
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compared, for people."""
+
+    benchmark: str
+    baseline: str
+    variant: str
+    unit: Unit
+    boots: str
+
+
+def explain(subject: Subject, baseline: Measured, variant: Measured, family: Family) -> Explanation:
+    """Say what differs between two measured regions. Raises RecordsUnlike."""
+    refuse_unlike((subject.baseline, baseline.record), (subject.variant, variant.record))
+    names = variant.record.names
+    weights: Floats = np.asarray(cycles(np.eye(len(names)), names, family), dtype=np.float64)
+    instructions = variant.column("instructions")
+    before, after = baseline.events, variant.events
+    ticks = baseline.totals[INTERRUPT], variant.totals[INTERRUPT]
+    return Explanation(
+        benchmark=subject.benchmark,
+        baseline=subject.baseline,
+        variant=subject.variant,
+        unit=subject.unit,
+        boots=subject.boots,
+        counted="all" if variant.record.events == "all" else "edges",
+        family=family.name,
+        modelled=family.said(),
+        instructions=_pair(before[instructions], after[instructions]),
+        cycles=_weighted(before, after, weights),
+        interrupt_instructions=_pair(ticks[0][instructions], ticks[1][instructions]),
+        interrupt_cycles=_weighted(*ticks, weights),
+        events=event_changes(names, before, after, weights),
+        functions=function_changes(baseline.bodies, variant.bodies, weights, instructions),
+        inlining=inlining(baseline, variant),
+        footprint=footprint(baseline, variant),
+    )
+
+
+def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights: Floats) -> tuple[EventChange, ...]:
+    """Every event that occurred; those that matter most to the difference first. All arrays have the shape (E,)."""
+    changes = [
+        EventChange(event=name, amount=_pair(before[at], after[at]), cycles=weights[at] * (after[at] - before[at]))
+        for at, name in enumerate(names)
+        if before[at] or after[at]
+    ]
+    return tuple(sorted(changes, key=lambda each: (-abs(each.cycles), -abs(each.amount.difference), each.event)))
+
+
+def function_changes(
+    before: dict[str, Body], after: dict[str, Body], weights: Floats, instructions: int
+) -> tuple[FunctionChange, ...]:
+    """Every function that was executed in either, matched by plain name; those that differ most first."""
+    nothing = Body((), 0, np.zeros(len(weights)))
+    changes = []
+    for name in before.keys() | after.keys():
+        one, two = before.get(name, nothing), after.get(name, nothing)
+        clones = sorted({*one.names, *two.names})
+        changes.append(
+            FunctionChange(
+                function=name,
+                clones=tuple(clones) if clones != [name] else (),
+                instructions=_pair(one.events[instructions], two.events[instructions]),
+                cycles=_weighted(one.events, two.events, weights),
+                size=_pair(one.size, two.size),
+            )
+        )
+    return tuple(
+        sorted(
+            changes,
+            key=lambda each: (-abs(each.cycles.difference), -abs(each.instructions.difference), each.function),
+        )
+    )
+
+
+def _weighted(before: Floats, after: Floats, weights: Floats) -> Pair:
+    return _pair(np.dot(before, weights), np.dot(after, weights))
+
+
+def _pair(baseline: float, variant: float) -> Pair:
+    return Pair(baseline=float(baseline), variant=float(variant))

@@ -1,0 +1,84 @@
+"""An explanation as text: its verdict first, then what differs, the largest part of it first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from kdyno.explain import rows
+from kdyno.explain.model import Explanation
+from kdyno.report.clean import clean
+from kdyno.report.terminal import NARROWEST_NAME, STYLES
+from kdyno.report.view import Row
+
+BETTER, WORSE = "green", "red"
+CYCLES = "cycles, modelled"
+GAP = 2
+"""Columns between two columns of a table."""
+
+
+def render(said: Explanation, verdict: Row, console: Console, top: int) -> None:
+    """Print an explanation; at most `top` rows of each table."""
+    show = _Shown(console)
+    _heading(said, verdict, show)
+    show.table("", ("", "baseline", "variant", "difference", ""), rows.totals(said))
+    columns = ["event", "baseline", "variant", "difference", CYCLES]
+    show.table("events, by their part in the difference", columns, rows.events(said, top), coloured=4)
+    columns = ["function (its clones)", "baseline", "variant", "difference", CYCLES, "bytes"]
+    title = "functions that gained or lost: instructions of their own code"
+    show.table(title, columns, rows.functions(said, top), coloured=4)
+    if said.inlining:
+        show.line("")
+        show.line("inlining", "bold")
+    for each in said.inlining[:top]:
+        show.line(rows.sentence(each, said.unit))
+    if len(said.inlining) > top:
+        show.line(f"and {len(said.inlining) - top} more", "dim")
+    columns = ["", "baseline", "variant", "difference"]
+    show.table("kernel code executed in the region", columns, rows.footprint(said), coloured=3)
+
+
+def _heading(said: Explanation, verdict: Row, show: _Shown) -> None:
+    show.line(f"{said.benchmark}: {said.variant} against {said.baseline}", "bold")
+    effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
+    show.line(f"verdict of the run: {verdict.verdict}, {effect}", STYLES[verdict.verdict])
+    show.line(verdict.sentence, "dim")
+    show.line(f"explained from {said.boots}; per {said.unit}; task and exception work")
+    show.line(f"cycles are {said.modelled}")
+    if said.counted == "edges":
+        show.line("note: counted without caches, TLBs and branch predictor; --events all has them", "bold yellow")
+
+
+class _Shown:
+    """Prints plain text, whatever names hold."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str, style: str = "") -> None:
+        self.console.print(Text(clean(text), style=style))
+
+    def table(self, title: str, columns: Sequence[str], cells: Sequence[rows.Row], coloured: int | None = None) -> None:
+        """The first column is text, the others are figures; column `coloured` is green below 0 and red above."""
+        if not cells:
+            return
+        self.line("")
+        if title:
+            self.line(title, "bold")
+        table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+        widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
+        left = self.console.width - sum(width + GAP for width in widths[1:]) - GAP
+        widths[0] = min(widths[0], max(left, NARROWEST_NAME))
+        for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+            justify: JustifyMethod = "right" if number else "left"
+            table.add_column(column, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
+        for row in cells:
+            texts = [Text(clean(cell)) for cell in row]
+            if coloured is not None and row[coloured] != "0":
+                texts[coloured].stylize(BETTER if row[coloured].startswith("-") else WORSE)
+            table.add_row(*texts)
+        self.console.print(table)

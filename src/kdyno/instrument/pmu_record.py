@@ -1,0 +1,425 @@
+"""The PMU record: what the emulated PMU counted in one boot, read as the hostile input that it is.
+
+A line `kdyno-pmu 1`, a line of JSON (the header), and a zlib stream of LEB128 numbers (the body); docs/profiles.md
+describes all of it. The guest decides what is counted, so every number and length is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, ValidationError
+
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.frozen import Frozen
+
+MAGIC = b"kdyno-pmu "
+VERSION = b"1"
+LONGEST_HEADER = 1 << 20
+LARGEST_BODY = 1 << 27
+"""Bytes of a body, inflated: some ten times that of a whole workload."""
+
+DECODED_AT_ONCE = 1 << 16
+"""Numbers: few enough to stay in the cache, which makes it four times as fast."""
+DEEPEST_STACK = 1 << 12
+
+CONTEXTS = ("task", "exception", "interrupt")
+BLOCK = np.dtype([("start", "<u8"), ("instructions", "<u4"), ("last", "<u4"), ("length", "<u4"), ("count", "<u8")])
+"""A straight run of instructions: `last` is the offset of its last instruction, `length` its bytes."""
+BRANCH = np.dtype([("source", "<u8"), ("target", "<u8"), ("kind", "u1"), ("count", "<u8")])
+"""A taken transfer; `source` is the address of the instruction."""
+CONDITIONAL, JUMP, CALL, RETURN, INDIRECT_JUMP, INDIRECT_CALL = range(6)
+"""Kinds of branches."""
+STACK_CALL, STACK_EXCEPTION, STACK_INTERRUPT, STACK_ENTRY = range(4)
+"""Kinds of stack nodes: how its function was entered."""
+UNKNOWN = "[unknown]"
+"""The function, at address 0, of code that is in no function of the vmlinux."""
+
+Array = NDArray[Any]
+Counts = NDArray[np.uint64]
+
+
+class NoSuchRecord(UserError):
+    message = "can't read the PMU record {path}: {why}"
+    hint = "`kdyno profile record` makes one"
+
+
+class PmuRecordDamaged(InfrastructureError):
+    message = "the PMU record {path} is damaged: {why}"
+    hint = "record it again"
+
+
+class NotAPmuRecord(PmuRecordDamaged):
+    message = "{path} is not a PMU record"
+    hint = "`kdyno profile record` makes one"
+
+
+class OtherPmuRecordVersion(PmuRecordDamaged):
+    message = "{path} is a PMU record of version {version}, but this kdyno reads version 1"
+    hint = "use the kdyno that made it, or record it again"
+
+
+class PmuRecordCutShort(PmuRecordDamaged):
+    message = "the PMU record {path} is cut short after {size} bytes"
+    hint = "record it again; was the disk full, or QEMU killed?"
+
+
+class NoRegions(InfrastructureError):
+    message = "{path} has no regions: the guest executed no markers"
+    hint = "agent and plugin must be of one release; did the boot come as far as its first benchmark?"
+
+
+class MarkersNeverClosed(InfrastructureError):
+    message = "{path}: the region of benchmark {benchmark}, iteration {iteration}, was never closed"
+    hint = "the guest stopped inside it, and its counts can't be used; the boot's console says how it ended"
+
+
+@dataclass(frozen=True)
+class Function:
+    address: int
+    size: int
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What one context did in one region, summed over its iterations."""
+
+    blocks: Array
+    """Of dtype BLOCK."""
+    branches: Array
+    """Of dtype BRANCH."""
+    functions: dict[int, Counts]
+    """Index of the function -> events[E] of the code inside it."""
+
+
+@dataclass(frozen=True)
+class StackNode:
+    parent: int
+    """0 for the root, else the 1-based index of an earlier node."""
+    function: int
+    kind: int
+    instructions: int
+    """Those of the node itself, without its callees'."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The measured loops of one benchmark."""
+
+    benchmark: int
+    iterations: dict[int, Counts]
+    """Iteration -> events[3, E], by context."""
+    contexts: tuple[Context, Context, Context]
+    stacks: tuple[StackNode, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PmuRecord:
+    """A whole record; E is the number of `names`."""
+
+    plugin: str
+    scope: str
+    events: str
+    image: str | None
+    """SHA-256 of the vmlinux that ran."""
+    family: str | None
+    names: tuple[str, ...]
+    """Of the events, in the order of every vector of counts."""
+    opened: int
+    unclosed: tuple[int, int] | None
+    """Benchmark and iteration."""
+    functions: tuple[Function, ...]
+    regions: dict[int, Region]
+    benchmarks: tuple[str, ...] = ()
+    """Names by index; empty if nobody wrote them into the file."""
+
+    def benchmark_name(self, benchmark: int) -> str:
+        return self.benchmarks[benchmark] if benchmark < len(self.benchmarks) else f"#{benchmark}"
+
+
+_Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
+_Text = Annotated[str, Field(max_length=100)]
+_Event = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=80)]
+_Benchmark = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
+
+
+class _Open(Frozen):
+    benchmark: _Count
+    iteration: _Count
+
+
+class _Header(Frozen):
+    model_config = ConfigDict(extra="ignore")
+
+    plugin: _Text
+    scope: Literal["kernel", "user"]
+    events: Literal["edges", "all"]
+    image: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+    family: _Text | None
+    event_names: Annotated[tuple[_Event, ...], Field(max_length=200)]
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_BODY, strict=True)]
+    unclosed: _Open | None
+    opened: _Count
+    benchmarks: Annotated[tuple[_Benchmark, ...], Field(max_length=10_000)] = ()
+
+
+class _Unsound(ValueError):
+    """What is wrong with a body."""
+
+
+def read_pmu_record(path: Path) -> PmuRecord:
+    """Read a record; raises PmuRecordDamaged or one of its kinds, NoRegions, MarkersNeverClosed."""
+    data = _bytes_of(path)
+    header, body = _split(data, path)
+    inflater = zlib.decompressobj()
+    try:
+        numbers = inflater.decompress(body, header.bytes + 1)
+    except zlib.error as error:
+        raise PmuRecordDamaged(path=path, why=f"its body doesn't inflate ({error})") from None
+    if len(numbers) > header.bytes or inflater.unused_data:
+        raise PmuRecordDamaged(path=path, why="it holds more than its header says")
+    if not inflater.eof or len(numbers) < header.bytes:
+        raise PmuRecordCutShort(path=path, size=len(data))
+    if header.opened == 0:
+        raise NoRegions(path=path)
+    if header.unclosed:
+        benchmark = header.unclosed.benchmark
+        named = header.benchmarks[benchmark] if benchmark < len(header.benchmarks) else benchmark
+        raise MarkersNeverClosed(path=path, benchmark=named, iteration=header.unclosed.iteration)
+    try:
+        return _record(header, numbers)
+    except _Unsound as error:
+        raise PmuRecordDamaged(path=path, why=error) from None
+
+
+def with_benchmarks(path: Path, names: Sequence[str], out: Path) -> None:
+    """Write the record `path` to `out` (which may be the same) with the names of its benchmarks, by index."""
+    data = _bytes_of(path)
+    _, body = _split(data, path)
+    magic, header, _ = data.split(b"\n", 2)
+    named = json.loads(header) | {"benchmarks": list(names)}
+    partial = out.with_name(f".{out.name}.partial")
+    partial.write_bytes(b"\n".join((magic, json.dumps(named, separators=(",", ":")).encode(), body)))
+    partial.rename(out)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_BODY:
+            raise PmuRecordDamaged(path=path, why=f"it is larger than {LARGEST_BODY} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise NoSuchRecord(path=path, why=error.strerror) from error
+
+
+def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
+    """Header and compressed body; raises all that can be wrong with the first two lines."""
+    first = MAGIC + VERSION + b"\n"
+    if not data.startswith(first):
+        if first.startswith(data):
+            raise PmuRecordCutShort(path=path, size=len(data))
+        version, newline, _ = data.removeprefix(MAGIC)[:20].partition(b"\n")
+        if data.startswith(MAGIC) and newline and version.isdigit():
+            raise OtherPmuRecordVersion(path=path, version=version.decode())
+        raise NotAPmuRecord(path=path)
+    end = data.find(b"\n", len(first), len(first) + LONGEST_HEADER)
+    if end < 0 and len(data) <= len(first) + LONGEST_HEADER:
+        raise PmuRecordCutShort(path=path, size=len(data))
+    try:
+        header = _Header.model_validate_json(data[len(first) : end])
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in wrong["loc"]) or "the header"
+        said = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
+        raise PmuRecordDamaged(path=path, why=said) from None
+    if len(set(header.event_names)) != len(header.event_names) or "instructions" not in header.event_names:
+        raise PmuRecordDamaged(path=path, why="event_names: instructions must be there, and no name twice")
+    return header, data[end + 1 :]
+
+
+def _record(header: _Header, body: bytes) -> PmuRecord:
+    functions, rest = _functions(body)
+    values = _Values(decode_varints(body[rest:]))
+    regions: dict[int, Region] = {}
+    for _ in range(values.count(1)):
+        region = _region(values, len(header.event_names), len(functions))
+        if regions and region.benchmark <= max(regions):
+            raise _Unsound("its regions are not in order")
+        regions[region.benchmark] = region
+    values.expect_end()
+    return PmuRecord(
+        plugin=header.plugin,
+        scope=header.scope,
+        events=header.events,
+        image=header.image,
+        family=header.family,
+        names=header.event_names,
+        opened=header.opened,
+        unclosed=None,
+        functions=functions,
+        regions=regions,
+        benchmarks=header.benchmarks,
+    )
+
+
+def _functions(body: bytes) -> tuple[tuple[Function, ...], int]:
+    """The functions, and where they end: names are bytes among the numbers, and so these are read one by one."""
+    place = 0
+
+    def number() -> int:
+        nonlocal place
+        value = shift = 0
+        while True:
+            if place >= len(body) or shift > 63:
+                raise _Unsound("its functions end amid a number")
+            byte = body[place]
+            place += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & 0xFFFF_FFFF_FFFF_FFFF
+            shift += 7
+
+    functions = []
+    address = 0
+    for _ in range(number()):
+        address = (address + number()) & 0xFFFF_FFFF_FFFF_FFFF
+        size, length = number(), number()
+        name = body[place : place + length]
+        place += length
+        if place > len(body):
+            raise _Unsound("its functions end amid a name")
+        functions.append(Function(address, size, name.decode(errors="replace")))
+    return tuple(functions), place
+
+
+def _region(values: _Values, events: int, functions: int) -> Region:
+    benchmark = values.number(1 << 31)
+    rows = values.table(1 + 3 * events)
+    if np.any(rows[1:, 0] <= rows[:-1, 0]):
+        raise _Unsound("its iterations are not in order")
+    contexts = [_context(values, events, functions) for _ in CONTEXTS]
+    return Region(
+        benchmark=benchmark,
+        iterations={int(row[0]): row[1:].reshape(3, events) for row in rows},
+        contexts=(contexts[0], contexts[1], contexts[2]),
+        stacks=_stacks(values.table(4), functions),
+    )
+
+
+def _context(values: _Values, events: int, functions: int) -> Context:
+    rows = values.table(5)
+    blocks = np.empty(len(rows), BLOCK)
+    blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
+    for column, name in enumerate(("instructions", "last", "length"), start=1):
+        blocks[name] = _below(1 << 32, rows[:, column], name)
+    blocks["count"] = rows[:, 4]
+    rows = values.table(4)
+    branches = np.empty(len(rows), BRANCH)
+    branches["source"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
+    branches["target"] = branches["source"] + unzigzag(rows[:, 1])
+    branches["kind"] = _below(6, rows[:, 2], "kind of branch")
+    branches["count"] = rows[:, 3]
+    rows = values.table(1 + events)
+    indices = np.cumsum(_below(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
+    _below(functions, indices, "function")
+    if np.any(rows[1:, 0] == 0):
+        raise _Unsound("a function comes twice")
+    return Context(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
+
+
+def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
+    if np.any(rows[:, 0] > np.arange(len(rows), dtype=np.uint64)):
+        raise _Unsound("a stack node comes before its parent")
+    _below(functions, rows[:, 1], "function")
+    _below(4, rows[:, 2], "kind of stack node")
+    nodes = tuple(StackNode(*row) for row in rows.tolist())
+    depths = [0]
+    for node in nodes:
+        depths.append(depths[node.parent] + 1)
+    if max(depths) > DEEPEST_STACK:
+        raise _Unsound(f"a stack is deeper than {DEEPEST_STACK}")
+    return nodes
+
+
+def _below(limit: int, column: Counts, what: str) -> Counts:
+    if column.size and int(column.max()) >= limit:
+        raise _Unsound(f"{what} {int(column.max())} is out of range")
+    return column
+
+
+class _Values:
+    """The numbers of a body, taken from front to back."""
+
+    def __init__(self, values: Counts) -> None:
+        self.values = values
+        self.place = 0
+
+    def number(self, limit: int) -> int:
+        value = int(self._take(1)[0])
+        if value >= limit:
+            raise _Unsound(f"the number {value} is out of range")
+        return value
+
+    def count(self, columns: int) -> int:
+        """How many rows follow; never more than there are numbers for."""
+        rows = int(self._take(1)[0])
+        if rows * columns > len(self.values) - self.place:
+            raise _Unsound("a list is longer than the body")
+        return rows
+
+    def table(self, columns: int) -> Counts:
+        """A number of rows, and the rows."""
+        rows = self.count(columns)
+        return self._take(rows * columns).reshape(rows, columns)
+
+    def expect_end(self) -> None:
+        if self.place != len(self.values):
+            raise _Unsound("numbers follow its end")
+
+    def _take(self, count: int) -> Counts:
+        if self.place + count > len(self.values):
+            raise _Unsound("its numbers end too early")
+        self.place += count
+        return self.values[self.place - count : self.place]
+
+
+def decode_varints(data: bytes) -> Counts:
+    """All unsigned LEB128 numbers in `data`; raises _Unsound if one is cut or exceeds 64 bits."""
+    raw = np.frombuffer(data, np.uint8)
+    last = np.flatnonzero(raw < 0x80)
+    if len(raw) and (not len(last) or last[-1] != len(raw) - 1):
+        raise _Unsound("its last number is cut")
+    first = np.concatenate((np.zeros(1, last.dtype), last + 1))[:-1]
+    values = np.empty(len(last), np.uint64)
+    for start in range(0, len(last), DECODED_AT_ONCE):
+        part = slice(start, start + DECODED_AT_ONCE)
+        values[part] = _decoded(raw, first[part], last[part] - first[part])
+    return values
+
+
+def _decoded(raw: NDArray[np.uint8], first: NDArray[np.int64], more: NDArray[np.int64]) -> Counts:
+    """The numbers whose first bytes are at `first`, followed by `more` bytes each."""
+    values = (raw[first] & 0x7F).astype(np.uint64)
+    longer = np.flatnonzero(more)
+    for byte in range(1, 11):
+        if not len(longer):
+            break
+        part = (raw[first[longer] + byte] & 0x7F).astype(np.uint64)
+        if byte == 10 or (byte == 9 and np.any(part > 1)):
+            raise _Unsound("a number exceeds 64 bits")
+        values[longer] |= part << np.uint64(7 * byte)
+        longer = longer[more[longer] > byte]
+    return values
+
+
+def unzigzag(values: Counts) -> Counts:
+    """Signed numbers from 0, -1, 1, -2, ... as numbers modulo 2^64, ready to be added."""
+    return (values >> np.uint64(1)) ^ (np.uint64(0) - (values & np.uint64(1)))

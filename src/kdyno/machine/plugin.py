@@ -1,0 +1,25 @@
+"""Does this QEMU load kdyno's plugin? One may be built without plugins, or speak another version of their interface."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from kdyno.process import attempt
+
+OUR_WORD = "kdyno-pmu:"
+"""What every message of the plugin begins with."""
+TIME_LIMIT = 30.0
+
+
+def why_no_plugin(qemu: str, plugin: Path) -> str | None:
+    """Let QEMU load the plugin without options, which the plugin refuses; None if it came so far, otherwise why not."""
+    command = [qemu, "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
+    try:
+        done = attempt(command, timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        return f"it took the plugin and did not end within {TIME_LIMIT:g} s"
+    said = (done.stdout + done.stderr).strip()
+    if OUR_WORD in said:
+        return None
+    return f"it ended with status {done.returncode}: {said[-300:] or 'it said nothing'}"

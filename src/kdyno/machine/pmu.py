@@ -1,0 +1,137 @@
+"""The emulated PMU as the machine `qemu` uses it: loaded into every boot, read when the boot is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kdyno.errors import InfrastructureError, KdynoError, UserError
+from kdyno.instrument.pmu import RECORD, PmuConfig, RegionMissing, find_plugin, in_clock, in_units, plugin_words
+from kdyno.instrument.symbols import symbols_file
+from kdyno.kernel.images import content_digest
+from kdyno.machine.base import BootEnd, BootOrder
+from kdyno.machine.plugin import why_no_plugin
+
+if TYPE_CHECKING:
+    from kdyno.cycles.family import Family
+
+
+class PmuOutsideModelLane(UserError):
+    message = 'the PMU is emulated: [machine.pmu] does not go with lane = "{lane}"'
+    hint = 'take lane = "model", or leave [machine.pmu] out'
+
+
+class CyclesNeedAllEvents(UserError):
+    message = 'cycles are modelled from all events, but [machine.pmu] says events = "{events}"'
+    hint = 'say events = "all", or clock = "instructions"'
+
+
+class VmlinuxMissing(UserError):
+    message = "the emulated PMU needs the vmlinux that {kernel} was made from"
+    hint = "let kdyno build the kernel: it keeps both"
+
+
+class QemuWithoutPlugins(InfrastructureError):
+    message = "{qemu} can't load the PMU plugin {plugin}: {why}"
+    hint = "Debian's qemu-system-x86 can; a QEMU of your own needs configure --enable-plugins and version 7.2 or newer"
+
+
+class RecordMissing(InfrastructureError):
+    message = "the PMU plugin left no record"
+    hint = "QEMU must come to its own end; its plugin writes the record then"
+
+
+class Pmu:
+    """What [machine.pmu] asks for, on this host."""
+
+    def __init__(self, config: PmuConfig) -> None:
+        if config.clock == "cycles" and config.events != "all":
+            raise CyclesNeedAllEvents(events=config.events)
+        self.config = config
+        self._symbols: dict[Path, tuple[str, str]] = {}
+
+    @cached_property
+    def plugin(self) -> Path:
+        return find_plugin()
+
+    @cached_property
+    def family(self) -> Family:
+        from kdyno.cycles.family import load_family
+
+        return load_family(self.config.family)
+
+    def require(self, qemu: str) -> None:
+        """Raise PluginMissing or QemuWithoutPlugins, before anything is built or booted."""
+        if why := why_no_plugin(qemu, self.plugin):
+            raise QemuWithoutPlugins(qemu=qemu, plugin=self.plugin, why=why)
+
+    def facts(self) -> dict[str, Any]:
+        """What of it decides the samples."""
+        return {
+            "pmu_plugin": content_digest(self.plugin),
+            "pmu_events": self.config.events,
+            "pmu_clock": self.config.clock,
+            "pmu_family": self.family.name,
+            "pmu_family_file": content_digest(self.family.path),
+        }
+
+    def notices(self) -> tuple[str, ...]:
+        if self.config.clock == "cycles":
+            return (f"cycles are {self.family.said()}",)
+        return ("instructions are those of the measured loops, without interrupts, REP counted once",)
+
+    def words(self, order: BootOrder) -> tuple[str, ...]:
+        """QEMU's words for a boot; the symbols are left in its directory. Raises VmlinuxMissing and VmlinuxUnfit."""
+        if order.vmlinux is None:
+            raise VmlinuxMissing(kernel=order.kernel)
+        if order.vmlinux not in self._symbols:
+            self._symbols[order.vmlinux] = (symbols_file(order.vmlinux), content_digest(order.vmlinux))
+        listed, image = self._symbols[order.vmlinux]
+        symbols = order.directory / "pmu.symbols"
+        symbols.write_text(listed)
+        return plugin_words(
+            self.plugin,
+            out=order.directory / RECORD,
+            events=self.config.events,
+            symbols=symbols,
+            image=image,
+            geometry=self.family.path if self.config.events == "all" else None,
+        )
+
+    def applied(self, end: BootEnd, path: Path) -> BootEnd:
+        """The end of a boot with what the PMU counted as its samples; a boot that is not ok has only other units.
+
+        Without a sound record the boot is lost: the instrument failed, not the kernel. A loop that was entered and
+        never left is the kernel's doing.
+        """
+        from kdyno.instrument.pmu_record import (
+            MarkersNeverClosed,
+            NoRegions,
+            PmuRecordDamaged,
+            read_pmu_record,
+            with_benchmarks,
+        )
+
+        report = end.report
+        in_our_units = report.model_copy(update={"benchmarks": in_units(report.benchmarks, self.config.clock)})
+        end = replace(end, report=in_our_units)
+        if end.status != "ok":
+            return end
+        try:
+            if not path.exists():
+                raise RecordMissing()
+            with_benchmarks(path, [benchmark.name for benchmark in report.benchmarks], path)
+            counts = read_pmu_record(path)
+            samples = in_clock(report.samples, report.benchmarks, counts, self.family, self.config.clock)
+        except MarkersNeverClosed as error:
+            return replace(end, status="failed", reason=_said(error, path))
+        except (RecordMissing, PmuRecordDamaged, NoRegions, RegionMissing) as error:
+            return replace(end, status="lost", reason=_said(error, path))
+        return replace(end, report=in_our_units.model_copy(update={"samples": samples}), pmu=path)
+
+
+def _said(error: KdynoError, path: Path) -> str:
+    """A reason outlives the directory of its boot."""
+    return str(error).replace(str(path), path.name)

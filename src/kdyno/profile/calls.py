@@ -1,0 +1,56 @@
+"""Call edges: which function called which, and how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdyno.instrument.pmu_record import CALL, INDIRECT_CALL, RETURN, PmuRecord, Region
+from kdyno.profile.functions import NOWHERE, FunctionMap, plain_name
+from kdyno.profile.select import WORK, added
+
+THUNK = "__x86_indirect_thunk"
+"""A retpoline: calls its target by a return (arch/x86/lib/retpoline.S)."""
+
+
+@dataclass(frozen=True)
+class CallEdge:
+    caller: str
+    callee: str
+    kind: str
+    """`call`, `indirect` or `tail`: a jump to the start of another function, whose return goes to the caller's."""
+    count: int
+
+
+def calls(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> list[CallEdge]:
+    """All edges between functions, most frequent first; the two halves of a split function are one."""
+    branches = added(regions, contexts).branches
+    where = FunctionMap(record.functions)
+    callers, callees = where.find(branches["source"]), where.find(branches["target"])
+    starts = where.is_start(branches["target"])
+    known = (callers != NOWHERE) & (callees != NOWHERE)
+    edges: Counter[tuple[int, int, str]] = Counter()
+    for place in np.flatnonzero(known & (starts | np.isin(branches["kind"], (CALL, INDIRECT_CALL)))):
+        caller, callee = int(callers[place]), int(callees[place])
+        if kind := _kind(record, caller, callee, int(branches["kind"][place])):
+            edges[caller, callee, kind] += int(branches["count"][place])
+    found = [
+        CallEdge(record.functions[caller].name, record.functions[callee].name, kind, count)
+        for (caller, callee, kind), count in edges.items()
+    ]
+    return sorted(found, key=lambda edge: (-edge.count, edge.caller, edge.callee, edge.kind))
+
+
+def _kind(record: PmuRecord, caller: int, callee: int, branch: int) -> str:
+    """How a transfer to a function's start calls it; "" if it doesn't."""
+    if branch == CALL:
+        return "call"
+    if branch == INDIRECT_CALL:
+        return "indirect"
+    source, target = record.functions[caller].name, record.functions[callee].name
+    if branch == RETURN:
+        return "indirect" if source.startswith(THUNK) else ""
+    return "" if plain_name(source) == plain_name(target) else "tail"

@@ -1,0 +1,137 @@
+"""Making clang's profile of a record with llvm-profgen, and telling how much of what ran it covers."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.process import ToolMissing, attempt, output
+from kdyno.profile.edges import edge_profile
+from kdyno.profile.export_llvm import unsymbolized
+from kdyno.profile.flat import flat
+from kdyno.profile.functions import plain_name
+from kdyno.profile.select import WORK
+from kdyno.profile.vmlinux import require_line_tables, require_same
+
+FUNCTION = re.compile(r"^([^\s:][^:]*):\d+:\d+$", re.M)
+"""The first line of a function in a text profile; lines of what is inside it are indented."""
+
+
+class NothingRan(UserError):
+    message = "{record} has no kernel code in these regions and contexts"
+    hint = "`kdyno profile show` lists what ran in each region"
+
+
+class ProfgenFailed(UserError):
+    message = "{tool} makes no profile of it: {said}"
+    hint = "was vmlinux built by a compiler newer than {tool}? clang and llvm-profgen should be of one release"
+
+
+class LlvmToolMissing(ToolMissing):
+    message = "{tool} is not installed, under this name or with a version (llvm-profgen-19)"
+    hint = "apt-get install llvm-19"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a record a profile holds."""
+
+    functions: int
+    """That the profile names."""
+    instructions: float
+    """Share of the executed instructions, 0 to 1, that lie in functions which the profile names."""
+    ranges: int
+    ranges_with_lines: float
+    """Share of the ranges, 0 to 1, whose first address has a line."""
+    missing: tuple[tuple[str, float], ...]
+    """Functions that the profile does not name, and their share of the executed instructions; most first."""
+    tool: str
+    notes: tuple[str, ...]
+    """What llvm-profgen warned of."""
+
+
+def cover(
+    record: PmuRecord,
+    path: Path,
+    vmlinux: Path,
+    regions: Sequence[Region],
+    contexts: Sequence[str] = WORK,
+    out: Path | None = None,
+) -> Coverage:
+    """Make the profile, at `out` if that is given, and measure it; `path` is where the record is from."""
+    require_same(record, path, vmlinux)
+    require_line_tables(vmlinux)
+    tool = find_tool("llvm-profgen")
+    edges = edge_profile(record, regions, contexts)
+    rows = flat(record, regions, contexts=contexts)
+    if not edges.ranges or not rows:
+        raise NothingRan(record=path)
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        source, text = Path(scratch) / "edges", Path(scratch) / "profile"
+        source.write_text(unsymbolized(edges))
+        notes = profgen(tool, source, vmlinux, text, "text")
+        if out:
+            profgen(tool, source, vmlinux, out, "extbinary")
+        named = functions_named(text.read_text(errors="replace"))
+    left_out = [(row.name, row.share) for row in rows if plain_name(row.name) not in named]
+    with_lines = have_lines(vmlinux, [start for start, _, _ in edges.ranges])
+    return Coverage(
+        functions=len(named),
+        instructions=1 - sum(share for _, share in left_out),
+        ranges=len(edges.ranges),
+        ranges_with_lines=sum(with_lines) / len(with_lines),
+        missing=tuple(left_out),
+        tool=tool,
+        notes=tuple(notes),
+    )
+
+
+def profgen(tool: str, unsymbolized_profile: Path, vmlinux: Path, out: Path, form: str) -> list[str]:
+    """Run llvm-profgen; returns its warnings."""
+    done = attempt(
+        [
+            tool,
+            f"--unsymbolized-profile={unsymbolized_profile}",
+            f"--binary={vmlinux}",
+            "--use-offset=0",
+            f"--format={form}",
+            f"--output={out}",
+        ]
+    )
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    if done.returncode != 0 or not out.is_file():
+        raise ProfgenFailed(tool=tool, said=" ".join(said)[-500:] or f"exit status {done.returncode}")
+    return said
+
+
+def functions_named(profile: str) -> set[str]:
+    """The functions of a text profile, without those that are only inlined into others."""
+    return {plain_name(name) for name in FUNCTION.findall(profile)}
+
+
+def have_lines(vmlinux: Path, addresses: Iterable[int]) -> list[bool]:
+    """Whether each address has a line table."""
+    words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--functions=none", "--no-inlines"]
+    done = attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses))
+    return [not line.startswith("??") for line in done.stdout.splitlines() if line]
+
+
+def find_tool(name: str) -> str:
+    """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
+    pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
+    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
+    found = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
+    if not found:
+        raise LlvmToolMissing(tool=name)
+    return found.pop() if len(found) == 1 else max(sorted(found), key=_version)
+
+
+def _version(tool: str) -> tuple[int, ...]:
+    said = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
+    return tuple(map(int, said[1].split("."))) if said else ()

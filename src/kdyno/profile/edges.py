@@ -1,0 +1,36 @@
+"""What all exports for compilers are made of: ranges of executed instructions and taken branches, in kernel text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.profile.functions import NOWHERE, FunctionMap
+from kdyno.profile.select import WORK, added, summed
+
+
+@dataclass(frozen=True)
+class EdgeProfile:
+    """Both in ascending order, each key once."""
+
+    ranges: list[tuple[int, int, int]]
+    """Start of the first instruction, start of the last one, how often."""
+    branches: list[tuple[int, int, int]]
+    """Address of the branch, its target, how often it was taken."""
+
+
+def edge_profile(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> EdgeProfile:
+    """Ranges and branches of these regions with both ends in functions of the vmlinux."""
+    context = added(regions, contexts)
+    where = FunctionMap(record.functions)
+    blocks = summed(context.blocks, ("start", "last"))
+    ends = blocks["start"] + blocks["last"]
+    known = (where.find(blocks["start"]) != NOWHERE) & (where.find(ends) != NOWHERE)
+    ranges = np.stack([blocks["start"], ends, blocks["count"]], axis=1)[known]
+    rows = summed(context.branches, ("source", "target"))
+    known = (where.find(rows["source"]) != NOWHERE) & (where.find(rows["target"]) != NOWHERE)
+    branches = np.stack([rows["source"], rows["target"], rows["count"]], axis=1)[known]
+    return EdgeProfile([(a, b, c) for a, b, c in ranges.tolist()], [(a, b, c) for a, b, c in branches.tolist()])

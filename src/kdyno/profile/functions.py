@@ -1,0 +1,40 @@
+"""Which function an address is in, by the record's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.instrument.pmu_record import Function
+
+NOWHERE = -1
+
+
+class FunctionMap:
+    """The functions of a record, by address; they don't overlap."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        order = sorted(range(len(functions)), key=lambda index: functions[index].address)
+        self._order = np.array(order, np.int64)
+        self._starts = np.array([functions[index].address for index in order], np.uint64)
+        self._sizes = np.array([functions[index].size for index in order], np.uint64)
+
+    def find(self, addresses: NDArray[Any]) -> NDArray[np.int64]:
+        """Index of the function that each address is in, NOWHERE for what is in none."""
+        if not len(self._starts):
+            return np.full(len(addresses), NOWHERE)
+        place = np.searchsorted(self._starts, addresses, side="right") - 1
+        inside = (place >= 0) & (addresses - self._starts[place] < self._sizes[place])
+        return np.where(inside, self._order[place], NOWHERE)
+
+    def is_start(self, addresses: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each address is where a function begins."""
+        return np.isin(addresses, self._starts[self._sizes > 0])
+
+
+def plain_name(name: str) -> str:
+    """The name in the source: without what compilers add, as in `vfs_read.cold` and `do_sys_poll.constprop.0`."""
+    return name.partition(".")[0] or name

@@ -1,0 +1,140 @@
+"""A record as tables for people, and as JSON for scripts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
+from kdyno.profile.calls import calls
+from kdyno.profile.coverage import Coverage
+from kdyno.profile.flat import flat, totals
+from kdyno.profile.select import WORK
+from kdyno.report.clean import clean
+from kdyno.report.show import PLAIN_WIDTH
+
+ROWS = 25
+"""Rows of a table if nobody says how many."""
+MISSING_SHOWN = 5
+
+
+def as_json(
+    record: PmuRecord,
+    regions: Sequence[Region],
+    *,
+    event: str,
+    contexts: Sequence[str] = WORK,
+    with_calls: bool = False,
+    top: int | None = None,
+) -> dict[str, Any]:
+    """Everything that the tables show, and every event."""
+    value: dict[str, Any] = {
+        "plugin": record.plugin,
+        "scope": record.scope,
+        "events": record.events,
+        "image": record.image,
+        "family": record.family,
+        "contexts": list(contexts),
+        "event": event,
+        "regions": [
+            {
+                "benchmark": region.benchmark,
+                "name": record.benchmark_name(region.benchmark),
+                "iterations": len(region.iterations),
+                "totals": totals(record, region),
+            }
+            for region in regions
+        ],
+        "functions": [asdict(row) for row in flat(record, regions, event=event, contexts=contexts)[:top]],
+    }
+    if with_calls:
+        value["calls"] = [asdict(edge) for edge in calls(record, regions, contexts)[:top]]
+    return value
+
+
+def print_tables(
+    record: PmuRecord,
+    regions: Sequence[Region],
+    *,
+    event: str,
+    contexts: Sequence[str] = WORK,
+    with_calls: bool = False,
+    top: int | None = None,
+) -> None:
+    """The record as text on standard output: its regions, its flat profile, and its call edges if wanted."""
+    console, top = _console(), ROWS if top is None else top
+    rows = flat(record, regions, event=event, contexts=contexts)  # says first of all if there is no such event
+    made_with = f"vmlinux {record.image[:12]}" if record.image else "no vmlinux"
+    family = f", family {clean(record.family)}" if record.family else ""
+    _say(console, f"{record.scope} code, events {record.events}{family}, {made_with}, plugin {clean(record.plugin)}")
+    _say(console, "")
+    console.print(_regions(record, regions, event))
+    _say(console, "")
+    _say(console, f"{event} by function, in {' and '.join(contexts)}", "bold")
+    names = [event, *(["instructions"] if event != "instructions" else [])]
+    table = _table(("share", "right"), *((name, "right") for name in names), ("function", "left"))
+    for row in rows[:top]:
+        counts = [f"{row.events[name]:,}" for name in names]
+        table.add_row(*map(Text, (f"{row.share:.2%}", *counts, clean(row.name))))
+    console.print(table)
+    _left(console, len(rows) - top, "functions")
+    if with_calls:
+        edges = calls(record, regions, contexts)
+        _say(console, "")
+        _say(console, "calls", "bold")
+        table = _table(("count", "right"), ("kind", "left"), ("caller", "left"), ("callee", "left"))
+        for edge in edges[:top]:
+            table.add_row(*map(Text, (f"{edge.count:,}", edge.kind, clean(edge.caller), clean(edge.callee))))
+        console.print(table)
+        _left(console, len(edges) - top, "edges")
+
+
+def print_coverage(coverage: Coverage) -> None:
+    console = _console()
+    _say(console, f"{coverage.functions:,} functions are in the profile")
+    _say(console, f"{coverage.instructions:.2%} of the executed instructions lie in them")
+    _say(console, f"{coverage.ranges_with_lines:.2%} of {coverage.ranges:,} ranges have a line")
+    if coverage.missing:
+        most = ", ".join(f"{clean(name)} {share:.2%}" for name, share in coverage.missing[:MISSING_SHOWN])
+        _say(console, f"{len(coverage.missing):,} functions are not in it: {most}", "dim")
+    for note in coverage.notes:
+        _say(console, f"{coverage.tool}: {clean(note)}", "yellow")
+
+
+def _regions(record: PmuRecord, regions: Sequence[Region], event: str) -> Table:
+    table = _table(("region", "left"), ("iterations", "right"), *((f"{event}: {name}", "right") for name in CONTEXTS))
+    for region in regions:
+        sums = totals(record, region)
+        counts = [f"{sums[context][event]:,}" for context in CONTEXTS]
+        name = clean(record.benchmark_name(region.benchmark))
+        table.add_row(*map(Text, (name, f"{len(region.iterations):,}", *counts)))
+    return table
+
+
+def _table(*columns: tuple[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for title, justify in columns:
+        table.add_column(title, justify=justify, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _left(console: Console, left: int, what: str) -> None:
+    if left > 0:
+        _say(console, f"and {left:,} more {what} (--top N)", "dim")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style))
+
+
+def _console() -> Console:
+    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
+    return Console(width=width or shutil.get_terminal_size().columns, highlight=False)

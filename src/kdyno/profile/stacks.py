@@ -1,0 +1,38 @@
+"""Collapsed stacks: one line `a;b;c N` for each stack and the instructions at its end, as flame graphs are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kdyno.instrument.pmu_record import STACK_EXCEPTION, STACK_INTERRUPT, PmuRecord, Region
+from kdyno.profile.select import WORK
+from kdyno.report.clean import clean
+
+
+def stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> dict[tuple[str, ...], int]:
+    """Instructions by stack of function names, outermost first; the entries of exceptions are functions like others."""
+    names = [clean(function.name).replace(";", ":").replace(" ", "_") for function in record.functions]
+    counts: Counter[tuple[str, ...]] = Counter()
+    for region in regions:
+        paths: list[tuple[str, ...]] = [()]
+        inside = ["task"]
+        for node in region.stacks:
+            paths.append((*paths[node.parent], names[node.function]))
+            inside.append(_context(inside[node.parent], node.kind))
+            if node.instructions and inside[-1] in contexts:
+                counts[paths[-1]] += node.instructions
+    return dict(sorted(counts.items()))
+
+
+def _context(outer: str, kind: int) -> str:
+    """The context of a node in a node: what an interrupt does stays an interrupt's."""
+    if kind == STACK_INTERRUPT or outer == "interrupt":
+        return "interrupt"
+    return "exception" if kind == STACK_EXCEPTION else outer
+
+
+def collapsed(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> str:
+    """The format of flamegraph.pl (https://github.com/brendangregg/FlameGraph)."""
+    found = stacks(record, regions, contexts)
+    return "".join(f"{';'.join(path)} {instructions}\n" for path, instructions in found.items())

@@ -1,0 +1,84 @@
+"""The vmlinux that a record was made with: whether it is the one, where it is loaded, whether it has line tables."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.kernel.images import content_digest
+
+PT_LOAD = 1
+
+
+class OtherVmlinux(UserError):
+    message = "vmlinux {vmlinux} is not the one that ran: record {record} was made with {ran}, {vmlinux} is {given}"
+    hint = "name the vmlinux of the image that was recorded, or record this one"
+
+
+class RecordOfNoImage(UserError):
+    message = "record {record} doesn't say which vmlinux ran"
+    hint = "only records of a kernel do: `kdyno profile record` makes one"
+
+
+class NotAVmlinux(UserError):
+    message = "{vmlinux} is not a vmlinux: {why}"
+    hint = "it is the ELF file at the top of a kernel's build directory, or in the directory of an image"
+
+
+class NoLineTables(UserError):
+    message = "vmlinux {vmlinux} has no line tables: a compiler's profile can't be made with it"
+    hint = "lines = true in the recipe, then build and record that kernel"
+
+
+def require_same(record: PmuRecord, path: Path, vmlinux: Path) -> None:
+    """Raise OtherVmlinux unless `vmlinux` is the one that the record at `path` was made with."""
+    if record.image is None:
+        raise RecordOfNoImage(record=path)
+    try:
+        digest = content_digest(vmlinux)
+    except OSError as error:
+        raise NotAVmlinux(vmlinux=vmlinux, why=error.strerror) from error
+    if digest != record.image:
+        raise OtherVmlinux(vmlinux=vmlinux, record=path, ran=record.image[:12], given=digest[:12])
+
+
+def load_address(vmlinux: Path) -> int:
+    """Address of the first loaded segment; raises NotAVmlinux."""
+    data = _head(vmlinux)
+    offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
+    for place in range(offset, offset + size * number, size or 1):
+        kind, address = _unpacked("<I12xQ", data, place, vmlinux)
+        if kind == PT_LOAD:
+            return address
+    raise NotAVmlinux(vmlinux=vmlinux, why="it has nothing to load")
+
+
+def require_line_tables(vmlinux: Path) -> None:
+    """Raise NoLineTables unless there is a section .debug_line."""
+    data = _head(vmlinux)
+    offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
+    (text,) = _unpacked("<24xQ", data, offset + size * names, vmlinux)
+    for place in range(offset, offset + size * number, size or 1):
+        (name,) = _unpacked("<I", data, place, vmlinux)
+        if data.startswith(b".debug_line\0", text + name):
+            return
+    raise NoLineTables(vmlinux=vmlinux)
+
+
+def _head(vmlinux: Path) -> bytes:
+    try:
+        data = vmlinux.read_bytes()
+    except OSError as error:
+        raise NotAVmlinux(vmlinux=vmlinux, why=error.strerror) from error
+    if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
+        raise NotAVmlinux(vmlinux=vmlinux, why="it is no ELF file of 64 bits")
+    return data
+
+
+def _unpacked(form: str, data: bytes, place: int, vmlinux: Path) -> tuple[int, ...]:
+    try:
+        return struct.unpack_from(form, data, place)
+    except (struct.error, OverflowError):
+        raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of it") from None

@@ -1,0 +1,176 @@
+"""The emulated PMU on a real kernel: exact, repeatable, and its profiles name what the kernel's source says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdyno.cycles.family import load_family
+from kdyno.experiment.load import load_experiment
+from kdyno.instrument import agent
+from kdyno.instrument.job import Job
+from kdyno.instrument.pmu import PmuConfig
+from kdyno.instrument.pmu_record import PmuRecord, Region, read_pmu_record
+from kdyno.instrument.stream import read_stream
+from kdyno.kernel.image import Image
+from kdyno.line import build_images, plan_builds
+from kdyno.machine.base import BootEnd, BootOrder
+from kdyno.machine.config import QemuConfig
+from kdyno.machine.qemu import QemuMachine
+from kdyno.state import State
+from kdyno.talk import Talk
+from tests.e2e.conftest import PATCHES, Kdyno
+
+PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'
+BOOTS = 20
+CLOCKS_OWN = 20
+"""At most so many instructions lie between the agent's readings of the clock and the marker instructions."""
+
+
+@pytest.fixture(scope="module")
+def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
+    path = tmp_path_factory.mktemp("pmu") / "plain.toml"
+    path.write_text(f'name = "plain"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n{PLAIN}')
+    experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
+    return build_images(plan_builds(experiment, where, talk), where, talk)["plain"]
+
+
+def boots(image: Image, place: Path, tests: Sequence[str], events: str, seeds: Sequence[int]) -> Iterator[BootEnd]:
+    """Boots with the PMU, two side by side."""
+    pmu = PmuConfig.model_validate({"events": events, "clock": "instructions"})
+    machine = QemuMachine(QemuConfig(pmu=pmu))
+    job = Job(lane="model", icount_shift=5, iterations=3, tests=agent.test_orders(tests, {}))
+
+    def boot(number: int) -> BootEnd:
+        directory = place / f"{events}-{number}"
+        directory.mkdir()
+        return machine.boot(
+            BootOrder(
+                name="pmu",
+                kernel=image.bzimage,
+                vmlinux=image.vmlinux,
+                cmdline=(),
+                job=job,
+                seed=seeds[number],
+                directory=directory,
+            )
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(boot, range(len(seeds)))
+
+
+def record_of(end: BootEnd) -> PmuRecord:
+    assert (end.status, end.reason) == ("ok", "")
+    assert end.pmu is not None
+    return read_pmu_record(end.pmu)
+
+
+def region(record: PmuRecord, benchmark: str) -> Region:
+    return record.regions[record.benchmarks.index(benchmark)]
+
+
+def test_twenty_boots_with_one_seed_leave_the_same_record_to_the_last_bit(image: Image, tmp_path: Path) -> None:
+    ends = list(boots(image, tmp_path, ["lat_syscall", "lat_pagefault"], "edges", [1] * BOOTS))
+    records = {end.pmu.read_bytes() for end in ends if end.pmu}
+    assert [end.status for end in ends] == ["ok"] * BOOTS
+    assert len(records) == 1
+
+
+def test_all_events_repeat_too_and_another_seed_gives_other_counts(image: Image, tmp_path: Path) -> None:
+    one, two, other = boots(image, tmp_path, ["lat_proc"], "all", [1, 1, 2])
+    assert one.pmu and two.pmu and other.pmu
+    assert one.pmu.read_bytes() == two.pmu.read_bytes()
+    assert one.pmu.read_bytes() != other.pmu.read_bytes()
+
+
+def test_counts_agree_with_qemus_own_count_of_instructions(image: Image, tmp_path: Path) -> None:
+    """The agent reads QEMU's -icount clock around the same loops. REP iterations are instructions there."""
+    awake = ["lat_syscall", "lat_sig", "lat_pagefault", "lat_mmap", "lat_fs", "lat_proc"]  # a sleep is time, too
+    [end] = boots(image, tmp_path, awake, "all", [1])
+    record = record_of(end)
+    names = ("instructions", "rep_iterations", "user_instructions", "user_rep_iterations")
+    columns = [record.names.index(name) for name in names]
+    raw = read_stream(end.stream).samples
+    assert len(raw) > 30
+    for sample in raw:
+        counted = int(region(record, sample.benchmark).iterations[sample.iteration][:, columns].sum())
+        # The readings themselves, and the end of the loop, are outside the markers.
+        assert abs(sample.elapsed - counted) <= CLOCKS_OWN + 1e-4 * sample.elapsed, sample
+
+
+def test_counts_without_and_with_caches_are_the_same_and_disturb_nothing(image: Image, tmp_path: Path) -> None:
+    [edges] = boots(image, tmp_path, ["lat_syscall"], "edges", [1])
+    [both] = boots(image, tmp_path, ["lat_syscall"], "all", [1])
+    assert edges.stream.read_bytes() == both.stream.read_bytes()
+    few, many = record_of(edges), record_of(both)
+    for number, counted in few.regions.items():
+        for iteration, counts in counted.iterations.items():
+            assert np.array_equal(counts, many.regions[number].iterations[iteration][:, : len(few.names)])
+
+
+@pytest.mark.parametrize(
+    ("test", "benchmark", "path"),
+    [
+        ("lat_syscall", "lat_syscall.null", "entry_SYSCALL_64 do_syscall_64 __x64_sys_getppid"),
+        ("lat_pipe", "lat_pipe", "vfs_write pipe_write vfs_read pipe_read __schedule __switch_to try_to_wake_up"),
+        ("lat_proc", "lat_proc.fork", "kernel_clone copy_process copy_page_range wake_up_new_task do_exit"),
+        ("lat_pagefault", "lat_pagefault", "asm_exc_page_fault exc_page_fault handle_mm_fault filemap_map_pages"),
+    ],
+)
+def test_the_flat_profile_names_the_functions_on_the_path(
+    image: Image, tmp_path: Path, test: str, benchmark: str, path: str
+) -> None:
+    [end] = boots(image, tmp_path, [test], "edges", [1])
+    record = record_of(end)
+    numbers = {number for context in region(record, benchmark).contexts[:2] for number in context.functions}
+    assert set(path.split()) <= {record.functions[number].name for number in numbers}
+
+
+def test_clang_takes_the_profile_of_a_real_vmlinux(kdyno: Kdyno, image: Image, tmp_path: Path) -> None:
+    record, profile = tmp_path / "kernel.kpmu", tmp_path / "kernel.prof"
+    tests = ("--tests", "lat_syscall,lat_pipe,lat_proc", "--events", "edges")
+    subject = ("profile", "record", image.record.key)
+    kdyno(*subject, *tests, "-o", str(record))
+    covered = kdyno("profile", "cover", str(record), "--vmlinux", str(image.vmlinux), "-o", str(profile), "--json")
+    assert json.loads(covered.stdout)["instructions"] > 0.85
+    assert profile.stat().st_size > 10_000
+
+
+def test_a_slow_down_in_modelled_cycles_is_explained_by_the_function_that_it_was_planted_in(kdyno: Kdyno) -> None:
+    text = f"""{PLAIN}
+[variants.slow]
+extends = "plain"
+patches = ["{PATCHES / "slow-getppid.patch"}"]
+[workload]
+tests = ["lat_syscall"]
+[machine.pmu]
+family = "zen4"
+"""
+    html = kdyno.directory / "report.html"
+    path = kdyno.experiment("cycles", text, baseline="plain", blocks=3)
+    report = json.loads(kdyno("run", path, "--json", "--html", str(html)).stdout)
+    [null] = (each for each in report["comparisons"] if each["benchmark"] == "lat_syscall.null")
+    assert (null["verdict"], report["benchmarks"][0]["unit"]) == ("slower", "cycles")
+    assert "modelled" in " ".join(report["notices"])
+    assert "<svg" in html.read_text() and "__x64_sys_getppid" in html.read_text()
+
+    said = json.loads(kdyno("explain", "latest", "slow", "lat_syscall.null", "--json").stdout)["explanation"]
+    assert said["functions"][0]["function"] == "__x64_sys_getppid"
+    again = kdyno("explain", "latest", "slow", "lat_syscall.null")
+    assert "modelled" in again.stdout and "__x64_sys_getppid" in again.stdout
+
+
+def test_a_cycle_model_that_is_fitted_here_ranks_programs_that_it_was_not_fitted_to(kdyno: Kdyno) -> None:
+    """Natively timed on whatever host this is: the bound is far below what a quiet one reaches."""
+    family = kdyno.directory / "here.toml"
+    done = kdyno("calibrate", "--family", "zen4", "--times", "5", "--passes", "2", "-o", str(family), "--json")
+    held_out = json.loads(done.stdout)["held_out"]
+    assert held_out["programs"] >= 20
+    assert held_out["spearman"] > 0.7
+    assert load_family(f"file:{family}").said().startswith("modelled, ")

@@ -1,0 +1,111 @@
+"""CPU families: kdyno's own, a user's, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdyno.cycles.events import EVENTS
+from kdyno.cycles.family import BadFamily, UnknownFamily, families, load_family
+from kdyno.cycles.host import UnknownCpu, cpu_of, family_of
+
+
+@pytest.mark.parametrize("name", families())
+def test_every_family_loads_and_is_sane(name: str) -> None:
+    family = load_family(name)
+    assert family.name == name and family.path.stem == name
+    assert family.l1d.size < family.l2.size < family.llc.size
+    assert 0 < family.weights["instructions"] <= 1 and set(family.model.weights) <= set(EVENTS)
+    assert family.model_name == f"{name}-{family.model.version}" and family.model_name in family.said()
+
+
+def test_the_families_are_those_of_the_documents() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "cycle-model.md").read_text()
+    assert [name for name in families() if f"`{name}`" not in documented] == []
+
+
+def test_no_cpu_is_of_two_families() -> None:
+    hosts = [host for name in families() for host in load_family(name).hosts]
+    assert len(hosts) == len(set(hosts)) > 5
+
+
+def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_not() -> None:
+    said = load_family("zen4").said()
+    assert said.startswith("modelled, zen4-1: median error ") and " held-out programs, Spearman 0." in said
+    assert load_family("haswell").said() == "modelled, haswell-1: default weights, not calibrated"
+
+
+def test_a_name_that_is_almost_right_gets_the_right_one() -> None:
+    with pytest.raises(UnknownFamily) as error:
+        load_family("zen-4")
+    assert "did you mean zen4?" in error.value.advice
+
+
+def test_user_code_weighs_what_kernel_code_does() -> None:
+    assert load_family("zen4").weights["user_instructions"] == load_family("zen4").weights["instructions"]
+
+
+def edited(directory: Path, old: str, new: str) -> str:
+    text = load_family("generic").path.read_text()
+    assert old in text
+    path = directory / "mine.toml"
+    path.write_text(text.replace(old, new, 1))
+    return f"file:{path}"
+
+
+def test_a_file_is_a_family_too(tmp_path: Path) -> None:
+    family = load_family(edited(tmp_path, 'name = "generic"', 'name = "mine"'))
+    assert family.model_name == "mine-1" and family.path == tmp_path / "mine.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("width = 4", "width = 0", "`width`: input should be greater than"),
+        ("width = 4\n", "", "`width` is missing"),
+        ("width = 4", "widht = 4", "unknown key `widht`; did you mean `width`?"),
+        ("streams = 16", "steams = 16", "unknown key `prefetcher.steams`; did you mean `streams`?"),
+        ("size = 524288", "size = 524289", "`l2`: 524289 bytes are not a whole number of sets of 8 lines"),
+        ("llc = 45", "llc = 4", "`latency`: l1, l2, llc and memory must not get shorter"),
+        ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: there is no event stall_lcc; did you mean stall_llc?"),
+        ("stall_llc = 1.0", "stall_llc = -1.0", "`model.weights.stall_llc`: input should be greater than or equal"),
+        ('basis = "default"', 'basis = "calibrated"', "`model`: calibrated weights need programs, spearman and"),
+        ('kind = "tage"', "kind = tage", "not TOML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(BadFamily) as error:
+        load_family(edited(tmp_path, old, new))
+    assert str(tmp_path / "mine.toml") in str(error.value) and said in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_said_to_be() -> None:
+    with pytest.raises(BadFamily, match="can't read it: No such file"):
+        load_family("file:/nowhere/zen4.toml")
+
+
+def cpuinfo(vendor: str, family: int, model: int) -> str:
+    one = f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: X\n"
+    return one + "\n" + one.replace(f": {model}\n", ": 999\n")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "name"),
+    [
+        ("AuthenticAMD", 25, 17, "zen4"),
+        ("AuthenticAMD", 25, 33, "zen3"),
+        ("AuthenticAMD", 23, 49, "zen2"),
+        ("GenuineIntel", 6, 60, "haswell"),
+        ("GenuineIntel", 6, 190, "alderlake"),
+    ],
+)
+def test_a_host_is_known_by_its_cpu(vendor: str, family: int, model: int, name: str) -> None:
+    assert family_of(cpu_of(cpuinfo(vendor, family, model))).name == name
+
+
+@pytest.mark.parametrize("text", ["", "processor\t: 0\nBogoMIPS\t: 50\n", cpuinfo("GenuineIntel", 6, 7)])
+def test_a_cpu_that_no_family_knows_must_be_given_one(text: str) -> None:
+    with pytest.raises(UnknownCpu) as error:
+        family_of(cpu_of(text))
+    assert "--family NAME" in error.value.advice

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdyno.cli.main import main
+from kdyno.errors import KdynoError
+from kdyno.explain import command
+from kdyno.explain.command import (
+    BaselineItself,
+    ImageReplaced,
+    NoKernel,
+    NothingJudged,
+    Told,
+    UnknownVariant,
+    Wish,
+    explain_benchmark,
+    refuse_replaced,
+)
+from kdyno.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
+from kdyno.kernel.image import Image
+from kdyno.pmuboot import PmuRun
+from kdyno.report.html import render
+from kdyno.report.model import RunReport
+from kdyno.report.why import largest, why
+from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import BootRecord, Sample
+from kdyno.talk import Talk
+from tests.unit import specimen
+from tests.unit.explain_specimen import Kernel, pair
+from tests.unit.pmu_specimen import encode
+
+BASELINE, VARIANT, BENCHMARK = "gcc-12", "clang-19-thinlto", "lat_syscall.read"
+WORK = 1000
+HELLO = (
+    '{"v":1,"type":"hello","agent":"0","kernel":"6.12","lane":"model","icount_shift":5,"cpus":1,"init":true}\n'
+    '{"v":1,"type":"benchmark","name":"lat_syscall.read","test":"lat_syscall","unit":"instr","direction":"lower",'
+    '"description":"read"}\n'
+)
+
+
+class Lab:
+    """A run of three blocks in a state directory; the boots of some variants carry the records of these kernels."""
+
+    def __init__(self, directory: Path, kernels: dict[str, Kernel]) -> None:
+        self.directory, self.kernels = directory, kernels
+        self.state = State(directory)
+        self.artefacts = Artefacts(self.state.artefacts)
+        run = specimen.run_record(blocks=3)
+        boots = specimen.boot_records(run, iterations=4, spread=0.0005, failed=None)
+        self.report = specimen.report(directory, run, [self._boot(boot) for boot in boots])
+
+    def _boot(self, boot: BootRecord) -> BootRecord:
+        kernel = self.kernels.get(boot.variant) if boot.status == "ok" else None
+        files = {"pmu": encode(kernel.record()), "stream": HELLO.encode()} if kernel else {}
+        kept = {}
+        for name, content in files.items():
+            path = self.directory / name
+            path.write_bytes(content)
+            kept[name] = self.artefacts.put(path)
+        samples = tuple(
+            sample.model_copy(update={"work": WORK // 4}) if sample.benchmark == BENCHMARK else sample
+            for sample in boot.samples
+        )
+        return boot.model_copy(update={**kept, "samples": samples})
+
+    def explain(self, variant: str = VARIANT, benchmark: str = BENCHMARK) -> Told:
+        return explain_benchmark(self.report, Wish(variant, benchmark), self.state, Talk(quiet=True))
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    before, after = pair()
+    return Lab(tmp_path_factory.mktemp("recorded"), {BASELINE: before, VARIANT: after})
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """No boot carries a record."""
+    return Lab(tmp_path_factory.mktemp("bare"), {})
+
+
+def test_records_of_the_run_are_used(lab: Lab) -> None:
+    told = lab.explain()
+    assert told.explanation.boots == "the boots of block 0, seed 1000"
+    assert told.explanation.instructions.baseline == 346
+    assert told.comparison.verdict == "faster"
+    assert told.stacks.total.variant == 360
+
+
+@pytest.mark.parametrize(
+    ("variant", "benchmark", "error", "hint"),
+    [
+        ("clang-19-thinlt", BENCHMARK, UnknownVariant, "did you mean clang-19-thinlto?"),
+        (VARIANT, "lat_syscall.rea", UnknownBenchmark, "did you mean lat_syscall.read"),
+        (BASELINE, BENCHMARK, BaselineItself, "gcc-12-O3, clang-19-thinlto"),
+        (VARIANT, specimen.UNSUPPORTED, NothingJudged, "both kernels ran"),
+    ],
+)
+def test_what_can_not_be_explained_is_said_in_one_message(
+    lab: Lab, variant: str, benchmark: str, error: type[KdynoError], hint: str
+) -> None:
+    with pytest.raises(error) as caught:
+        lab.explain(variant, benchmark)
+    assert hint in caught.value.advice
+
+
+def test_a_benchmark_that_a_kernel_can_not_run_is_refused_with_the_reason(lab: Lab) -> None:
+    with pytest.raises(NothingJudged, match="no CONFIG_UNIX"):
+        lab.explain(VARIANT, specimen.UNSUPPORTED)
+
+
+def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> None:
+    variants = tuple(each.model_copy(update={"image": None}) for each in bare.report.run.variants)
+    replayed = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"variants": variants})})
+    with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
+        explain_benchmark(replayed, Wish(VARIANT, BENCHMARK), bare.state, Talk(quiet=True))
+
+
+def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = (
+        '{"name": "x", "source": "s", "baseline": "gcc-12", "variants": {"gcc-12": {}},'
+        ' "workload": {"tests": ["lmbench"], "params": {"lat_syscall": {"size": 4}, "lat_ctx": {"processes": 2}}}}'
+    )
+    report = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"experiment": experiment})})
+    images = {variant.image.key: variant.image for variant in report.run.variants if variant.image}
+    before, after = pair()
+    kernels = {"before": before, "after": after}
+    booted: list[dict[str, Any]] = []
+
+    def boot(_image: Image, tests: tuple[str, ...], **how: Any) -> PmuRun:
+        booted.append({"tests": tests, **how})
+        return PmuRun(Path("before" if len(booted) == 1 else "after"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
+
+    monkeypatch.setattr(command, "pmu_boot", boot)
+    monkeypatch.setattr(command, "read_pmu_record", lambda path: kernels[path.name].record())
+    monkeypatch.setattr(command, "load_image", lambda key, _: Image(directory=bare.directory, record=images[key]))
+    told = explain_benchmark(report, Wish(VARIANT, BENCHMARK, family="zen4"), bare.state, Talk(quiet=True))
+    assert told.explanation.boots == "one boot of each, made to explain it, seed 1000"
+    assert told.explanation.functions[0].function == "take_lock"
+    assert [each["cmdline"] for each in booted] == [(), ("mitigations=off",)]
+    assert {each["tests"] for each in booted} == {("lat_syscall",)}
+    assert booted[0]["params"] == {"lat_syscall": {"size": 4}}
+    assert (booted[0]["seed"], booted[0]["events"]) == (1000, "all")
+
+
+def test_a_record_of_another_vmlinux_is_refused(tmp_path: Path) -> None:
+    image = Image(directory=tmp_path, record=specimen.image("gcc-12", specimen.run_record().variants[0].recipe))
+    image.vmlinux.write_bytes(b"this vmlinux")
+    record = Kernel().record()
+    right, wrong = (
+        type(record)(**{**vars(record), "image": hashlib.sha256(content).hexdigest()})
+        for content in (b"this vmlinux", b"that vmlinux")
+    )
+    refuse_replaced("gcc-12", right, image, State(tmp_path / "state"))
+    with pytest.raises(ImageReplaced, match="gcc-12 was made with another vmlinux"):
+        refuse_replaced("gcc-12", wrong, image, State(tmp_path / "state"))
+
+
+def test_a_region_that_is_missing_is_an_error(lab: Lab) -> None:
+    [benchmark] = (each for each in lab.report.benchmarks if each.name == BENCHMARK)
+    record = Kernel().record(benchmark=7)
+    with pytest.raises(WorkUnknown, match="no region"):
+        Recorded("gcc-12", record, (BENCHMARK,), {BENCHMARK: [1]}, {}).measured(benchmark)
+    with pytest.raises(WorkUnknown, match="4 iterations in the one, 1 in the other"):
+        Recorded("gcc-12", Kernel().record(), (BENCHMARK,), {BENCHMARK: [1]}, {}).measured(benchmark)
+    with pytest.raises(NotMeasured, match="no such system call"):
+        Recorded("gcc-12", record, (), {}, {BENCHMARK: "no such system call"}).measured(benchmark)
+
+
+def test_bandwidths_are_explained_per_kibibyte(lab: Lab) -> None:
+    [benchmark] = (each for each in lab.report.benchmarks if each.name == "bw_pipe.64k")
+    kernel = Kernel(iterations=2).function("copy", 100)
+    measured = Recorded("gcc-12", kernel.record(), ("bw_pipe.64k",), {"bw_pipe.64k": [1024] * 2}, {}).measured(
+        benchmark
+    )
+    assert measured.work == 2
+
+
+def test_the_first_block_with_records_of_both_is_taken(lab: Lab) -> None:
+    boots = [boot.model_copy(update={"pmu": None}) if boot.block == 0 else boot for boot in lab.report.boots]
+    found = common_boots(boots, BASELINE, VARIANT)
+    assert found is not None
+    assert [boot.block for boot in found] == [1, 1]
+    assert common_boots([], BASELINE, VARIANT) is None
+
+
+def test_work_is_collected_by_benchmark() -> None:
+    samples = [Sample(benchmark="a", iteration=number, elapsed=1, work=10 + number) for number in range(2)]
+    assert work_of(samples) == {"a": [10, 11]}
+
+
+def test_the_command_prints_the_explanation_and_writes_the_graph(
+    lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    svg = tmp_path / "why.svg"
+    words = ("explain", "3f9a", VARIANT, BENCHMARK, "--state", str(lab.directory), "--top", "3")
+    assert main([*words, "--svg", str(svg)]) == 0
+    assert capsys.readouterr().out.startswith("lat_syscall.read: clang-19-thinlto against gcc-12\nverdict of the run: ")
+    assert svg.read_text().startswith("<svg ")
+    assert main([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["verdict"]["verdict"] == "faster"
+    assert said["explanation"]["functions"][0]["function"] == "take_lock"
+
+
+def test_another_baseline_turns_the_difference_round(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("explain", "3f9a", BASELINE, BENCHMARK, "--state", str(lab.directory), "--json", "--baseline", VARIANT)
+    assert main(words) == 0
+    explanation = json.loads(capsys.readouterr().out)["explanation"]
+    assert explanation["instructions"] == {"baseline": 360.0, "variant": 346.0}
+
+
+def only_known(report: RunReport) -> RunReport:
+    """The report with the one benchmark that the records have a region for."""
+    only = tuple(each for each in report.comparisons if each.benchmark == BENCHMARK)
+    return report.model_copy(update={"comparisons": only})
+
+
+def test_variants_with_records_have_reasons(lab: Lab) -> None:
+    found = why(lab.report, lab.artefacts)
+    assert list(found) == [VARIANT]
+    assert all("was not measured in" in reason.problem for reason in found[VARIANT] if reason.row.name != BENCHMARK)
+
+
+def test_a_reason_has_the_largest_parts_and_the_graph(lab: Lab) -> None:
+    [reason] = why(only_known(lab.report), lab.artefacts)[VARIANT]
+    assert reason.functions[0][0] == "take_lock"
+    assert list(reason.inlining) == ["fput seems inlined into ksys_read (12 calls/op gone)"]
+    assert reason.svg
+    assert "take_lock" in reason.svg
+
+
+def test_a_record_that_is_gone_is_said_in_its_place(lab: Lab, tmp_path: Path) -> None:
+    [reason] = why(only_known(lab.report), Artefacts(tmp_path / "elsewhere"))[VARIANT]
+    assert "is not in" in reason.problem
+
+
+def test_the_page_says_why_and_hostile_names_add_no_tag(tmp_path: Path) -> None:
+    name = "</title><script>alert(1)</script>"
+    hostile = Kernel().function(name, 10_000).stack(name, 10_000)
+    lab = Lab(tmp_path, {BASELINE: Kernel().function("f", 1), VARIANT: hostile})
+    page = render(only_known(lab.report), lab.artefacts)
+    section = page[page.index("<h2>Why</h2>") : page.index("<h2>Provenance</h2>")]
+    assert f"<h3>{VARIANT} against {BASELINE}</h3>" in section
+    assert "Cycles are modelled, zen4" in section
+    assert section.count("&lt;/title&gt;&lt;script&gt;alert(1)") == 3  # table, title and text
+    assert "<script>" not in section
+
+
+def test_a_run_without_records_has_no_reasons(bare: Lab) -> None:
+    assert why(bare.report, bare.artefacts) == {}
+
+
+def test_only_what_was_judged_to_differ_is_explained(lab: Lab) -> None:
+    found = largest(lab.report, VARIANT)
+    assert 0 < len(found) <= 5
+    assert all(each.verdict in ("faster", "slower") for each in found)
+    effects = [abs(math.log(each.estimate.ratio)) for each in found if each.estimate]
+    assert effects == sorted(effects, reverse=True)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from kdyno.cycles.family import Family, load_family
+from kdyno.cycles.predict import cycles
+from kdyno.explain.compare import Subject, event_changes, explain, function_changes
+from kdyno.explain.measured import RecordsUnlike
+from kdyno.explain.model import Explanation
+from kdyno.explain.terminal import render
+from kdyno.report.view import Row
+from tests.unit.explain_specimen import NAMES, Kernel, pair
+
+SUBJECT = Subject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")
+ROW = Row("lat_syscall.read", "cycles", "100", "90", "-10 %", "", "", "faster", "", "10 % lower", None, 3, 0)
+
+
+@pytest.fixture(scope="module")
+def family() -> Family:
+    return load_family("zen4")
+
+
+@pytest.fixture(scope="module")
+def said(family: Family) -> Explanation:
+    before, after = pair()
+    return explain(SUBJECT, before.measured(), after.measured(), family)
+
+
+def shown(said: Explanation, top: int = 10) -> str:
+    out = io.StringIO()
+    render(said, ROW, Console(file=out, width=100), top)
+    return out.getvalue()
+
+
+def test_a_planted_difference_is_found_and_ranked_first(family: Family) -> None:
+    quiet = Kernel().function("vfs_read", 100, locked=1).function("fput", 30)
+    planted = Kernel().function("vfs_read", 101, locked=1).function("fput", 30 + 400, l1d_misses=3)
+    said = explain(SUBJECT, quiet.measured(), planted.measured(), family)
+    assert said.functions[0].function == "fput"
+    assert said.functions[0].instructions.difference == pytest.approx(400)
+    assert said.functions[1].function == "vfs_read"
+
+
+def test_events_are_ranked_by_weight_times_difference() -> None:
+    weights = np.array([0.25, 0, 0, 14.0, 18.0, 0.25])
+    before, after = np.array([100, 10, 4, 1.0, 1.0, 0]), np.array([110, 60, 4, 2.0, 1.0, 0])
+    changes = event_changes(NAMES, before, after, weights)
+    assert [(each.event, each.cycles) for each in changes[:3]] == [
+        ("l1d_misses", 14.0),
+        ("instructions", 2.5),
+        ("taken_branches", 0.0),
+    ]
+    assert {each.event for each in changes} == set(NAMES) - {"user_instructions"}
+
+
+def test_the_parts_add_up_to_the_difference(said: Explanation) -> None:
+    assert sum(each.cycles for each in said.events) == pytest.approx(said.cycles.difference)
+    assert sum(each.cycles.difference for each in said.functions) == pytest.approx(said.cycles.difference)
+
+
+def test_amounts_are_per_operation_whatever_the_work(family: Family) -> None:
+    little, much = (Kernel(work=work).function("vfs_read", 100).measured() for work in (1000, 50_000))
+    said = explain(SUBJECT, little, much, family)
+    assert said.instructions.baseline == said.instructions.variant == 100
+    assert said.cycles.difference == 0
+
+
+def test_interrupt_work_is_kept_apart(said: Explanation, family: Family) -> None:
+    assert (said.interrupt_instructions.baseline, said.interrupt_instructions.variant) == (500, 900)
+    assert said.instructions.baseline == 40 + 60 + 100 + 30 + 96 + 20
+    assert "tick" not in {each.function for each in said.functions}
+    tick = np.array([[900.0, 0, 0, 90, 0, 0]])
+    assert said.interrupt_cycles.variant == pytest.approx(cycles(tick, NAMES, family)[0])
+
+
+def test_exceptions_are_the_benchmarks_own_work(said: Explanation) -> None:
+    assert "asm_exc_page_fault" in {each.function for each in said.functions}
+
+
+def test_clones_are_one_function_and_are_named(said: Explanation) -> None:
+    [copy_out] = (each for each in said.functions if each.function == "copy_out")
+    assert copy_out.clones == ("copy_out", "copy_out.isra.0")
+    assert copy_out.instructions.difference == 0
+
+
+def test_the_parts_of_a_split_function_are_added(family: Family) -> None:
+    whole = Kernel().function("f", 100, size=200)
+    split = Kernel().function("f.part.0.constprop.0", 70, size=90).function("f.cold", 30, size=40)
+    said = explain(SUBJECT, whole.measured(), split.measured(), family)
+    [only] = said.functions
+    assert (only.instructions.variant, only.size.variant) == (100, 130)
+
+
+def test_functions_of_one_kernel_alone_are_there(said: Explanation) -> None:
+    by_name = {each.function: each for each in said.functions}
+    assert (by_name["fput"].instructions.variant, by_name["fput"].size.variant) == (0, 0)
+    assert (by_name["take_lock"].instructions.baseline, by_name["take_lock"].instructions.variant) == (0, 50)
+
+
+def test_nothing_executed_is_nothing_said() -> None:
+    assert function_changes({}, {}, np.ones(len(NAMES)), 0) == ()
+
+
+def test_code_that_is_executed_is_counted_in_lines_and_pages(said: Explanation) -> None:
+    assert (said.footprint.functions.baseline, said.footprint.functions.variant) == (6, 6)
+    assert said.footprint.pages.baseline == 6
+    assert said.footprint.code_bytes.difference == (400 - 128) + 128 - 64
+
+
+def test_hot_lines_are_those_of_nearly_all_instructions(family: Family) -> None:
+    skewed = Kernel().function("hot", 1000, size=64).function("cold", 1, size=64)
+    said = explain(SUBJECT, skewed.measured(), skewed.measured(), family)
+    assert (said.footprint.lines.variant, said.footprint.hot_lines.variant) == (2, 1)
+
+
+def test_an_empty_region_can_be_compared(family: Family) -> None:
+    said = explain(SUBJECT, Kernel().measured(), Kernel().function("f", 10).measured(), family)
+    assert said.footprint.lines.baseline == 0
+    assert [each.function for each in said.functions] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("other", "what"), [(Kernel(family="haswell"), "the CPU family"), (Kernel(events="edges"), "events")]
+)
+def test_records_of_different_hardware_are_not_compared(other: Kernel, what: str, family: Family) -> None:
+    with pytest.raises(RecordsUnlike, match=what):
+        explain(SUBJECT, Kernel().measured(), other.measured(), family)
+
+
+def test_the_verdict_comes_first_and_cycles_are_said_to_be_modelled(said: Explanation) -> None:
+    lines = shown(said).splitlines()
+    assert lines[0] == "lat_syscall.read: gcc-O3 against gcc-O2"
+    assert lines[1] == "verdict of the run: faster, 100 → 90 cycles, -10 %"
+    assert said.modelled in " ".join(lines)
+    assert said.modelled.startswith("modelled, zen4")
+
+
+def test_a_table_has_no_more_rows_than_asked_for(said: Explanation) -> None:
+    text = shown(said, top=1)
+    assert "\ntake_lock " in text
+    assert "\nksys_read " not in text
+
+
+def test_a_narrow_page_cuts_names_and_no_figures(family: Family) -> None:
+    long = Kernel().function("a_function_with_quite_a_long_name.constprop.0.isra.0", 12_345)
+    out = io.StringIO()
+    render(explain(SUBJECT, Kernel().measured(), long.measured(), family), ROW, Console(file=out, width=80), 10)
+    [line] = [line for line in out.getvalue().splitlines() if line.startswith("a_function")]
+    assert "…" in line
+    assert line.endswith("0 → 128")
+    assert "+12,345" in line
+
+
+def test_names_from_a_kernel_steer_no_terminal(family: Family) -> None:
+    hostile = Kernel().function("\x1b[2J[red]f[/red]", 10)
+    text = shown(explain(SUBJECT, Kernel().measured(), hostile.measured(), family))
+    assert "\x1b" not in text
+    assert "[red]f[/red]" in text

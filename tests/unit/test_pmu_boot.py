@@ -1,0 +1,94 @@
+"""A boot for its PMU record: done once, kept, made anew when damaged, and said with its console when it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import Recipe
+from kdyno.pmuboot import PmuBootFailed, PmuRun, pmu_boot
+from kdyno.state import State
+from kdyno.talk import Talk
+from tests.unit import specimen as made_up
+from tests.unit.fake_qemu import FakeQemu, stream_of
+from tests.unit.pmu_specimen import specimen
+from tests.unit.test_pmu_machine import of_specimen, ready
+from tests.unit.test_pmu_symbols import ENTRIES, linked
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
+    found = FakeQemu(tmp_path, monkeypatch)
+    ready(found)
+    return found
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    place = tmp_path / "image"
+    place.mkdir()
+    linked(place, *ENTRIES)
+    (place / "bzImage").write_bytes(b"")
+    return Image(directory=place, record=made_up.image("gcc-12", Recipe(toolchain="gcc-12")))
+
+
+def booted(image: Image, state: State, *, seed: int = 1) -> PmuRun:
+    return pmu_boot(image, ("lat_pipe",), seed=seed, events="all", family="zen4", state=state, talk=Talk(quiet=True))
+
+
+def test_a_boot_is_done_once_and_its_record_names_its_benchmarks(qemu: FakeQemu, image: Image, state: State) -> None:
+    first = booted(image, state)
+    assert booted(image, state) == first
+    assert qemu.boots == 1
+    benchmarks, samples = of_specimen(specimen())
+    assert first.benchmarks == read_pmu_record(first.record).benchmarks == tuple(each.name for each in benchmarks)
+    assert first.work == {
+        name: [sample.work for sample in samples if sample.benchmark == name]
+        for name in {sample.benchmark for sample in samples}
+    }
+
+
+def test_another_seed_is_another_boot(qemu: FakeQemu, image: Image, state: State) -> None:
+    assert booted(image, state).record != booted(image, state, seed=2).record
+    assert qemu.boots == 2
+
+
+@pytest.mark.parametrize("suffix", [".kpmu", ".json"])
+@pytest.mark.parametrize("damage", ["cut", "removed"])
+def test_what_was_kept_and_is_damaged_is_made_anew(
+    qemu: FakeQemu, image: Image, state: State, suffix: str, damage: str
+) -> None:
+    first = booted(image, state)
+    file = first.record.with_suffix(suffix)
+    whole = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(whole[:-3])
+    else:
+        file.unlink()
+    assert booted(image, state) == first
+    assert file.read_bytes() == whole
+    assert qemu.boots == 2
+
+
+def test_a_boot_that_fails_names_its_console_and_is_not_kept(qemu: FakeQemu, image: Image, state: State) -> None:
+    qemu.leaves(stream=stream_of(*of_specimen(specimen()), whole=False))
+    with pytest.raises(PmuBootFailed, match="failed: the guest ended before the agent was done") as failed:
+        booted(image, state)
+    assert ".console.log" in failed.value.advice
+    ready(qemu)
+    assert booted(image, state).record.exists()
+
+
+def test_nothing_is_left_beside_what_is_kept(qemu: FakeQemu, image: Image, state: State) -> None:
+    record = booted(image, state).record
+    assert sorted(state.pmu.iterdir()) == [record.with_suffix(".json"), record]
+    assert list(state.boots.iterdir()) == []
+    assert qemu.boots == 1

@@ -1,0 +1,191 @@
+"""The machine with the emulated PMU: what is refused, what QEMU is told, and how a boot ends by its record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kdyno.errors import KdynoError
+from kdyno.instrument.job import Job
+from kdyno.instrument.pmu import PluginMissing, PmuConfig, find_plugin
+from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.machine.base import BootEnd, BootOrder
+from kdyno.machine.config import QemuConfig
+from kdyno.machine.pmu import CyclesNeedAllEvents, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
+from kdyno.machine.qemu import QemuMachine
+from kdyno.store.records import Benchmark, Sample
+from tests.unit.fake_qemu import FakeQemu, stream_of
+from tests.unit.pmu_specimen import encode, specimen
+from tests.unit.test_pmu_symbols import ENTRIES, linked
+
+
+@pytest.fixture
+def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
+    return FakeQemu(tmp_path, monkeypatch)
+
+
+def of_specimen(record: PmuRecord) -> tuple[list[Benchmark], list[Sample]]:
+    """Benchmarks and samples that a boot with this record has."""
+    benchmarks = [
+        Benchmark(name=f"lat_x.{number}", test="lat_x", unit="instr", direction="lower", description="")
+        for number in range(max(record.regions) + 1)
+    ]
+    samples = [
+        Sample(benchmark=f"lat_x.{number}", iteration=iteration, elapsed=1_000_000, work=10)
+        for number, region in record.regions.items()
+        for iteration in region.iterations
+    ]
+    return benchmarks, samples
+
+
+def ready(qemu: FakeQemu, record: PmuRecord | None = None) -> PmuRecord:
+    """Let QEMU leave a sound boot."""
+    record = record or specimen()
+    qemu.leaves(stream=stream_of(*of_specimen(record)), record=encode(record))
+    return record
+
+
+def order(tmp_path: Path) -> BootOrder:
+    directory = tmp_path / "boot"
+    directory.mkdir()
+    job = Job(lane="model", icount_shift=5, iterations=1)
+    return BootOrder("x", Path("/k"), (), job, 1, directory, vmlinux=linked(tmp_path, *ENTRIES))
+
+
+def boot(tmp_path: Path, **config: object) -> BootEnd:
+    return QemuMachine(QemuConfig(pmu=PmuConfig(**config))).boot(order(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("config", "error"),
+    [
+        ({"lane": "wall", "pmu": PmuConfig()}, PmuOutsideModelLane),
+        ({"pmu": PmuConfig(events="edges")}, CyclesNeedAllEvents),
+    ],
+)
+def test_what_does_not_go_together_is_refused(config: dict[str, object], error: type[KdynoError]) -> None:
+    with pytest.raises(error):
+        QemuMachine(QemuConfig(**config))
+
+
+def test_a_plugin_that_is_not_installed_is_said_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KDYNO_PMU_PLUGIN", str(tmp_path / "none.so"))
+    with pytest.raises(PluginMissing) as missing:
+        QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
+    assert "none.so" in str(missing.value) and "pip install ." in missing.value.advice
+
+
+def test_the_installed_plugin_lies_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KDYNO_PMU_PLUGIN", raising=False)
+    try:
+        assert find_plugin().parent.name == "kdyno"
+    except PluginMissing as missing:
+        assert "kdyno/kdyno_pmu" in str(missing)
+
+
+@pytest.mark.parametrize("said", ["-plugin: invalid option", "plugin interface not enabled in this build"])
+def test_a_qemu_without_plugins_is_said_once_and_before_any_boot(qemu: FakeQemu, said: str) -> None:
+    qemu.probe(said)
+    with pytest.raises(QemuWithoutPlugins, match=f"{said}$") as refused:
+        QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
+    assert "--enable-plugins" in refused.value.advice
+
+
+def test_the_facts_of_the_machine_name_all_that_decides_the_counts(qemu: FakeQemu) -> None:
+    plain = QemuMachine(QemuConfig()).describe()
+    about = QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
+    assert about.facts.keys() - plain.facts.keys() == {
+        *("pmu_plugin", "pmu_events", "pmu_clock", "pmu_family", "pmu_family_file")
+    }
+    assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("zen4", "cycles")
+    assert not any("-initrd" in command for command in qemu.commands)
+    assert plain.notices == ()
+
+
+def test_modelled_cycles_are_the_first_thing_said(qemu: FakeQemu) -> None:
+    [notice] = QemuMachine(QemuConfig(pmu=PmuConfig())).describe().notices
+    assert notice.startswith("cycles are modelled, zen4-")
+    assert qemu.commands
+
+
+def test_an_ok_boot_has_the_counts_as_samples_and_its_record(qemu: FakeQemu, tmp_path: Path) -> None:
+    record = ready(qemu)
+    end = boot(tmp_path, clock="instructions")
+    assert (end.status, end.reason) == ("ok", "")
+    assert end.pmu and end.pmu.name == "pmu.kpmu"
+    [first, *_] = end.report.samples
+    task, exception, _ = record.regions[0].iterations[first.iteration]
+    column = record.names.index("instructions")
+    assert (first.benchmark, first.elapsed) == ("lat_x.0", int(task[column] + exception[column]))
+    plugin = end.command[end.command.index("-plugin") + 1]
+    assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("zen4.toml")
+    assert (tmp_path / "boot" / "pmu.symbols").read_text().startswith("ffffffff81000000 1 syscall entry_SYSCALL_64\n")
+
+
+def test_edges_need_no_geometry(qemu: FakeQemu, tmp_path: Path) -> None:
+    ready(qemu)
+    end = boot(tmp_path, clock="instructions", events="edges")
+    assert end.status == "ok"
+    assert "events=edges" in " ".join(end.command) and "geometry=" not in " ".join(end.command)
+
+
+def test_cycles_have_units_of_their_own_in_failed_boots_too(qemu: FakeQemu, tmp_path: Path) -> None:
+    record = ready(qemu)
+    benchmarks, samples = of_specimen(record)
+    qemu.leaves(stream=stream_of(benchmarks, samples, whole=False))
+    end = boot(tmp_path)
+    assert end.status == "failed"
+    assert {benchmark.unit for benchmark in end.report.benchmarks} == {"cycles"}
+    assert end.pmu is None
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"", "the PMU record pmu.kpmu is cut short after 0 bytes"),
+        (b"ELF, or what else", "pmu.kpmu is not a PMU record"),
+        (encode(specimen())[:-4], "the PMU record pmu.kpmu is cut short"),
+        (encode(replace(specimen(), opened=0)), "pmu.kpmu has no regions"),
+    ],
+)
+def test_a_boot_without_a_sound_record_is_lost_for_the_instrument_failed(
+    qemu: FakeQemu, tmp_path: Path, record: bytes, reason: str
+) -> None:
+    ready(qemu)
+    qemu.leaves(record=record)
+    end = boot(tmp_path)
+    assert end.status == "lost"
+    assert end.reason.startswith(reason)
+    assert end.pmu is None
+
+
+def test_a_boot_that_leaves_no_record_is_lost(qemu: FakeQemu, tmp_path: Path) -> None:
+    qemu.leaves(stream=stream_of(*of_specimen(specimen())))
+    assert boot(tmp_path).reason == "the PMU plugin left no record"
+
+
+def test_a_boot_whose_record_lacks_a_region_is_lost(qemu: FakeQemu, tmp_path: Path) -> None:
+    record = ready(qemu)
+    benchmarks, samples = of_specimen(record)
+    qemu.leaves(stream=stream_of(benchmarks, [*samples, samples[0].model_copy(update={"iteration": 99})]))
+    end = boot(tmp_path)
+    assert (end.status, end.reason) == ("lost", "the PMU counted nothing for lat_x.0, iteration 99")
+
+
+def test_a_region_that_was_never_closed_fails_the_boot(qemu: FakeQemu, tmp_path: Path) -> None:
+    record = ready(qemu)
+    qemu.leaves(record=encode(replace(record, unclosed=(min(record.regions), 3))))
+    end = boot(tmp_path)
+    assert end.status == "failed"
+    assert end.reason == f"pmu.kpmu: the region of benchmark lat_x.{min(record.regions)}, iteration 3, was never closed"
+
+
+def test_a_kernel_without_its_vmlinux_is_refused(qemu: FakeQemu, tmp_path: Path) -> None:
+    machine = QemuMachine(QemuConfig(pmu=PmuConfig()))
+    with pytest.raises(VmlinuxMissing):
+        machine.boot(replace(order(tmp_path), vmlinux=None))
+    assert qemu.directory.exists()
