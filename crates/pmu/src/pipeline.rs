@@ -11,8 +11,8 @@ use crate::events::{Counts, EVENTS, Event};
 use crate::geometry::Geometry;
 use crate::waiting::Waiting;
 
-/// Parts of a cycle: a multiple of every width up to 8.
-pub const CYCLE: u64 = 840;
+/// Parts of a cycle: so many that what a division by a width leaves over is nothing.
+pub const CYCLE: u64 = 1 << 20;
 
 /// General registers are 0 to 15.
 pub const FLAGS: u8 = 16;
@@ -20,7 +20,8 @@ pub const FLAGS: u8 = 16;
 pub const NOTHING: u8 = 17;
 /// Nobody reads it.
 pub const NOWHERE: u8 = 18;
-const REGISTERS: usize = 19;
+/// Bits of a number of a register.
+const REGISTERS: usize = 32;
 
 /// Words that were stored, and lines that are on their way, are remembered by so many low bits of their address.
 const REMEMBERED: usize = 256;
@@ -213,8 +214,10 @@ impl Pipeline {
             self.dispatched = (self.dispatched + step).max(self.window[self.at]);
             self.dispatched = self.waiting.room_from(self.dispatched);
             self.owed += step;
-            let mut start =
-                op.sources.iter().fold(self.dispatched, |time, source| time.max(self.ready[*source as usize]));
+            let mut start = op
+                .sources
+                .iter()
+                .fold(self.dispatched, |time, source| time.max(self.ready[*source as usize % REGISTERS]));
             let (mut reach, mut soonest, mut stored) = (Reach::default(), self.dispatched, None);
             while let Some(touch) = self.touches.get(next).copied() {
                 match usize::from(touch.place).cmp(&place) {
@@ -233,12 +236,12 @@ impl Pipeline {
             start = self.unit(op, start);
             self.waiting.until(start);
             self.done = start + u64::from(op.latency) * CYCLE;
-            let comes_of_miss = reach.level > 0 || self.has_missed(&op.sources) || self.has_missed(&op.address);
             for target in op.targets {
-                self.ready[target as usize] = self.done;
-                self.missed = self.missed & !(1 << target) | u32::from(comes_of_miss) << target;
+                self.ready[target as usize % REGISTERS] = self.done;
             }
-            self.missed &= !(1 << NOWHERE);
+            if reach.level > 0 || self.missed != 0 {
+                self.remember_miss(op, reach.level > 0);
+            }
             if let Some(key) = stored {
                 self.stores[key as usize % REMEMBERED] = Coming { key, time: self.done, reach, spelt: op.spelt };
             }
@@ -254,6 +257,15 @@ impl Pipeline {
         self.touches.clear();
     }
 
+    /// Whether what an instruction writes comes out of a load that missed.
+    fn remember_miss(&mut self, op: &Op, has_missed: bool) {
+        let comes_of_miss = has_missed || self.has_missed(&op.sources) || self.has_missed(&op.address);
+        for target in op.targets {
+            self.missed = self.missed & !(1 << target) | u32::from(comes_of_miss) << target;
+        }
+        self.missed &= !(1 << NOWHERE);
+    }
+
     fn has_missed(&self, registers: &[u8]) -> bool {
         registers.iter().any(|register| self.missed >> register & 1 == 1)
     }
@@ -262,7 +274,8 @@ impl Pipeline {
     #[inline(always)]
     fn load(&mut self, op: &Op, touch: Touch) -> (u64, Reach) {
         let [one, other] = op.address;
-        let asked = self.dispatched.max(self.ready[one as usize]).max(self.ready[other as usize]);
+        let asked =
+            self.dispatched.max(self.ready[one as usize % REGISTERS]).max(self.ready[other as usize % REGISTERS]);
         let store = self.stores[touch.word as usize % REMEMBERED];
         if store.key == touch.word && op.kind != Kind::Locked && store.time + FORWARDED_WITHIN > asked {
             // An address that is spelt alike is known to be the same before it is computed.

@@ -31,36 +31,14 @@ struct Target {
     address: u64,
 }
 
-/// The latest `length` outcomes, folded to `width` bits.
-#[derive(Clone, Copy)]
-struct Folded {
-    value: u32,
-    width: u32,
-    length: u32,
-}
-
-impl Folded {
-    fn new(length: u32, width: u32) -> Folded {
-        Folded { value: 0, width, length }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, newest: u32, oldest: u32) {
-        let mut value = self.value << 1 | newest;
-        value ^= oldest << (self.length % self.width);
-        value ^= value >> self.width;
-        self.value = value & ((1 << self.width) - 1);
-    }
-}
-
 /// Index and tag of a branch in each table.
 type Places = [(usize, u16); TABLES];
 
 pub struct Predictor {
     counters: Vec<u8>,
     tables: [Vec<Entry>; TABLES],
-    indices: [Folded; TABLES],
-    tags: [[Folded; 2]; TABLES],
+    /// log2 of the entries of each table.
+    width: u32,
     /// The latest outcome is the lowest bit of the first word.
     history: [u64; 3],
     last_targets: Vec<u64>,
@@ -71,14 +49,20 @@ pub struct Predictor {
     top: usize,
 }
 
+/// Every bit of the result depends on every bit of the value (Steele et al.: SplitMix, OOPSLA 2014, the half of it).
+#[inline(always)]
+fn mixed(value: u64) -> u64 {
+    let value = (value ^ value >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value ^ value >> 29
+}
+
 impl Predictor {
     pub fn new(size: &geometry::Predictor) -> Predictor {
         let width = size.table_bits - 3;
         Predictor {
             counters: vec![1; 1 << size.table_bits],
             tables: std::array::from_fn(|_| vec![Entry::default(); 1 << width]),
-            indices: LENGTHS.map(|length| Folded::new(length, width)),
-            tags: LENGTHS.map(|length| [Folded::new(length, TAG_BITS), Folded::new(length, TAG_BITS - 1)]),
+            width,
             history: [0; 3],
             last_targets: vec![0; 1 << size.btb_bits],
             targets: std::array::from_fn(|_| vec![Target::default(); 1 << (size.btb_bits - 1)]),
@@ -90,24 +74,25 @@ impl Predictor {
 
     #[inline(always)]
     fn push(&mut self, outcome: bool) {
-        for (table, length) in LENGTHS.into_iter().enumerate() {
-            let place = length as usize - 1;
-            let oldest = (self.history[place / 64] >> (place % 64) & 1) as u32;
-            self.indices[table].push(outcome.into(), oldest);
-            self.tags[table].iter_mut().for_each(|tag| tag.push(outcome.into(), oldest));
-        }
         let [new, old, older] = self.history;
         self.history = [new << 1 | u64::from(outcome), old << 1 | new >> 63, older << 1 | old >> 63];
     }
 
+    /// Where a branch is in a table, and its tag there: address and as many outcomes as the table looks back on, mixed.
     #[inline(always)]
     fn place(&self, table: usize, address: u64) -> (usize, u16) {
-        let folded = self.indices[table];
-        let mixed = address ^ (address >> folded.width) ^ u64::from(folded.value);
-        let [one, other] = self.tags[table];
-        let tag = (address as u32 ^ (address >> 7) as u32 ^ one.value ^ other.value << 1) & ((1 << TAG_BITS) - 1);
+        let length = LENGTHS[table];
+        let [new, old, older] = self.history;
+        let seen = if length <= 64 {
+            new << (64 - length)
+        } else if length <= 128 {
+            mixed(new) ^ old << (128 - length)
+        } else {
+            mixed(mixed(new) ^ old) ^ older << (192 - length)
+        };
+        let mixed = mixed(mixed(seen) ^ address);
         // An empty entry has the tag 0.
-        (mixed as usize & ((1 << folded.width) - 1), tag as u16 | 1 << TAG_BITS)
+        ((mixed >> (64 - self.width)) as usize, mixed as u16 & ((1 << TAG_BITS) - 1) | 1 << TAG_BITS)
     }
 
     /// Whether the outcome of a conditional branch at `address` came unexpected.

@@ -3,7 +3,7 @@
 use crate::pipeline::CYCLE;
 
 /// Cycles that are looked ahead for instructions to start; those that start later count as starting then.
-const HORIZON: u64 = 1024;
+const HORIZON: usize = 1024;
 
 /// How many instructions wait, and when they will start.
 pub struct Waiting {
@@ -12,12 +12,12 @@ pub struct Waiting {
     /// In cycles: those that start until then don't wait any more.
     clock: u64,
     /// How many start in each cycle, around from the clock.
-    starting: Vec<u32>,
+    starting: Box<[u32; HORIZON]>,
 }
 
 impl Waiting {
     pub fn new(most: u32) -> Waiting {
-        Waiting { most, now: 0, clock: 0, starting: vec![0; HORIZON as usize] }
+        Waiting { most, now: 0, clock: 0, starting: Box::new([0; HORIZON]) }
     }
 
     pub fn reset(&mut self) {
@@ -34,7 +34,7 @@ impl Waiting {
         }
         while self.clock < cycle || self.now >= self.most {
             self.clock += 1;
-            self.now -= std::mem::take(&mut self.starting[(self.clock % HORIZON) as usize]);
+            self.now -= std::mem::take(&mut self.starting[self.clock as usize % HORIZON]);
         }
         time.max(self.clock * CYCLE)
     }
@@ -42,9 +42,9 @@ impl Waiting {
     /// One waits until then.
     #[inline(always)]
     pub fn until(&mut self, time: u64) {
-        let cycle = (time / CYCLE).min(self.clock + HORIZON - 1);
+        let cycle = (time / CYCLE).min(self.clock + HORIZON as u64 - 1);
         if cycle > self.clock {
-            self.starting[(cycle % HORIZON) as usize] += 1;
+            self.starting[cycle as usize % HORIZON] += 1;
             self.now += 1;
         }
     }
