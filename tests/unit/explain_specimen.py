@@ -21,7 +21,7 @@ from kdyno.instrument.pmu_record import (
     StackNode,
 )
 
-NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions")
+NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
 TEXT = 0xFFFFFFFF81000000
 SPACING = 4096
 """Bytes from one function to the next: each has a page of its own."""
@@ -145,7 +145,7 @@ def pair() -> tuple[Kernel, Kernel]:
         .function("ksys_read", 120, size=400, calls={"vfs_read": 1})
         .function("vfs_read", 100, calls={"copy_out": 1, "take_lock": 1}, locked=1)
         .function("copy_out", 30, l1d_misses=0.5)
-        .function("take_lock", 50, locked=6)
+        .function("take_lock", 50, locked=6, serializing=6)
         .function("asm_exc_page_fault", 20, context="exception")
         .function("tick", 900, context="interrupt", l1d_misses=90)
         .stack("entry_SYSCALL_64", 40, kind=3)
