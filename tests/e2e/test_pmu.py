@@ -167,10 +167,10 @@ family = "zen4"
 
 
 def test_a_cycle_model_that_is_fitted_here_ranks_programs_that_it_was_not_fitted_to(kdyno: Kdyno) -> None:
-    """Natively timed on whatever host this is: the bound is far below what a quiet one reaches."""
+    """Natively timed on whatever host this is, so the bound is relative: instructions alone must rank them worse."""
     family = kdyno.directory / "here.toml"
     done = kdyno("calibrate", "--family", "zen4", "--times", "5", "--passes", "2", "-o", str(family), "--json")
     held_out = json.loads(done.stdout)["held_out"]
     assert held_out["programs"] >= 20
-    assert held_out["spearman"] > 0.7
+    assert held_out["spearman"] > held_out["spearman_of_instructions"]
     assert load_family(f"file:{family}").said().startswith("modelled, ")

@@ -190,7 +190,6 @@ fn action(from: &Block, to: &Block) -> Action {
 /// All blocks that were ever translated; they are never freed.
 pub struct Blocks {
     symbols: Symbols,
-    width: u32,
     is_detailed: bool,
     known: FxHashMap<(u64, u64), *mut Block>,
     user: FxHashMap<(u64, u64), *mut UserBlock>,
@@ -198,10 +197,10 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// `width`: instructions per cycle at best. Where memory is modelled, blocks must be known in more detail.
-    pub fn new(symbols: Symbols, width: u32, is_detailed: bool) -> Blocks {
+    /// Where memory is modelled, blocks must be known in more detail.
+    pub fn new(symbols: Symbols, is_detailed: bool) -> Blocks {
         let functions = vec![null_mut(); symbols.len()];
-        Blocks { symbols, width, is_detailed, known: FxHashMap::default(), user: FxHashMap::default(), functions }
+        Blocks { symbols, is_detailed, known: FxHashMap::default(), user: FxHashMap::default(), functions }
     }
 
     pub fn symbols(&self) -> &Symbols {
@@ -247,7 +246,7 @@ impl Blocks {
     /// Decodes a block, unless that was done. Not when it is translated: most code of a boot never runs in a region.
     pub fn prepare(&self, block: &mut Block) {
         if block.facts.instructions.is_empty()
-            && let Some(facts) = decode(block.facts.start, &block.bytes, self.width, self.is_detailed)
+            && let Some(facts) = decode(block.facts.start, &block.bytes, self.is_detailed)
         {
             block.facts = facts;
         }
@@ -267,7 +266,7 @@ impl Blocks {
         let key = (start, hash(bytes));
         let block = self.user.entry(key).or_insert_with(|| {
             let tail = &bytes[(last - start) as usize..];
-            let is_rep = decode(last, tail, 1, false).is_some_and(|facts| facts.exit == Exit::Rep);
+            let is_rep = decode(last, tail, false).is_some_and(|facts| facts.exit == Exit::Rep);
             Box::leak(Box::new(UserBlock { start, last, instructions: addresses.into(), is_rep }))
         });
         Some(*block)

@@ -2,7 +2,7 @@
 
 use crate::block::{Action, Arrival, Block, Blocks, FunctionCounts, Link, UserBlock, link};
 use crate::decode::{Access, Exit, RepBytes};
-use crate::events::{Context, Event};
+use crate::events::{Context, Counts, Event};
 use crate::geometry::Geometry;
 use crate::hardware::{Hardware, Place};
 use crate::pipeline::Pipeline;
@@ -58,15 +58,7 @@ struct Detail {
     pipeline: Pipeline,
     hardware: Hardware,
     predictor: Predictor,
-    /// Registers that held a value loaded shortly before, when the running block began.
-    loaded: u16,
-    /// Those of the blocks before, in which a load counts as shortly before.
-    older: u16,
-    tick: u32,
 }
-
-/// A load is shortly before for as many blocks, to twice as many.
-const SHORTLY: u32 = 4;
 
 impl Counter {
     pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>) -> Counter {
@@ -84,9 +76,6 @@ impl Counter {
                 pipeline: Pipeline::new(geometry),
                 hardware: Hardware::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
-                loaded: 0,
-                older: 0,
-                tick: 0,
             }),
             counted: Counted::default(),
             blocks,
@@ -109,11 +98,12 @@ impl Counter {
     #[inline(always)]
     pub unsafe fn block(&mut self, block: *mut Block) {
         let previous = std::mem::replace(&mut self.previous, block);
+        let context = self.task.context;
         // SAFETY: blocks and links are never freed, and one virtual CPU calls this.
         unsafe { self.step(previous, block) };
         if self.detail.is_some() {
             // SAFETY: as above.
-            unsafe { self.in_detail(previous, block) };
+            unsafe { self.in_detail(previous, context, block) };
         }
     }
 
@@ -248,33 +238,31 @@ impl Counter {
         self.previous_user = block;
     }
 
+    /// `context` is that in which `previous` ran.
     #[inline(always)]
-    unsafe fn in_detail(&mut self, previous: *mut Block, block: *mut Block) {
-        let context = self.task.context as usize;
+    unsafe fn in_detail(&mut self, previous: *mut Block, context: Context, block: *mut Block) {
         let detail = self.detail.as_mut().expect("asked before");
         // SAFETY: blocks, nodes and functions are never freed.
         let (before, now) = unsafe { (&*previous, &*block) };
-        detail.pipeline.block(&before.facts.ops, unsafe { &mut (*before.counts).counts[context] });
+        // SAFETY: as above; the two are used one after the other.
+        let counts = unsafe { &mut (*before.counts).counts[context as usize] };
+        detail.pipeline.block(&before.facts.ops, counts);
         if now.facts.start != before.facts.end {
             detail.pipeline.taken();
         }
-        detail.predict(before, now, context);
-        let counts = unsafe { &mut (*now.counts).counts[context] };
+        // What an exception or an interrupt broke off was no branch to its entry.
+        if now.arrival.is_none() {
+            detail.predict(before, now, counts);
+        }
+        // SAFETY: as above.
+        let counts = unsafe { &mut (*now.counts).counts[self.task.context as usize] };
         let reach = detail.hardware.fetch(now.facts.start, now.facts.end - 1, counts);
         detail.pipeline.fetched(reach);
-        detail.tick += 1;
-        if detail.tick == SHORTLY {
-            (detail.tick, detail.older) = (0, detail.loaded);
-            detail.loaded = before.facts.gain;
-        } else {
-            detail.loaded = before.facts.gain | (detail.loaded & before.facts.keep);
-        }
-        detail.older &= before.facts.keep;
         // SAFETY: as above.
         unsafe { (*self.task.node).instructions += now.facts.instructions.len() as u64 };
     }
 
-    /// An instruction of counted code has accessed memory. `physical` is asked rarely.
+    /// An instruction of counted code has accessed memory. `place` is asked rarely.
     ///
     /// # Safety
     /// The block that runs came from [`Blocks::intern`].
@@ -292,17 +280,13 @@ impl Counter {
         };
         // SAFETY: as promised.
         let counts = unsafe { &mut (*(*self.previous).counts).counts[self.task.context as usize] };
-        let dependent = !is_store && (access.loaded || access.entry & (detail.loaded | detail.older) != 0);
         match access.rep {
             Some(RepBytes::Stores) => counts[Event::rep_bytes as usize] += if is_store { size } else { 0 },
             Some(RepBytes::Loads) => counts[Event::rep_bytes as usize] += if is_store { 0 } else { size },
             None if is_store => counts[Event::stores as usize] += 1,
-            None => {
-                counts[Event::loads as usize] += 1;
-                counts[Event::dependent_loads as usize] += u64::from(dependent);
-            }
+            None => counts[Event::loads as usize] += 1,
         }
-        let reach = detail.hardware.access(address, dependent, counts, place);
+        let reach = detail.hardware.access(address, counts, place);
         if access.rep.is_none() {
             detail.pipeline.touch(access.place, address, is_store, reach);
         }
@@ -386,7 +370,7 @@ pub struct Finished<'a> {
 
 impl Detail {
     #[inline(always)]
-    fn predict(&mut self, before: &Block, now: &Block, context: usize) {
+    fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) {
         let (branch, target) = (before.facts.last, now.facts.start);
         let (missed, event) = match before.facts.exit {
             Exit::Conditional { target: taken } if target == taken || target == before.facts.end => {
@@ -406,9 +390,8 @@ impl Detail {
             Exit::IndirectJump => (self.predictor.indirect(branch, target), Event::mispredicted_indirect),
             _ => return,
         };
-        if missed && now.arrival.is_none() {
-            // SAFETY: functions are never freed.
-            unsafe { (*before.counts).counts[context][event as usize] += 1 };
+        if missed {
+            counts[event as usize] += 1;
             self.pipeline.mispredicted();
         }
     }

@@ -82,13 +82,7 @@ impl Hardware {
 
     /// A load or a store; `place` is asked only when the first cache doesn't have the line.
     #[inline(always)]
-    pub fn access(
-        &mut self,
-        address: u64,
-        dependent: bool,
-        counts: &mut Counts,
-        place: impl FnOnce() -> Place,
-    ) -> Reach {
+    pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl FnOnce() -> Place) -> Reach {
         let mut reach = Reach::default();
         let page = address >> PAGE_BITS;
         if page != self.data.last_page {
@@ -99,14 +93,14 @@ impl Hardware {
         if line != self.data.last_line {
             self.data.last_line = line;
             if !self.data.cache.touch(line) {
-                reach.level = self.data_miss(line, dependent, counts, place());
+                reach.level = self.data_miss(line, counts, place());
             }
         }
         reach
     }
 
     /// Which level has the line, as in [`Reach`].
-    fn data_miss(&mut self, line: u64, dependent: bool, counts: &mut Counts, place: Place) -> u8 {
+    fn data_miss(&mut self, line: u64, counts: &mut Counts, place: Place) -> u8 {
         let physical = match place {
             Place::Memory(physical) => physical >> LINE_BITS,
             Place::Device => {
@@ -125,12 +119,9 @@ impl Hardware {
             counts[Event::prefetched_memory as usize] += u64::from(!in_llc);
             return 0;
         }
-        let dependent = usize::from(dependent);
-        // Each event is followed by that of dependent loads.
-        for (missed, event) in [(true, Event::l1d_misses), (!in_l2, Event::l2_misses), (!in_llc, Event::llc_misses)] {
-            counts[event as usize] += u64::from(missed);
-            counts[event as usize + dependent] += u64::from(missed && dependent == 1);
-        }
+        counts[Event::l1d_misses as usize] += 1;
+        counts[Event::l2_misses as usize] += u64::from(!in_l2);
+        counts[Event::llc_misses as usize] += u64::from(!in_llc);
         1 + u8::from(!in_l2) + u8::from(!in_llc)
     }
 
@@ -197,44 +188,43 @@ mod tests {
     use crate::events::EVENTS;
     use crate::geometry::tests::SMALL;
 
-    fn counts_of(addresses: impl Iterator<Item = u64>, dependent: bool) -> Counts {
+    fn counts_of(addresses: impl Iterator<Item = u64>) -> Counts {
         let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
         let mut counts = [0; EVENTS];
         for address in addresses {
-            hardware.access(address, dependent, &mut counts, || Place::Memory(address));
+            hardware.access(address, &mut counts, || Place::Memory(address));
         }
         counts
     }
 
     #[test]
     fn what_fits_misses_once() {
-        let counts = counts_of((0..10).flat_map(|_| [0, 64, 4224, 4288]), false);
+        let counts = counts_of((0..10).flat_map(|_| [0, 64, 4224, 4288]));
         assert_eq!(counts[Event::l1d_misses as usize], 4);
         assert_eq!(counts[Event::llc_misses as usize], 4);
-        assert_eq!(counts[Event::l1d_misses_dependent as usize], 0);
         assert_eq!(counts[Event::dtlb_misses as usize], 2);
     }
 
     #[test]
-    fn a_dependent_miss_is_counted_as_such_at_every_level() {
-        let counts = counts_of([64, 1 << 20, 1 << 30].into_iter(), true);
-        for event in [Event::l1d_misses_dependent, Event::l2_misses_dependent, Event::llc_misses_dependent] {
+    fn what_no_cache_has_misses_at_every_level() {
+        let counts = counts_of([64, 1 << 20, 1 << 30].into_iter());
+        for event in [Event::l1d_misses, Event::l2_misses, Event::llc_misses] {
             assert_eq!(counts[event as usize], 3);
         }
     }
 
     #[test]
     fn a_stream_is_prefetched() {
-        let counts = counts_of((0..1000).map(|i| 64 * i), false);
+        let counts = counts_of((0..1000).map(|i| 64 * i));
         assert_eq!(counts[Event::l1d_misses as usize] + counts[Event::prefetched as usize], 1000);
         assert!(counts[Event::prefetched as usize] >= 975);
     }
 
     #[test]
     fn the_direct_map_is_translated_by_huge_pages() {
-        let counts = counts_of((0..512).map(|i| 0xffff_8880_0000_0000 + 4096 * i), false);
+        let counts = counts_of((0..512).map(|i| 0xffff_8880_0000_0000 + 4096 * i));
         assert_eq!(counts[Event::dtlb_misses as usize], 1);
-        let counts = counts_of((0..512).map(|i| 0x7000_0000 + 4096 * i), false);
+        let counts = counts_of((0..512).map(|i| 0x7000_0000 + 4096 * i));
         assert_eq!(counts[Event::dtlb_misses as usize], 512);
     }
 
@@ -243,7 +233,7 @@ mod tests {
         let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
         let mut counts = [0; EVENTS];
         for _ in 0..3 {
-            hardware.access(0xfeb0_0000, false, &mut counts, || Place::Device);
+            hardware.access(0xfeb0_0000, &mut counts, || Place::Device);
         }
         assert_eq!(counts[Event::io_exits as usize], 3);
     }

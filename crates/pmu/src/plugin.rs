@@ -123,7 +123,6 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
     if options.scope == Scope::Kernel {
         symbols.require_kernel_roles().map_err(|error| format!("symbols: {error}"))?;
     }
-    let width = geometry.as_ref().map_or(4, |geometry| geometry.width);
     let about = About {
         qemu_api: info.version.cur,
         scope: if options.scope == Scope::Kernel { "kernel" } else { "user" },
@@ -136,7 +135,7 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         api: info.version.cur,
         out: options.out,
         about,
-        counter: Counter::new(Blocks::new(symbols, width, geometry.is_some()), geometry.as_ref()),
+        counter: Counter::new(Blocks::new(symbols, geometry.is_some()), geometry.as_ref()),
         translated: Translated::default(),
         is_shared: false,
     })
@@ -259,9 +258,8 @@ unsafe fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, transla
             if is_switch && moves_stack_pointer(&translated.bytes[translated.offsets[place]..]) {
                 watch_memory(*instruction, on_switch, std::ptr::null_mut());
             }
-            let facts = facts.instructions.get(place);
-            if is_detailed && let Some(access) = facts.and_then(|facts| facts.access) {
-                watch_memory(*instruction, on_access, std::ptr::without_provenance_mut(access.packed()));
+            if is_detailed && let Some(facts) = facts.instructions.get(place) {
+                watch_memory(*instruction, on_access, std::ptr::without_provenance_mut(facts.access.packed()));
             }
         }
     }

@@ -83,7 +83,7 @@ pub struct Regions {
 
 impl Regions {
     pub fn root(&mut self, identity: Identity) -> *mut Node {
-        self.by_benchmark.entry(identity.benchmark).or_insert_with(Region::new).root
+        self.of(identity).root
     }
 
     fn of(&mut self, identity: Identity) -> &mut Region {
@@ -189,9 +189,7 @@ fn events_of_block(block: &Block, count: u64, sink: Sink) {
     }
     sink(block, Event::instructions, count.wrapping_mul(block.facts.instructions.len() as u64));
     for (event, each) in &block.facts.events {
-        if *event != Event::chain_cycles {
-            sink(block, *event, count.wrapping_mul(u64::from(*each)));
-        }
+        sink(block, *event, count.wrapping_mul(u64::from(*each)));
     }
 }
 
@@ -208,15 +206,7 @@ fn events_of_part(block: *const Block, next: u64, count: u64, blocks: &mut Block
 
 fn events_of_exit(from: &Block, target: u64, count: u64, sink: Sink) {
     match from.facts.exit {
-        Exit::Conditional { target: taken } if target == taken => {
-            // What a loop carries is waited for when it goes round.
-            for (event, each) in &from.facts.events {
-                if *event == Event::chain_cycles {
-                    sink(from, *event, count * u64::from(*each));
-                }
-            }
-            sink(from, Event::taken_branches, count);
-        }
+        Exit::Conditional { target: taken } if target == taken => sink(from, Event::taken_branches, count),
         Exit::Conditional { .. } => sink(from, Event::not_taken_branches, count),
         Exit::Jump { .. } => sink(from, Event::jumps, count),
         Exit::Call { .. } => sink(from, Event::calls, count),

@@ -28,7 +28,7 @@ impl Kernel {
     fn new() -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
         let geometry = Geometry::parse(crate::geometry::tests::SMALL).unwrap();
-        let mut counter = Counter::new(Blocks::new(symbols, 4, true), Some(&geometry));
+        let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry));
         announce(&mut counter, 0, 0);
         counter.open();
         Kernel { counter }
