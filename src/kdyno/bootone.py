@@ -11,6 +11,7 @@ from threading import Event, Thread
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
 from kdyno.instrument.job import Job
+from kdyno.kernel.images import RECORD, read_record
 from kdyno.machine.base import BootOrder
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.console import read_console
@@ -83,7 +84,7 @@ def boot_command(
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
-    machine = _machine(config, talk)
+    machine = _machine(config, kernel, talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
         job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, command=command)
         order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
@@ -111,15 +112,19 @@ def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed
     """Give the user a shell in a guest, on this terminal."""
     if not is_interactive():
         raise NoTerminal()
-    machine = _machine(config, talk)
+    machine = _machine(config, kernel, talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
         job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, interactive=True)
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
 
 
-def _machine(config: QemuConfig, talk: Talk) -> QemuMachine:
+def _machine(config: QemuConfig, kernel: Path, talk: Talk) -> QemuMachine:
+    """The machine, if its CPU has what the kernel is known to need: only kdyno's own images have that on record."""
     machine = QemuMachine(config)
+    if kernel.with_name(RECORD).is_file():
+        record = read_record(kernel.parent)
+        machine.require_cpu(record.needs, f"image {record.key[:12]}")
     for notice in machine.describe().notices:
         talk.warn(f"note: {notice}")
     return machine

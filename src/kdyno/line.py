@@ -62,6 +62,8 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         tests=test_orders(workload.tests, workload.params),
     )
     plans = {} if isinstance(config, FakeConfig) else plan_builds(experiment, state, talk)
+    for variant, plan in plans.items():
+        machine.require_cpu(plan.needs, f"variant {variant}")
     return Prepared(experiment, machine, about, job, plans)
 
 

@@ -72,6 +72,7 @@ def pmu_boot(
     model = {"lane": "model", "accel": "auto", "cpus": 1}
     pmu = PmuConfig(events=events, family=family, clock="instructions")
     machine = QemuMachine((config or QemuConfig()).model_copy(update={**model, "pmu": pmu}))
+    machine.require_cpu(image.record.needs, f"image {image.record.key[:12]}")
     job = Job(
         lane="model",
         icount_shift=machine.config.icount_shift,

@@ -8,13 +8,14 @@ from kdyno.experiment.models import ExperimentFile
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import RECORD
 from kdyno.kernel.image import ImageRecord
+from kdyno.march.report import MarchReport
 from kdyno.report import model
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `experiment`, `image`, `job`, `record` or `report`."""
+    """The schema of `experiment`, `image`, `job`, `march`, `record` or `report`."""
     match name:
         case "experiment":
             found = ExperimentFile.model_json_schema()
@@ -22,6 +23,8 @@ def schema(name: str) -> dict[str, Any]:
             found = ImageRecord.model_json_schema()
         case "job":
             found = Job.model_json_schema()
+        case "march":
+            found = MarchReport.model_json_schema(mode="serialization")
         case "record":
             found = RECORD.json_schema()
         case "report":

@@ -56,6 +56,11 @@ class State:
         return self._part("sources")
 
     @property
+    def patches(self) -> Path:
+        """Patches that kdyno made itself, by content; may be deleted at any time."""
+        return self._part("patches")
+
+    @property
     def seen(self) -> Path:
         """Digests of files that were hashed before, by their stat; may be deleted at any time."""
         return self._part("seen")

@@ -8,7 +8,9 @@ import pytest
 
 from kdyno.cycles.events import EVENTS
 from kdyno.cycles.family import BadFamily, UnknownFamily, families, load_family
-from kdyno.cycles.host import UnknownCpu, cpu_of, family_of
+from kdyno.cycles.host import UnknownCpu, family_of
+from kdyno.march.cpu import Cpu
+from kdyno.march.families import table
 
 
 @pytest.mark.parametrize("name", families())
@@ -25,9 +27,9 @@ def test_the_families_are_those_of_the_documents() -> None:
     assert [name for name in families() if f"`{name}`" not in documented] == []
 
 
-def test_no_cpu_is_of_two_families() -> None:
-    hosts = [host for name in families() for host in load_family(name).hosts]
-    assert len(hosts) == len(set(hosts)) > 5
+def test_no_cpu_is_of_two_families_and_each_is_in_the_table() -> None:
+    names = [name for family in families() for name in load_family(family).march]
+    assert len(names) == len(set(names)) > 5 and set(names) <= set(table())
 
 
 def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_not() -> None:
@@ -85,9 +87,8 @@ def test_a_file_that_is_not_there_is_said_to_be() -> None:
         load_family("file:/nowhere/zen4.toml")
 
 
-def cpuinfo(vendor: str, family: int, model: int) -> str:
-    one = f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: X\n"
-    return one + "\n" + one.replace(f": {model}\n", ": 999\n")
+def cpu(vendor: str, family: int, model: int) -> Cpu:
+    return Cpu(vendor=vendor, family=family, model=model, stepping=1, name="X", flags=frozenset())
 
 
 @pytest.mark.parametrize(
@@ -101,11 +102,11 @@ def cpuinfo(vendor: str, family: int, model: int) -> str:
     ],
 )
 def test_a_host_is_known_by_its_cpu(vendor: str, family: int, model: int, name: str) -> None:
-    assert family_of(cpu_of(cpuinfo(vendor, family, model))).name == name
+    assert family_of(cpu(vendor, family, model)).name == name
 
 
-@pytest.mark.parametrize("text", ["", "processor\t: 0\nBogoMIPS\t: 50\n", cpuinfo("GenuineIntel", 6, 7)])
-def test_a_cpu_that_no_family_knows_must_be_given_one(text: str) -> None:
-    with pytest.raises(UnknownCpu) as error:
-        family_of(cpu_of(text))
+@pytest.mark.parametrize(("model", "said"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])
+def test_a_cpu_without_a_cycle_model_must_be_given_one(model: int, said: str) -> None:
+    with pytest.raises(UnknownCpu, match=said) as error:
+        family_of(cpu("GenuineIntel", 6, model))
     assert "--family NAME" in error.value.advice

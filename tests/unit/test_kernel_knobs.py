@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from kdyno.errors import UserError
-from kdyno.kernel import knobs, toolchain
+from kdyno.kernel import knobs
 from kdyno.kernel.image import SourceIdentity, ToolchainIdentity
-from kdyno.kernel.knobs import KNOBS, Ask, Context, Contribution, cmdline, contributions, cpu, decided, kconfig, lto
+from kdyno.kernel.knobs import KNOBS, Ask, Context, Contribution, cmdline, contributions, decided, kconfig, lto, march
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.toolchain import Toolchain
+from kdyno.march import compiler
+from kdyno.march.choose import Choice
 from kdyno.state import State
 
 SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=Path("/nowhere"))
@@ -22,7 +23,8 @@ SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.
 def context(name: str = "gcc", version: str = "12.2.0") -> Context:
     family = name.partition("-")[0]
     identity = ToolchainIdentity(name=name, family=family, version=version, banner="", digest="")
-    return Context(source=SOURCE, toolchain=Toolchain(identity=identity, command=name, make=(f"CC={name}",)))
+    found = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
+    return Context(source=SOURCE, toolchain=found, state=State(Path("/nowhere")))
 
 
 def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
@@ -66,51 +68,62 @@ def test_march_and_mtune_are_flags_for_kernel_code() -> None:
 
 def test_native_is_keyed_by_what_it_stands_for_here() -> None:
     made = contribute("march", "native")
-    assert made.kcflags == ("-march=native",)
+    assert made.kcflags == ("-march=native", "-mtune=native")
     assert len(made.facts) == 1
     assert "march=native: " in made.facts[0]
     assert "/tmp/" not in made.facts[0]
     assert contribute("march", "native") == made
 
 
+def test_auto_is_the_best_name_for_this_host_and_says_how_it_came_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(march, "choose", lambda _cpu, _toolchain: Choice("x86-64-v2", "for this test"))
+    made = contribute("march", "auto")
+    assert made.kcflags == ("-march=x86-64-v2",) and made.needs == ("cx16", "popcnt")
+    assert made.notes == ("march=auto is x86-64-v2: for this test",) and made.facts == ()
+
+
+def test_a_family_is_tuned_for_as_well_but_a_level_has_no_timings() -> None:
+    assert contribute("march", "znver3").kcflags == ("-march=znver3", "-mtune=znver3")
+    assert contribute("march", "x86-64-v2").kcflags == ("-march=x86-64-v2",)
+
+
+def test_what_an_image_needs_of_a_machine_is_what_the_compiler_may_use_in_kernel_code() -> None:
+    assert contribute("march", None).needs == ()
+    assert contribute("march", "x86-64-v3").needs == ("cx16", "popcnt", "abm", "bmi1", "bmi2", "movbe")
+    assert contribute("march", "x86-64-v4").needs == contribute("march", "x86-64-v3").needs, "the rest is SIMD"
+
+
+def test_the_registers_of_apx_are_not_the_kernels_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    defined = frozenset({"__APX_F__", "__BMI__"})
+    monkeypatch.setattr(compiler, "macros", lambda _march, _toolchain: defined)
+    made = contribute("march", "znver3")
+    assert made.kcflags == ("-march=znver3", "-mtune=znver3", "-mno-apxf")
+
+
 def test_a_cpu_that_is_too_new_names_the_compilers_that_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = "error: bad value\nnote: valid arguments to '-march=' switch are: haswell znver3 znver2; did you mean"
-    monkeypatch.setattr(cpu, "_refusal", lambda *_: refusal)
-    with pytest.raises(cpu.CpuTooNew) as raised:
+    monkeypatch.setattr(compiler, "refusal", lambda *_: refusal)
+    with pytest.raises(compiler.CpuTooNew) as raised:
         contribute("march", "znver5")
-    assert str(raised.value) == "-march=znver5 can't be had with gcc 12.2.0: it needs gcc 14 or clang 19"
+    assert str(raised.value) == "-march=znver5 can't be had with gcc 12.2.0: it needs gcc 13.3 or clang 19"
     assert "gcc knows znver3, znver2" in raised.value.advice
 
 
 def test_a_misspelt_cpu_gets_the_nearest_name() -> None:
-    with pytest.raises(cpu.CpuUnknown) as raised:
+    with pytest.raises(compiler.CpuUnknown) as raised:
         contribute("march", "hasswell")
     assert raised.value.advice.startswith("did you mean haswell")
 
 
 @pytest.mark.parametrize("value", ["x86-64-v3 -Ofast", "-O3", "", "i686"])
 def test_what_is_no_64_bit_cpu_is_refused(value: str) -> None:
-    with pytest.raises(cpu.CpuUnknown):
+    with pytest.raises(compiler.CpuUnknown):
         contribute("march", value)
 
 
 def test_clangs_list_of_cpus_is_read_as_well() -> None:
     said = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
-    assert cpu.known_cpus(said) == ["nocona", "core2", "znver5"]
-
-
-@pytest.mark.parametrize("name", toolchain.installed())
-def test_the_table_agrees_with_the_compilers_that_are_here(name: str, tmp_path: Path) -> None:
-    try:
-        found = toolchain.find(name, State(tmp_path))
-    except UserError as error:
-        pytest.skip(str(error))
-    version = tuple(int(part) for part in found.identity.version.split("."))
-    for family_cpu, row in cpu.table().items():
-        if found.identity.family in row:
-            first = tuple(int(part) for part in row[found.identity.family].split("."))
-            known = cpu._refusal("march", family_cpu, found) is None
-            assert known == (version >= first), f"{family_cpu} with {name} {version}"
+    assert compiler.known_cpus(said) == ["nocona", "core2", "znver5"]
 
 
 def test_lto_needs_clang_and_says_so() -> None:

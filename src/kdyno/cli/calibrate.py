@@ -37,11 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.cycles.calibrate import CantWrite, calibrate, calibrated, write
     from kdyno.cycles.family import load_family
-    from kdyno.cycles.host import family_of, this_cpu
+    from kdyno.cycles.host import family_of
     from kdyno.cycles.measure import measure
     from kdyno.host import host_facts
+    from kdyno.march.cpu import read_cpu
 
-    family = family_of(this_cpu()) if args.family == "auto" else load_family(args.family)
+    family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
     if args.output and not args.output.absolute().parent.is_dir():
         raise CantWrite(path=args.output, why="its directory does not exist")
     talk = talk_of(args)

@@ -76,6 +76,18 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
 
 
+def add_action(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    """One action of a verb that has several."""
+    # What is left out here must not win over what was given before the action's name.
+    about = f"{summary[0].upper()}{summary[1:]}."
+    parser = verbs.add_parser(name, help=summary, description=about, argument_default=argparse.SUPPRESS)
+    add_common(parser)
+    parser.argument_default = None
+    return parser
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's id or the start of it; `latest` is the newest")
 

@@ -30,6 +30,7 @@ VERBS = {
     "explain": "say why a benchmark of one variant differs from the baseline's",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
     "profile": "record, look at and export profiles of a kernel",
+    "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
     "schema": "print the JSON schema of a format",
     "completion": "print the completion script for a shell",

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kdyno.cli.common import add_common, number_from, print_json, state_of, talk_of
+from kdyno.cli.common import add_action, number_from, print_json, state_of, talk_of
 
 CONTEXTS = ("task", "exception", "interrupt")
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
@@ -16,7 +16,7 @@ SEVERAL = "may be given several times"
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
 
-    show = _action(verbs, "show", "what ran in a record: its regions, its flat profile, its call edges")
+    show = add_action(verbs, "show", "what ran in a record: its regions, its flat profile, its call edges")
     _add_record(show)
     show.add_argument(
         "--event", default="instructions", metavar="EVENT", help="what is counted (default: instructions)"
@@ -25,13 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--calls", action="store_true", help="call edges too")
     show.add_argument("--json", action="store_true", help="all of it as JSON, with every event")
 
-    export = _action(verbs, "export", "a record in a format that compilers or other tools read")
+    export = add_action(verbs, "export", "a record in a format that compilers or other tools read")
     _add_record(export)
     export.add_argument("--format", choices=FORMATS, required=True, help="llvm-profgen, create_gcov, LBR, flame graph")
     export.add_argument("--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo needs it")
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
 
-    cover = _action(verbs, "cover", "make clang's profile with llvm-profgen, and say how much of what ran it covers")
+    cover = add_action(verbs, "cover", "make clang's profile with llvm-profgen, and say how much of what ran it covers")
     _add_record(cover)
     cover.add_argument("--vmlinux", type=Path, metavar="FILE", required=True, help="the vmlinux that ran")
     cover.add_argument(
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     cover.add_argument("--json", action="store_true", help="the summary as JSON")
 
-    record = _action(verbs, "record", "boot an image once under the emulated PMU and keep what it counted")
+    record = add_action(verbs, "record", "boot an image once under the emulated PMU and keep what it counted")
     record.add_argument("image", metavar="IMAGE", help="key of an image that kdyno built, or its directory")
     record.add_argument("--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, all)")
     record.add_argument("--events", choices=["edges", "all"], default="all", help="edges: faster, for compilers alone")
@@ -51,18 +51,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     {"show": _show, "export": _export, "cover": _cover, "record": _record}[args.action](args)
     return 0
-
-
-def _action(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
-) -> argparse.ArgumentParser:
-
-    # What is left out here must not win over what was given before the action's name.
-    about = f"{summary[0].upper()}{summary[1:]}."
-    parser = verbs.add_parser(name, help=summary, description=about, argument_default=argparse.SUPPRESS)
-    add_common(parser)
-    parser.argument_default = None
-    return parser
 
 
 def _add_record(parser: argparse.ArgumentParser) -> None:

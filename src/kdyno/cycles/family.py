@@ -153,8 +153,8 @@ class FamilyFile(Frozen):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=60)]
     title: str
-    march: str
-    """The compiler's name for it."""
+    march: tuple[str, ...]
+    """The names for -march of the CPUs that are like it; see data/march.toml, which has their CPUID."""
     source: str
     """Where the geometry is from."""
     width: Annotated[int, Field(ge=1, le=8, strict=True)]
@@ -165,8 +165,6 @@ class FamilyFile(Frozen):
     """Instructions that wait for what they read, at most."""
     window: Annotated[int, Field(ge=8, le=4096, strict=True)]
     """Instructions in flight at most."""
-    hosts: tuple[Annotated[str, Field(pattern=r"^\w+ \d+ \d+(-\d+)?$")], ...] = ()
-    """CPUs of this family, as /proc/cpuinfo has them: vendor, family, model or range of models."""
     l1i: Cache
     l1d: Cache
     l2: Cache

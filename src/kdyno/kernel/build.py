@@ -212,6 +212,7 @@ def _record(work: _Work, notes: tuple[str, ...], steps: int, seconds: float) -> 
         kdyno=kdyno.__version__,
         patches=plan.patches,
         facts=plan.facts,
+        needs=plan.needs,
         notes=notes,
     )
 

@@ -71,6 +71,8 @@ class ImageRecord(Frozen):
     """SHA-256 of each patch file of the recipe, in order."""
     facts: tuple[str, ...] = ()
     """What else decided it: what `native` stood for where it was built."""
+    needs: tuple[str, ...] = ()
+    """Flags of /proc/cpuinfo that a machine must have: without one of them the kernel meets an illegal instruction."""
     notes: tuple[str, ...] = ()
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 

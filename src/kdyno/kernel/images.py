@@ -44,13 +44,7 @@ def load_image(key: str, state: State) -> Image:
     place = directory(key, state)
     if not place.is_dir():
         raise ImageMissing(key=key, directory=state.images)
-    try:
-        record = ImageRecord.model_validate_json((place / RECORD).read_bytes())
-    except OSError as error:
-        raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
+    record = read_record(place)
     if record.key != key:
         raise ImageCorrupt(directory=place, why=f"{RECORD} is that of {record.key}")
     for name, size in {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}.items():
@@ -58,6 +52,17 @@ def load_image(key: str, state: State) -> Image:
         if not file.is_file() or file.stat().st_size != size:
             raise ImageCorrupt(directory=place, why=f"{name} isn't there, or isn't {size} bytes")
     return Image(directory=place, record=record)
+
+
+def read_record(place: Path) -> ImageRecord:
+    """The provenance of the image in a directory; raises ImageCorrupt."""
+    try:
+        return ImageRecord.model_validate_json((place / RECORD).read_bytes())
+    except OSError as error:
+        raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> Image:

@@ -51,6 +51,8 @@ class BuildPlan(Frozen):
     patches: tuple[str, ...] = ()
     """SHA-256 of each patch."""
     facts: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Flags of /proc/cpuinfo that a machine must have to run it."""
     notes: tuple[str, ...] = ()
 
 
@@ -61,7 +63,7 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
     the first thing that a build does.
     """
     compiler = toolchain.find(recipe.toolchain, state)
-    contribution = knobs.contributions(recipe, Context(source=source, toolchain=compiler))
+    contribution = knobs.contributions(recipe, Context(source=source, toolchain=compiler, state=state))
     contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), contribution])
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
@@ -95,7 +97,8 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
         cmdline=contribution.cmdline,
         patches=digests,
         facts=contribution.facts,
-        notes=patched.notes,
+        needs=contribution.needs,
+        notes=(*contribution.notes, *patched.notes),
     )
 
 

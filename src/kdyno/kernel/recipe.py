@@ -19,9 +19,10 @@ class Recipe(Frozen):
     opt: Literal["O1", "O2", "O3", "Os"] | None = None
     """Optimisation level; None leaves what Kconfig chose."""
     march: str | None = None
-    """-march for kernel code, as the compiler spells it."""
+    """The CPU that kernel code is compiled for: an ISA level or a family as the compiler spells it, `native`, or `auto`
+    for the best that the compiler knows of this host's. `patch:NAME` goes through Kconfig instead of KCFLAGS."""
     mtune: str | None = None
-    """-mtune for kernel code, as the compiler spells it."""
+    """-mtune for kernel code, as the compiler spells it, where it is to be another than `march` brings along."""
     lto: Literal["none", "thin", "full"] = "none"
     """clang's link-time optimisation, through Kconfig."""
     lines: bool = False

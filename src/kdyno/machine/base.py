@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
+from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import AgentReport
 from kdyno.store.records import BootStatus, Lane
+
+
+class CpuLacks(UserError):
+    message = "{what} needs a CPU with {missing}, which the machine's ({cpu}) lacks: it would meet illegal instructions"
+    hint = "compile for an older CPU (march), or give the machine another one (cpu, --cpu)"
 
 
 class Limits(Frozen):
@@ -83,6 +90,10 @@ class Machine(Protocol):
 
     def describe(self) -> Description:
         """Look at what is there; raise KdynoError if it can't boot anything."""
+        ...
+
+    def require_cpu(self, flags: Sequence[str], what: str) -> None:
+        """Raise CpuLacks unless the CPU has all these flags of /proc/cpuinfo; `what` needs them, for people."""
         ...
 
     def boot(self, order: BootOrder) -> BootEnd:

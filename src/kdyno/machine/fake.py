@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -62,6 +63,9 @@ class FakeMachine:
             facts={"type": "fake", "recording": content},
             notices=("these samples are replayed from a recording",),
         )
+
+    def require_cpu(self, flags: Sequence[str], what: str) -> None:
+        """A recording runs nothing."""
 
     def boot(self, order: BootOrder) -> BootEnd:
         recorded = self._find(order)

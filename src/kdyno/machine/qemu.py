@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -14,8 +15,9 @@ from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
-from kdyno.machine.base import BootEnd, BootOrder, Description
+from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
 from kdyno.machine.config import QemuConfig
+from kdyno.machine.cpu_flags import missing_flags
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
@@ -63,6 +65,8 @@ class QemuMachine:
             raise PmuOutsideModelLane(lane=config.lane)
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
+        self._asked, self._lacking = set[str](), set[str]()
+        """CPU flags that QEMU was asked about, and those that the guest won't have."""
 
     @cached_property
     def version(self) -> str:
@@ -122,6 +126,13 @@ class QemuMachine:
             facts=facts,
             notices=self._notices(),
         )
+
+    def require_cpu(self, flags: Sequence[str], what: str) -> None:
+        if unasked := set(flags) - self._asked:
+            self._lacking.update(missing_flags(QEMU, self.accel, self.cpu, sorted(unasked)))
+            self._asked.update(unasked)
+        if missing := [flag for flag in flags if flag in self._lacking]:
+            raise CpuLacks(what=what, missing=", ".join(missing), cpu=self.cpu)
 
     def _notices(self) -> tuple[str, ...]:
         if self.pmu:

@@ -12,6 +12,7 @@ from kdyno.frozen import Frozen
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.source import Source
 from kdyno.kernel.toolchain import Toolchain
+from kdyno.state import State
 
 
 class Ask(Frozen):
@@ -34,6 +35,10 @@ class Contribution(Frozen):
     cmdline: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     """What else decides the image, such as what `native` stands for here; part of its key."""
+    needs: tuple[str, ...] = ()
+    """Flags of /proc/cpuinfo without which the image meets an illegal instruction."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how the value was understood."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Context:
 
     source: Source
     toolchain: Toolchain
+    state: State
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
@@ -55,4 +61,6 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         patches=tuple(patch for part in parts for patch in part.patches),
         cmdline=tuple(word for part in parts for word in part.cmdline),
         facts=tuple(fact for part in parts for fact in part.facts),
+        needs=tuple(flag for part in parts for flag in part.needs),
+        notes=tuple(note for part in parts for note in part.notes),
     )

@@ -1,21 +1,66 @@
-"""march = "x86-64-v3": the instruction set for kernel code, in KCFLAGS.
+"""march = "x86-64-v3": the CPU that kernel code is compiled for.
 
-KCFLAGS goes last into KBUILD_CFLAGS, after the -march of arch/x86/Makefile, and the last -march counts. The kernel's
-own -mno-sse, -mno-avx and so on are separate flags and stay in force. KCPPFLAGS isn't needed: the preprocessor of C
-files gets KBUILD_CFLAGS as well, and assembly files don't ask for the instruction set. Boot, real mode and purgatory
-code has flags of its own and stays generic.
+    march = "x86-64-v3" | "znver4"      an ISA level or a CPU family, as the compiler spells it
+    march = "native"                    this host's CPU, as the compiler finds it out
+    march = "auto"                      this host's CPU, as kdyno finds it out: the best name that the compiler knows
+    march = "patch:znver4"              the same code through Kconfig: the tree gets the patch of `kdyno march patch`
+
+Without the patch the flags go into KCFLAGS, which comes last into KBUILD_CFLAGS, after the -march and -mtune of
+arch/x86/Makefile, and the last ones count. The kernel's own -mno-sse, -mno-avx and so on are separate flags and stay in
+force. KCPPFLAGS isn't needed: the preprocessor of C files gets KBUILD_CFLAGS as well, and assembly files don't ask for
+the instruction set. Boot, real mode and purgatory code has flags of its own and stays generic, either way.
 """
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution
-from kdyno.kernel.knobs.cpu import check_cpu, native_facts
+import hashlib
+
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Ask, Context, Contribution
+from kdyno.kernel.patches import Patch
+from kdyno.march.choose import choose
+from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
+from kdyno.march.cpu import read_cpu
+from kdyno.march.kernel_tree import AlreadyPatched
+from kdyno.march.patch import patch_of, symbol_in
+
+PATCH = "patch:"
+
+
+class NotInPatch(UserError):
+    message = 'march = "{value}": the patch has no entry for {cpu}'
+    hint = (
+        "`kdyno march list` prints the names that it has entries for; without `patch:` any name of the compiler will do"
+    )
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """`native` is this host's CPU; what the compiler takes that for is part of the image's key."""
+    """What the CPU's name stands for here is part of the image's key, and what it needs of the target is on record."""
     if value is None:
-        return Contribution()
-    check_cpu("march", value, context.toolchain)
-    facts = native_facts("march", context.toolchain) if value == "native" else ()
-    return Contribution(kcflags=(f"-march={value}",), facts=facts)
+        return Contribution(needs=used_in_kernel(None, context.toolchain))
+    through_patch = value.startswith(PATCH)
+    cpu, notes = value.removeprefix(PATCH), tuple[str, ...]()
+    if cpu == "auto":
+        choice = choose(read_cpu(), context.toolchain)
+        cpu, notes = choice.march, (f"march=auto is {choice.march}: {choice.why}",)
+    check_cpu("march", cpu, context.toolchain)
+    made = _patched(value, cpu, context) if through_patch else Contribution(kcflags=flags(cpu, context.toolchain))
+    facts = native_facts("march", context.toolchain) if cpu == "native" else ()
+    needs = used_in_kernel(cpu, context.toolchain)
+    return made.model_copy(update={"facts": facts, "needs": needs, "notes": notes})
+
+
+def _patched(value: str, cpu: str, context: Context) -> Contribution:
+    """Ask for the symbol; and for the patch, unless the tree has it already."""
+    symbol = symbol_in(context.source.tree, cpu)
+    if symbol is None:
+        raise NotInPatch(value=value, cpu=cpu)
+    asks = (Ask(symbol=symbol, value="y", by=f'march = "{value}"'),)
+    try:
+        text = patch_of(context.source.tree)
+    except AlreadyPatched:
+        return Contribution(asks=asks)  # Kconfig says so if it is another patch, with other symbols
+    digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+    path = context.state.patches / f"march-{digest[:32]}.patch"
+    path.write_text(text, errors="surrogateescape")
+    return Contribution(asks=asks, patches=(Patch(path=path, digest=digest),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.kernel.knobs.base import Context, Contribution
-from kdyno.kernel.knobs.cpu import check_cpu, native_facts
+from kdyno.march.compiler import check_cpu, native_facts
 
 
 def contribute(value: str | None, context: Context) -> Contribution:

@@ -1,0 +1,66 @@
+"""Which CPU features a guest will really have: QEMU is asked, after it has dropped what the accelerator can't do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from qemu.qmp import ExecuteError, QMPClient
+
+from kdyno.errors import UserError
+from kdyno.process import spawned
+
+TIME_LIMIT = 30.0
+"""Seconds for QEMU to start and answer; a fraction of one, usually."""
+OTHERWISE_NAMED = {"lahf_lm": "lahf-lm", "apx": "apxf"}
+"""QEMU's properties whose name isn't the flag's in /proc/cpuinfo."""
+
+
+class CpuUnusable(UserError):
+    message = "QEMU has no CPU `{cpu}` with {accel} to ask for its features: {said}"
+    hint = "`qemu-system-x86_64 -cpu help` lists the models"
+
+
+def missing_flags(qemu: str, accel: str, cpu: str, flags: Iterable[str]) -> list[str]:
+    """Those of the flags, spelled as in /proc/cpuinfo, that a guest with this -accel and -cpu lacks."""
+    with tempfile.TemporaryDirectory(prefix="kdyno-qmp-") as scratch:
+        return asyncio.run(_missing(qemu, accel, cpu, list(flags), Path(scratch, "qmp")))
+
+
+async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Path) -> list[str]:
+    logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what goes wrong is raised, too
+    client = QMPClient("kdyno")
+    await client.start_server(str(socket))
+    words = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-M", "pc"]
+    words += ["-accel", accel, "-cpu", cpu, "-qmp", f"unix:{socket}"]
+    with spawned(words, stdout=subprocess.PIPE) as guest:
+        accepting = asyncio.create_task(client.accept())
+        ended = asyncio.create_task(asyncio.to_thread(guest.wait))
+        await asyncio.wait({accepting, ended}, timeout=TIME_LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        if not accepting.done() or accepting.exception():
+            guest.kill()
+            accepting.cancel()
+            await asyncio.gather(accepting, ended, return_exceptions=True)
+            assert guest.stdout is not None
+            said = guest.stdout.read().decode(errors="replace").strip()[-300:]
+            raise CpuUnusable(cpu=cpu, accel=accel, said=said or "it said nothing")
+        try:
+            return [flag for flag in flags if not await _has(client, OTHERWISE_NAMED.get(flag, flag))]
+        finally:
+            await client.disconnect()
+            guest.kill()
+            await ended
+
+
+async def _has(client: QMPClient, name: str) -> bool:
+    cpus = await client.execute("query-cpus-fast")
+    assert isinstance(cpus, list)
+    place = {"path": cpus[0]["qom-path"], "property": name}
+    try:
+        return await client.execute("qom-get", place) is True
+    except ExecuteError:
+        return False  # a QEMU that has never heard of the feature can't give it to a guest

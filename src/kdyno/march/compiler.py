@@ -1,0 +1,129 @@
+"""What a compiler makes of a CPU's name: whether it takes it, and what it then uses in kernel code.
+
+The compiler is asked, always; the table only says which version would know a name that this one refuses.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+
+from kdyno import process
+from kdyno.errors import UserError
+from kdyno.kernel.toolchain import Toolchain
+from kdyno.march.families import find, table
+
+SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+KERNEL_CODE = ("-m64", "-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-3dnow", "-mno-avx", "-msoft-float")
+"""How arch/x86/Makefile has kernel code built: without registers that would have to be saved at each entry."""
+MACROS = {
+    "__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16": "cx16",
+    "__POPCNT__": "popcnt",
+    "__LZCNT__": "abm",
+    "__BMI__": "bmi1",
+    "__BMI2__": "bmi2",
+    "__MOVBE__": "movbe",
+    "__TBM__": "tbm",
+}
+"""The general-purpose instructions that compilers put into plain C code by themselves, as flags of /proc/cpuinfo.
+
+All others are for intrinsics, which the kernel doesn't use, or for inline assembly, which the kernel chooses when it
+runs. APX is among them too, but its 16 more registers are not the kernel's to use; see `flags`.
+"""
+APX = "__APX_F__"
+
+
+class CpuTooNew(UserError):
+    message = "-{flag}={cpu} can't be had with {name} {version}: it needs {needed}"
+    hint = "set toolchain to a compiler that knows {cpu}, or choose an older {flag}; {name} knows {nearest}"
+
+
+class CpuUnknown(UserError):
+    message = "-{flag}={cpu} can't be had with {name} {version}: {said}"
+    hint = "did you mean {nearest}?"
+
+
+def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
+    """Raise unless the compiler takes -march=CPU (or -mtune=CPU) for 64-bit code."""
+    said = refusal(flag, cpu, toolchain)
+    if said is None:
+        return
+    facts = {
+        "flag": flag,
+        "cpu": cpu,
+        "name": toolchain.identity.name,
+        "version": toolchain.identity.version,
+        "nearest": nearest(cpu, known_cpus(said)),
+    }
+    row = find(cpu)
+    if row is None:
+        raise CpuUnknown(said=said.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
+    raise CpuTooNew(needed=row.needed, **facts)
+
+
+def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
+    """What the compiler says against -march=CPU for 64-bit code; None: it takes it."""
+    if not SANE.fullmatch(cpu):
+        return "that is no name of a CPU"
+    command = [toolchain.command, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
+    asked = process.attempt(command, env={"LC_ALL": "C"})
+    return None if asked.returncode == 0 else asked.stderr.strip()
+
+
+def known_cpus(said: str) -> list[str]:
+    """The names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`) offers."""
+    offered = re.search(r"valid (?:arguments|target CPU values).* are: ([^;\n]*)", said)
+    return re.findall(r"[^\s,]+", offered[1]) if offered else []
+
+
+def nearest(cpu: str, known: list[str]) -> str:
+    """The known names that look most like it, for a hint."""
+    names = difflib.get_close_matches(cpu, known or list(table()), n=3, cutoff=0.5)
+    return ", ".join(names or (known or list(table()))[-4:])
+
+
+def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
+    """The words for a compiler that takes the name.
+
+    -mtune goes with a family: -march alone would leave the -mtune=generic of arch/x86/Makefile in force. And the
+    kernel neither saves nor enables the registers that APX adds.
+    """
+    tune = () if march.startswith("x86-64") else (f"-mtune={march}",)
+    return (f"-march={march}", *tune, *(("-mno-apxf",) if APX in macros(march, toolchain) else ()))
+
+
+def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
+    """The flags of /proc/cpuinfo without which kernel code for this -march meets an illegal instruction."""
+    defined = macros(march or "x86-64", toolchain)
+    row = find(march or "x86-64")
+    # Before gcc 10.3 and clang 12 not every instruction that may be used had a macro.
+    also = row.features if row else ()
+    return tuple(flag for macro, flag in MACROS.items() if macro in defined or flag in also)
+
+
+@cache
+def macros(march: str, toolchain: Toolchain) -> frozenset[str]:
+    """The macros that the compiler defines for kernel code: how it says what it may use."""
+    command = [toolchain.command, f"-march={march}", *KERNEL_CODE, "-dM", "-E", "-x", "c", "/dev/null"]
+    said = process.output(command, env={"LC_ALL": "C"})
+    return frozenset(line.split(" ")[1] for line in said.splitlines() if line.startswith("#define "))
+
+
+def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
+    """What `native` stands for on this host, as the compiler's driver expands it."""
+    return (f"{flag}=native: " + " ".join(_expanded(flag, toolchain)),)
+
+
+def native_of(toolchain: Toolchain) -> str:
+    """The name that this compiler gives to this host's CPU: `znver3`."""
+    words = _expanded("march", toolchain)
+    gcc = next((word.removeprefix("-march=") for word in words if word.startswith("-march=")), None)
+    return gcc or words[words.index("-target-cpu") + 1]
+
+
+def _expanded(flag: str, toolchain: Toolchain) -> list[str]:
+    command = [toolchain.command, f"-{flag}=native", "-###", "-c", "-x", "c", "/dev/null", "-o", "/dev/null"]
+    said = process.attempt(command, env={"LC_ALL": "C"}).stderr
+    line = next((line for line in said.splitlines() if "cc1" in line), "")
+    return [word.strip('"') for word in re.sub(r"\S*/tmp/\S*", "", line).split()]

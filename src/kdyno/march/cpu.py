@@ -1,0 +1,95 @@
+"""A CPU as the kernel that runs on it sees it: CPUID's vendor, family, model and feature flags, from /proc/cpuinfo.
+
+The flags are those which the kernel and its hypervisor let through: what they hide must not be compiled for either.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import field_serializer
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.march.families import March, families, levels
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+class NoCpuinfo(UserError):
+    message = "can't read the CPU from {path}: {why}"
+    hint = "name a copy of the target machine's /proc/cpuinfo"
+
+
+class Cpu(Frozen):
+    """The first CPU of a machine."""
+
+    vendor: str
+    """CPUID's: `AuthenticAMD`."""
+    family: int
+    model: int
+    stepping: int | None
+    name: str
+    """Of the vendor or the hypervisor; for people only."""
+    flags: frozenset[str]
+
+    @field_serializer("flags")
+    def _in_order(self, flags: frozenset[str]) -> list[str]:
+        return sorted(flags)
+
+    @property
+    def is_guest(self) -> bool:
+        return "hypervisor" in self.flags
+
+
+def read_cpu(path: Path = CPUINFO) -> Cpu:
+    """The CPU that a /proc/cpuinfo tells of; raises NoCpuinfo."""
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise NoCpuinfo(path=path, why=error.strerror) from error
+    try:
+        return parse_cpuinfo(text)
+    except KeyError as error:
+        raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it is not that of an x86 CPU") from error
+    except ValueError as error:
+        raise NoCpuinfo(path=path, why=f"a number is not one: {error}") from error
+
+
+def parse_cpuinfo(text: str) -> Cpu:
+    """The first CPU of the text. Raises KeyError with the field that is missing, ValueError for a bad number. Pure."""
+    lines = text.strip().partition("\n\n")[0].splitlines()
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    stepping = fields.get("stepping", "")
+    return Cpu(
+        vendor=fields["vendor_id"],
+        family=int(fields["cpu family"]),
+        model=int(fields["model"]),
+        stepping=int(stepping) if stepping.isdecimal() else None,
+        name=fields.get("model name", "unknown"),
+        flags=frozenset(fields["flags"].split()),
+    )
+
+
+def level_of(flags: frozenset[str]) -> int:
+    """The highest N for which these flags make x86-64-vN; 0 if not even the first. Pure."""
+    reached = 0
+    for row in levels():
+        if not flags.issuperset(row.flags):
+            break
+        reached = row.level
+    return reached
+
+
+def family_of(cpu: Cpu) -> March | None:
+    """The family that CPUID's numbers name; where several share a model, that with most telling flags. Pure."""
+    found = [row for row in families() if any(_covers(place, cpu) for place in row.cpuid)]
+    found = [row for row in found if cpu.flags.issuperset(row.told_by)]
+    return max(found, key=lambda row: len(row.told_by), default=None)
+
+
+def _covers(place: str, cpu: Cpu) -> bool:
+    """Whether `vendor family first-last` is this CPU's."""
+    vendor, family, models = place.split(" ")
+    first, _, last = models.partition("-")
+    return (cpu.vendor, cpu.family) == (vendor, int(family)) and int(first) <= cpu.model <= int(last or first)

@@ -1,0 +1,117 @@
+"""The patch that adds the choice of CPU families to a kernel tree, as `git am` and `patch -p1` take it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from pathlib import Path
+
+from kdyno import __version__, process
+from kdyno.errors import UserError
+from kdyno.kernel.trees import kernel_version
+from kdyno.march.families import find, table
+from kdyno.march.kernel_tree import ANY, KCONFIG, MACROS, MAKEFILE, VERMAGIC, edited, native_symbol
+
+READ = (KCONFIG, MAKEFILE, MACROS, *VERMAGIC)
+BASE = "x86-64"
+"""The level that every choice but this one adds to; it needs no entry."""
+CONTEXT = 3
+
+
+class CantWrite(UserError):
+    message = "can't write the patch to {path}: {why}"
+    hint = "name another file"
+
+
+class NotARepository(UserError):
+    message = "{tree} is not the top of a git repository"
+    hint = "leave --git out: the patch is written, and `patch -p1` takes it as well"
+
+
+class GitRefused(UserError):
+    message = "git am doesn't take the patch in {tree}: {said}"
+    hint = "nothing was changed; commit or stash what is under way there, or leave --git out"
+
+
+def patch_of(tree: Path) -> str:
+    """The patch for the files as they are in this tree. Raises UserError if the tree is not one that it can be for."""
+    version = kernel_version(tree, str(tree))
+    return as_mail(_read(tree), str(tree), version)
+
+
+def symbol_in(tree: Path, cpu: str) -> str | None:
+    """The Kconfig symbol, without CONFIG_, that stands for a name of -march once the patch is in; None: none does."""
+    if cpu == "native":
+        return native_symbol(_read(tree).get(KCONFIG, ""))
+    row = find(cpu)
+    return None if row is None else ANY if row.name == BASE else row.symbol
+
+
+def write(patch: str, path: Path) -> None:
+    """Keep the patch in a file; raises CantWrite, with nothing half-written."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(patch, errors="surrogateescape")
+        partial.rename(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise CantWrite(path=path, why=error.strerror) from error
+
+
+def commit(tree: Path, patch: str) -> str:
+    """Apply the patch to a repository as a commit; return its short name. Raises GitRefused, with all as it was."""
+    here = process.attempt(["git", "-C", tree, "rev-parse", "--show-toplevel"])
+    if here.returncode != 0 or Path(here.stdout.strip()).resolve() != tree.resolve():
+        raise NotARepository(tree=tree)
+    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch)
+    if done.returncode != 0:
+        process.attempt(["git", "-C", tree, "am", "--abort"])
+        raise GitRefused(tree=tree, said="; ".join((done.stderr or done.stdout).strip().splitlines()[:3]))
+    return process.output(["git", "-C", tree, "log", "-1", "--format=%h %s"]).strip()
+
+
+def as_mail(files: dict[str, str], tree: str, version: str) -> str:
+    """The patch as a mail, from the texts of the tree's files. Pure."""
+    rows = [row for name, row in table().items() if name != BASE]
+    changed = edited(files, rows, tree)
+    diffs = [_diff(path, files[path], new) for path, new in changed.items()]
+    return _HEAD.format(version=version, files="\n".join(f" {path}" for path in changed), count=len(rows)) + "".join(
+        (*diffs, f"-- \nkdyno {__version__}\n")
+    )
+
+
+_HEAD = """\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: kdyno <kdyno@localhost>
+Subject: [PATCH] x86/Kconfig: choose the CPU that 64-bit code is compiled for
+
+A kernel for any x86-64 CPU can't use what newer ones have. Add a choice of
+ISA levels and CPU families, {count} names of -march, and hand the chosen one
+to the compiler. What the compiler doesn't know can't be chosen.
+
+The CPU goes into the version magic of modules: one that was compiled for
+another CPU is refused when it is loaded, not when it meets an instruction.
+
+Made for Linux {version} from the tree's own files by kdyno.
+
+---
+{files}
+
+"""
+
+
+def _read(tree: Path) -> dict[str, str]:
+    return {path: (tree / path).read_text(errors="surrogateescape") for path in READ if (tree / path).is_file()}
+
+
+def _diff(path: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}", n=CONTEXT
+    )
+    return f"diff --git a/{path} b/{path}\nindex {_blob(old)}..{_blob(new)} 100644\n" + "".join(lines)
+
+
+def _blob(text: str) -> str:
+    """The name that git gives to a file of this content; with it `git am -3` finds what the patch was made from."""
+    content = text.encode(errors="surrogateescape")
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -1,0 +1,129 @@
+"""What `kdyno march` has to say: a CPU, its family and level, what each compiler makes of it, and what to build."""
+
+from __future__ import annotations
+
+from kdyno.errors import KdynoError
+from kdyno.frozen import Frozen
+from kdyno.kernel import toolchain
+from kdyno.kernel.toolchain import Toolchain
+from kdyno.march.choose import KERNEL_LEVEL, choose
+from kdyno.march.compiler import native_of, refusal, used_in_kernel
+from kdyno.march.cpu import Cpu, family_of, level_of
+from kdyno.march.families import March, level_name, levels
+from kdyno.state import State
+
+
+class CompilerView(Frozen):
+    """What one compiler makes of the CPU."""
+
+    name: str
+    version: str
+    knows_family: bool
+    family_needs: str
+    """Which compilers know the family: `gcc 12.3 or clang 16`; empty if there is no family."""
+    native: str | None
+    """What it takes for `native`; None if the CPU is not this host's."""
+    choice: str
+    """What march = "auto" becomes with it."""
+    why: str
+    uses: tuple[str, ...]
+    """Flags of /proc/cpuinfo: what it uses of that in kernel code."""
+
+
+class MarchReport(Frozen):
+    """One CPU, looked at by all compilers here."""
+
+    cpu: Cpu
+    family: March | None
+    level: int
+    hidden: tuple[str, ...]
+    """Of what kernel code could use of the family: what the CPU doesn't show."""
+    missing: tuple[str, ...]
+    """What it lacks to the next ISA level."""
+    compilers: tuple[CompilerView, ...]
+
+
+def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
+    """Ask every compiler that is installed and complete."""
+    family, level = family_of(cpu), level_of(cpu.flags)
+    return MarchReport(
+        cpu=cpu,
+        family=family,
+        level=level,
+        hidden=tuple(flag for flag in family.features if flag not in cpu.flags) if family else (),
+        missing=tuple(flag for row in levels()[level : level + 1] for flag in row.flags if flag not in cpu.flags),
+        compilers=tuple(_view(found, cpu, family, is_host=is_host) for found in _installed(state)),
+    )
+
+
+def lines(report: MarchReport) -> list[str]:
+    """The report as text."""
+    cpu = report.cpu
+    guest = ", under a hypervisor" if cpu.is_guest else ""
+    rows = [f"CPU        {cpu.name}: {cpu.vendor}, family {cpu.family}, model {cpu.model}{guest}"]
+    if report.family:
+        rows.append(f"family     {report.family.name}: {report.family.title}; known by {report.family.needed}")
+    else:
+        rows.append("family     unknown: no row of the table has these numbers")
+    if report.hidden:
+        who = "the hypervisor hides" if cpu.is_guest else "this CPU doesn't show"
+        rows.append(f"           {who} {', '.join(report.hidden)}, which kernel code for the family uses")
+    rows.append(f"ISA level  {_level(report)}")
+    rows += ["", *(row for view in report.compilers for row in _compiler(view))]
+    return [*rows, "", *_advice(report)]
+
+
+def _installed(state: State) -> list[Toolchain]:
+    """Those that are complete, each version once: gcc and gcc-12 are often the same."""
+    found: dict[str, Toolchain] = {}
+    for name in toolchain.installed():
+        try:
+            compiler = toolchain.find(name, state)
+        except KdynoError:
+            continue  # `kdyno doctor` is where incomplete ones are told of
+        found.setdefault(compiler.identity.digest, compiler)
+    return list(found.values())
+
+
+def _view(compiler: Toolchain, cpu: Cpu, family: March | None, *, is_host: bool) -> CompilerView:
+    choice = choose(cpu, compiler)
+    return CompilerView(
+        name=compiler.identity.name,
+        version=compiler.identity.version,
+        knows_family=family is not None and refusal("march", family.name, compiler) is None,
+        family_needs=family.needed if family else "",
+        native=native_of(compiler) if is_host else None,
+        choice=choice.march,
+        why=choice.why,
+        uses=used_in_kernel(choice.march, compiler),
+    )
+
+
+def _level(report: MarchReport) -> str:
+    if report.level == 0:
+        return f"none: it lacks {', '.join(report.missing)}"
+    name = level_name(report.level)
+    if report.level > KERNEL_LEVEL:
+        return f"{name}; in kernel code the same as x86-64-v{KERNEL_LEVEL}, because the rest of it is SIMD"
+    return f"{name}; to x86-64-v{report.level + 1} it lacks {', '.join(report.missing)}"
+
+
+def _compiler(view: CompilerView) -> list[str]:
+    native = f"; native is {view.native}" if view.native else ""
+    return [
+        f'{view.name} {view.version}: march = "auto" is {view.choice}{native}',
+        f"    {view.why}",
+        f"    of it in kernel code: {', '.join(view.uses) or 'nothing'}",
+    ]
+
+
+def _advice(report: MarchReport) -> list[str]:
+    level = min(report.level, KERNEL_LEVEL)
+    rows = ["kernel code is built without SSE, AVX and x87: of a CPU it uses the general-purpose instructions above,"]
+    rows += ["and the order of instructions that suits the family"]
+    if not report.compilers:
+        return [*rows, "no compiler is installed: `kdyno doctor` says which are needed"]
+    rows.append('for this machine alone: march = "auto" in the recipe, or `kdyno march patch` for menuconfig')
+    if level > 1:
+        rows.append(f'for others of its kind as well: march = "{level_name(level)}"')
+    return rows

@@ -1,0 +1,135 @@
+"""data/march.toml: sound in itself, and in agreement with every compiler that is here."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from kdyno.errors import UserError
+from kdyno.kernel import toolchain
+from kdyno.kernel.toolchain import Toolchain
+from kdyno.march.compiler import MACROS, known_cpus, macros, refusal, used_in_kernel
+from kdyno.march.families import March, families, levels, table
+from kdyno.state import State
+
+ROWS = list(table().values())
+COMPILERS = toolchain.installed()
+ANSWERS = Path(__file__).parent.parent / "data" / "compilers.tsv"
+SURVEY = [
+    (family, version, set(names.split()))
+    for line in ANSWERS.read_text().splitlines()[1:]
+    for family, version, names in [line.split("\t")]
+]
+
+
+@cache
+def found(name: str) -> Toolchain:
+    try:
+        return toolchain.find(name, State(Path(mkdtemp())))
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def promised(row: March, family: str, version: str) -> bool:
+    """Whether the table promises that this release takes the name."""
+    first, last = getattr(row, family), getattr(row, f"{family}_until")
+    return (
+        first is not None
+        and numbers(version) >= numbers(first)
+        and (last is None or numbers(version)[0] <= numbers(last)[0])
+    )
+
+
+def excluded(row: March, family: str, version: str) -> bool:
+    """Whether the table says that it does not take it; the last releases of older branches may."""
+    first, last = getattr(row, family), getattr(row, f"{family}_until")
+    return first is None or (last is not None and numbers(version)[0] > numbers(last)[0])
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def test_the_levels_come_first_and_in_order() -> None:
+    assert [row.name for row in ROWS[:4]] == ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+    assert [row.level for row in levels()] == [1, 2, 3, 4]
+    assert all(row.flags for row in levels()) and not any(row.flags for row in families())
+
+
+def test_names_aliases_and_symbols_are_unique() -> None:
+    names = [name for row in ROWS for name in (row.name, *row.aliases)]
+    assert len(names) == len(set(names))
+    assert len({row.symbol for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", families(), ids=lambda row: row.name)
+def test_a_family_has_all_that_what_came_before_it_has(row: March) -> None:
+    assert set(row.features) <= set(MACROS.values()), "only what compilers use in kernel code"
+    assert set(levels()[row.level - 1].features) <= set(row.features)
+    if row.after is not None:
+        before = table()[row.after]
+        assert set(before.features) <= set(row.features) and before.level <= row.level
+        assert ROWS.index(before) < ROWS.index(row), "older ones first"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_is_known_to_a_compiler_and_fits_a_menu(row: March) -> None:
+    assert row.gcc or row.clang
+    assert 0 < len(row.title) <= 60 and row.title.isascii()
+
+
+def test_no_two_families_claim_a_cpu_unless_a_flag_tells_them_apart() -> None:
+    claimed: dict[tuple[str, int], list[March]] = {}
+    for row in families():
+        for place in row.cpuid:
+            vendor, family, models = place.split(" ")
+            first, _, last = models.partition("-")
+            for model in range(int(first), int(last or first) + 1):
+                claimed.setdefault((f"{vendor} {family}", model), []).append(row)
+    shared = [rows for rows in claimed.values() if len(rows) > 1]
+    for rows in shared:
+        assert len({row.told_by for row in rows}) == len(rows), [row.name for row in rows]
+
+
+@pytest.mark.parametrize(("family", "version", "names"), SURVEY, ids=lambda value: str(value)[:8])
+def test_the_table_agrees_with_the_answers_of_66_builds_of_compilers(
+    family: str, version: str, names: set[str]
+) -> None:
+    for row in ROWS:
+        if promised(row, family, version):
+            assert row.name in names, row.name
+        elif excluded(row, family, version):
+            assert row.name not in names, row.name
+    known = {name for row in ROWS for name in (row.name, *row.aliases)}
+    assert names <= known, "names without a row"
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_the_table_agrees_with_the_compilers_that_are_here(name: str) -> None:
+    compiler = found(name)
+    identity = compiler.identity
+    for row in ROWS:
+        known = refusal("march", row.name, compiler) is None
+        if promised(row, identity.family, identity.version):
+            assert known, f"{row.name} with {name} {identity.version}"
+            assert row.is_level or refusal("mtune", row.name, compiler) is None, row.name
+            assert used_in_kernel(row.name, compiler) == tuple(row.features), (
+                f"{row.name} with {name} {identity.version}"
+            )
+        elif excluded(row, identity.family, identity.version):
+            assert not known, f"{row.name} with {name} {identity.version}"
+        for alias in row.aliases if known else ():
+            if refusal("march", alias, compiler) is None:
+                assert macros(alias, compiler) == macros(row.name, compiler), f"{alias} is not {row.name}"
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_no_64_bit_family_that_a_compiler_offers_is_missing(name: str) -> None:
+    compiler = found(name)
+    offered = set(known_cpus(refusal("march", "no-such-cpu", compiler) or ""))
+    assert len(offered) > 40
+    known = {name for row in ROWS for name in (row.name, *row.aliases)} | {"native"}
+    assert sorted(name for name in offered - known if refusal("march", name, compiler) is None) == []
