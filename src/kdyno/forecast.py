@@ -13,6 +13,7 @@ from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import RECORD
 from kdyno.line import Prepared
+from kdyno.machine.base import Description
 from kdyno.state import State
 from kdyno.store.store import Store
 
@@ -64,7 +65,7 @@ def forecast(prepared: Prepared, run_id: str, state: State, store: Store) -> For
     progress = store.progress(run_id)
     planned = plan_boots(tuple(experiment.variants), experiment.blocks, experiment.seed)
     left = tuple(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
-    seconds, rests_on = _boot_seconds(about.lane, store)
+    seconds, rests_on = _boot_seconds(about, store)
     return Forecast(
         run=run_id,
         builds=_builds(prepared.plans, state),
@@ -106,9 +107,11 @@ def _build_seconds(plan: BuildPlan, state: State) -> float | None:
     return max(seconds, default=None)
 
 
-def _boot_seconds(lane: Literal["model", "wall"], store: Store) -> tuple[float, str]:
+def _boot_seconds(about: Description, store: Store) -> tuple[float, str]:
+    """Of the newest run in the same lane and with the same events: the emulated PMU makes a boot take twice as long."""
+    lane, events = about.lane, about.facts.get("pmu_events")
     for run in store.runs():
-        if run.lane == lane and run.done:
+        if run.lane == lane and run.done and store.run(run.id).machine.get("pmu_events") == events:
             seconds = [boot.seconds for boot in store.boots(run.id)[-BOOTS_LOOKED_AT:] if boot.status == "ok"]
             if seconds:
                 return statistics.median(seconds), f"median of run {run.id}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_boots_on_record_are_not_ahead_and_tell_how_long_the_others_take(state: 
     ahead = forecast(prepared(cached=True), run.id, state, store)
     assert (ahead.boots_done, len(ahead.boots)) == (0, 12)  # of variants with other names
     assert (ahead.boot_seconds, ahead.boot_seconds_from) == (19.5, f"median of run {run.id}")
+
+
+def test_boots_without_the_emulated_pmu_dont_tell_how_long_those_with_it_take(state: State, store: Store) -> None:
+    run = specimen.run_record(blocks=4)
+    store.begin(run)
+    for boot in specimen.boot_records(run, iterations=1, failed=None):
+        store.add_boot(run.id, boot, specimen.benchmarks())
+    about = Description(lane="model", parallel=2, facts={"pmu_events": "all"})
+    ahead = forecast(replace(prepared(cached=True), about=about), "run", state, store)
+    assert ahead.boot_seconds_from.startswith("a guess")
 
 
 def test_the_whole_is_the_builds_and_the_boots_side_by_side() -> None:
