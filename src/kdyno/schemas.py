@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdyno.experiment.models import ExperimentFile
+from kdyno.explain.command import Explained
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import RECORD
 from kdyno.kernel.image import ImageRecord
@@ -15,10 +16,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `experiment`, `image`, `job`, `march`, `record` or `report`."""
+    """The schema of `experiment`, `explanation`, `image`, `job`, `march`, `record` or `report`."""
     match name:
         case "experiment":
             found = ExperimentFile.model_json_schema()
+        case "explanation":
+            found = Explained.model_json_schema(mode="serialization")
         case "image":
             found = ImageRecord.model_json_schema()
         case "job":

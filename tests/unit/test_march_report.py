@@ -33,6 +33,8 @@ def report(flags: frozenset[str], level: int, **changes: object) -> MarchReport:
         knows_family=False,
         family_needs="gcc 12.3 or clang 16",
         native="znver3",
+        native_adds=("avx512f", "gfni"),
+        native_leaves_out=("pku",),
         choice="znver3",
         why="Zen 4 by CPUID; gcc 12.2.0 doesn't know znver4",
         uses=("cx16", "popcnt"),
@@ -53,7 +55,8 @@ def test_a_cpu_is_shown_with_its_family_its_level_and_what_compilers_make_of_it(
     assert said[0] == "CPU        AMD EPYC: AuthenticAMD, family 25, model 17, under a hypervisor"
     assert said[1] == "family     znver4: Zen 4 (Ryzen 7000, EPYC 9004); known by gcc 12.3 or clang 16"
     assert said[2] == "ISA level  x86-64-v4; in kernel code the same as x86-64-v3, because the rest of it is SIMD"
-    assert 'gcc 12.2.0: march = "auto" is znver3; native is znver3' in said
+    assert 'gcc 12.2.0: march = "auto" is znver3' in said
+    assert "    native is znver3, and avx512f, gfni, without pku" in said
     assert "    of it in kernel code: cx16, popcnt" in said
     assert said[-1] == 'for others of its kind as well: march = "x86-64-v3"'
 

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.explain.command import Wish, explain_benchmark
+    from kdyno.explain.command import Explained, Wish, explain_benchmark
     from kdyno.report.assemble import assemble
     from kdyno.store.artefacts import Artefacts
 
@@ -38,8 +38,8 @@ def act(args: argparse.Namespace) -> int:
         report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts), args.baseline)
     told = explain_benchmark(report, Wish(args.variant, args.benchmark, args.events, args.family), state, talk)
     if args.json:
-        verdict = told.comparison.model_dump(mode="json")
-        print(json.dumps({"verdict": verdict, "explanation": told.explanation.model_dump(mode="json")}, indent=1))
+        explained = Explained(verdict=told.comparison, explanation=told.explanation)
+        print(json.dumps(explained.model_dump(mode="json"), indent=1))
     else:
         _print(report, told, args.top)
     if args.svg:

@@ -6,7 +6,7 @@ import argparse
 
 from kdyno.cli.common import print_json
 
-NAMES = ("experiment", "image", "job", "march", "record", "report")
+NAMES = ("experiment", "explanation", "image", "job", "march", "record", "report")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

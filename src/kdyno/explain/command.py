@@ -16,6 +16,7 @@ from kdyno.explain.measured import Measured
 from kdyno.explain.model import Explanation
 from kdyno.explain.records import Recorded, common_boots, family_of, find_benchmark, has_records, of_boot, unit_of
 from kdyno.explain.tree import Frame
+from kdyno.frozen import Frozen
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.judge.compare import Comparison
@@ -74,6 +75,13 @@ class Told:
     explanation: Explanation
     comparison: Comparison
     stacks: Frame
+
+
+class Explained(Frozen):
+    """What `kdyno explain --json` prints."""
+
+    verdict: Comparison
+    explanation: Explanation
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from kdyno import process
@@ -103,9 +104,9 @@ def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 @cache
-def macros(march: str, toolchain: Toolchain) -> frozenset[str]:
-    """The macros that the compiler defines for kernel code: how it says what it may use."""
-    command = [toolchain.command, f"-march={march}", *KERNEL_CODE, "-dM", "-E", "-x", "c", "/dev/null"]
+def macros(march: str, toolchain: Toolchain, how: tuple[str, ...] = KERNEL_CODE) -> frozenset[str]:
+    """The macros that the compiler defines, for kernel code unless told otherwise: how it says what it may use."""
+    command = [toolchain.command, f"-march={march}", *how, "-dM", "-E", "-x", "c", "/dev/null"]
     said = process.output(command, env={"LC_ALL": "C"})
     return frozenset(line.split(" ")[1] for line in said.splitlines() if line.startswith("#define "))
 
@@ -120,6 +121,17 @@ def native_of(toolchain: Toolchain) -> str:
     words = _expanded("march", toolchain)
     gcc = next((word.removeprefix("-march=") for word in words if word.startswith("-march=")), None)
     return gcc or words[words.index("-target-cpu") + 1]
+
+
+def native_against(name: str, toolchain: Toolchain) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What `native` has beyond this name on this host, and what it leaves out, as the compiler calls it: `avx512f`."""
+    native, named = (macros(march, toolchain, ("-m64",)) for march in ("native", name))
+    return _features(native - named), _features(named - native)
+
+
+def _features(defined: Iterable[str]) -> tuple[str, ...]:
+    """Macros of instructions, `__AVX512F__`, as words; those of names and of tuning are in small letters."""
+    return tuple(sorted(match[1].lower() for macro in defined if (match := re.fullmatch(r"__([A-Z0-9_]+)__", macro))))
 
 
 def _expanded(flag: str, toolchain: Toolchain) -> list[str]:

@@ -7,7 +7,7 @@ from kdyno.frozen import Frozen
 from kdyno.kernel import toolchain
 from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.choose import KERNEL_LEVEL, choose
-from kdyno.march.compiler import native_of, refusal, used_in_kernel
+from kdyno.march.compiler import native_against, native_of, refusal, used_in_kernel
 from kdyno.march.cpu import Cpu, family_of, level_of
 from kdyno.march.families import March, level_name, levels
 from kdyno.state import State
@@ -23,6 +23,9 @@ class CompilerView(Frozen):
     """Which compilers know the family: `gcc 12.3 or clang 16`; empty if there is no family."""
     native: str | None
     """What it takes for `native`; None if the CPU is not this host's."""
+    native_adds: tuple[str, ...]
+    """What it finds on this host beyond what that name stands for, as the compiler calls it: `avx512f`."""
+    native_leaves_out: tuple[str, ...]
     choice: str
     """What march = "auto" becomes with it."""
     why: str
@@ -87,12 +90,16 @@ def _installed(state: State) -> list[Toolchain]:
 
 def _view(compiler: Toolchain, cpu: Cpu, family: March | None, *, is_host: bool) -> CompilerView:
     choice = choose(cpu, compiler)
+    native = native_of(compiler) if is_host else None
+    adds, leaves_out = native_against(native, compiler) if native else ((), ())
     return CompilerView(
         name=compiler.identity.name,
         version=compiler.identity.version,
         knows_family=family is not None and refusal("march", family.name, compiler) is None,
         family_needs=family.needed if family else "",
-        native=native_of(compiler) if is_host else None,
+        native=native,
+        native_adds=adds,
+        native_leaves_out=leaves_out,
         choice=choice.march,
         why=choice.why,
         uses=used_in_kernel(choice.march, compiler),
@@ -109,12 +116,12 @@ def _level(report: MarchReport) -> str:
 
 
 def _compiler(view: CompilerView) -> list[str]:
-    native = f"; native is {view.native}" if view.native else ""
-    return [
-        f'{view.name} {view.version}: march = "auto" is {view.choice}{native}',
-        f"    {view.why}",
-        f"    of it in kernel code: {', '.join(view.uses) or 'nothing'}",
-    ]
+    rows = [f'{view.name} {view.version}: march = "auto" is {view.choice}', f"    {view.why}"]
+    if view.native:
+        more = f", and {', '.join(view.native_adds)}" if view.native_adds else ""
+        less = f", without {', '.join(view.native_leaves_out)}" if view.native_leaves_out else ""
+        rows.append(f"    native is {view.native}{more}{less}")
+    return [*rows, f"    of it in kernel code: {', '.join(view.uses) or 'nothing'}"]
 
 
 def _advice(report: MarchReport) -> list[str]:
