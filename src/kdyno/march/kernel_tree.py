@@ -40,9 +40,9 @@ class AlreadyPatched(UserError):
 
 def edited(files: dict[str, str], rows: Iterable[March], tree: str) -> dict[str, str]:
     """New texts of the files that change, by path. `files` are the tree's own, those that it has."""
-    for needed, what in ((KCONFIG, "is not there"), (MAKEFILE, "is not there"), (MACROS, "is not there")):
+    for needed in (KCONFIG, MAKEFILE, MACROS):
         if needed not in files:
-            raise UnknownStructure(tree=tree, file=needed, what=what)
+            raise UnknownStructure(tree=tree, file=needed, what="is not there")
     _refuse_patched(files[KCONFIG], tree)
     if not re.search(r"^success\b", files[MACROS], re.M):
         raise UnknownStructure(tree=tree, file=MACROS, what="has no macro `success`")
@@ -63,8 +63,9 @@ def with_choice(text: str, rows: list[March], tree: str, *, has_rust: bool) -> s
     place = end + len("\nendchoice\n")
     first = text[start:place]
     condition = "GENERIC_CPU" if re.search(r"^config GENERIC_CPU$", first, re.M) else "X86_64"
-    condition += " && !X86_NATIVE_CPU" if native_symbol(text) != NATIVE else ""
-    native = NATIVE if native_symbol(text) == NATIVE else None
+    native: str | None = native_symbol(text)
+    if native != NATIVE:
+        condition, native = f"{condition} && !{native}", None
     block = _rendered("Kconfig.j2", rows=rows, condition=condition, native=native, has_rust=has_rust)
     return f"{text[:place]}\n{block}{text[place:]}"
 
@@ -109,7 +110,7 @@ def _refuse_patched(kconfig: str, tree: str) -> None:
 
 
 def _help(row: March) -> str:
-    """The help of an entry, as Kconfig has it: a tab, two spaces, 70 columns."""
+    """The help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
     whom = f"CPUs of the level {row.name} of the x86-64 psABI, of any vendor"
     if not row.is_level:
         whom = f"{row.whole_title}, and later CPUs that have its instructions"
