@@ -21,11 +21,10 @@ from kdyno.instrument.pmu_record import (
     PmuRecordCutShort,
     PmuRecordDamaged,
     StackNode,
-    decode_varints,
     read_pmu_record,
-    unzigzag,
     with_benchmarks,
 )
+from kdyno.instrument.pmu_values import decode_varints, unzigzag
 from tests.unit.pmu_specimen import (
     FUNCTIONS,
     WORK,

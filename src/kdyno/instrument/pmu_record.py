@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.frozen import Frozen
+from kdyno.instrument.pmu_values import Counts, Unsound, Values, decode_varints, unzigzag
 
 MAGIC = b"kdyno-pmu "
 VERSION = b"1"
@@ -26,8 +27,6 @@ LONGEST_HEADER = 1 << 20
 LARGEST_BODY = 1 << 27
 """Bytes of a body, inflated: some ten times that of a whole workload."""
 
-DECODED_AT_ONCE = 1 << 16
-"""Numbers: few enough to stay in the cache, which makes it four times as fast."""
 DEEPEST_STACK = 1 << 12
 
 CONTEXTS = ("task", "exception", "interrupt")
@@ -43,7 +42,6 @@ UNKNOWN = "[unknown]"
 """The function, at address 0, of code that is in no function of the vmlinux."""
 
 Array = NDArray[Any]
-Counts = NDArray[np.uint64]
 
 
 class NoSuchRecord(UserError):
@@ -171,10 +169,6 @@ class _Header(Frozen):
     benchmarks: Annotated[tuple[_Benchmark, ...], Field(max_length=10_000)] = ()
 
 
-class _Unsound(ValueError):
-    """What is wrong with a body."""
-
-
 def read_pmu_record(path: Path) -> PmuRecord:
     """Read a record; raises PmuRecordDamaged or one of its kinds, NoRegions, MarkersNeverClosed."""
     data = _bytes_of(path)
@@ -196,7 +190,7 @@ def read_pmu_record(path: Path) -> PmuRecord:
         raise MarkersNeverClosed(path=path, benchmark=named, iteration=header.unclosed.iteration)
     try:
         return _record(header, numbers)
-    except _Unsound as error:
+    except Unsound as error:
         raise PmuRecordDamaged(path=path, why=error) from None
 
 
@@ -247,12 +241,12 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
 
 def _record(header: _Header, body: bytes) -> PmuRecord:
     functions, rest = _functions(body)
-    values = _Values(decode_varints(body[rest:]))
+    values = Values(decode_varints(body[rest:]))
     regions: dict[int, Region] = {}
     for _ in range(values.count(1)):
         region = _region(values, len(header.event_names), len(functions))
         if regions and region.benchmark <= max(regions):
-            raise _Unsound("its regions are not in order")
+            raise Unsound("its regions are not in order")
         regions[region.benchmark] = region
     values.expect_end()
     return PmuRecord(
@@ -279,7 +273,7 @@ def _functions(body: bytes) -> tuple[tuple[Function, ...], int]:
         value = shift = 0
         while True:
             if place >= len(body) or shift > 63:
-                raise _Unsound("its functions end amid a number")
+                raise Unsound("its functions end amid a number")
             byte = body[place]
             place += 1
             value |= (byte & 0x7F) << shift
@@ -295,16 +289,16 @@ def _functions(body: bytes) -> tuple[tuple[Function, ...], int]:
         name = body[place : place + length]
         place += length
         if place > len(body):
-            raise _Unsound("its functions end amid a name")
+            raise Unsound("its functions end amid a name")
         functions.append(Function(address, size, name.decode(errors="replace")))
     return tuple(functions), place
 
 
-def _region(values: _Values, events: int, functions: int) -> Region:
+def _region(values: Values, events: int, functions: int) -> Region:
     benchmark = values.number(1 << 31)
     rows = values.table(1 + 3 * events)
     if np.any(rows[1:, 0] <= rows[:-1, 0]):
-        raise _Unsound("its iterations are not in order")
+        raise Unsound("its iterations are not in order")
     contexts = [_context(values, events, functions) for _ in CONTEXTS]
     return Region(
         benchmark=benchmark,
@@ -314,7 +308,7 @@ def _region(values: _Values, events: int, functions: int) -> Region:
     )
 
 
-def _context(values: _Values, events: int, functions: int) -> Context:
+def _context(values: Values, events: int, functions: int) -> Context:
     rows = values.table(5)
     blocks = np.empty(len(rows), BLOCK)
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
@@ -331,13 +325,13 @@ def _context(values: _Values, events: int, functions: int) -> Context:
     indices = np.cumsum(_below(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
     _below(functions, indices, "function")
     if np.any(rows[1:, 0] == 0):
-        raise _Unsound("a function comes twice")
+        raise Unsound("a function comes twice")
     return Context(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
 
 
 def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
     if np.any(rows[:, 0] > np.arange(len(rows), dtype=np.uint64)):
-        raise _Unsound("a stack node comes before its parent")
+        raise Unsound("a stack node comes before its parent")
     _below(functions, rows[:, 1], "function")
     _below(4, rows[:, 2], "kind of stack node")
     nodes = tuple(StackNode(*row) for row in rows.tolist())
@@ -345,81 +339,11 @@ def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
     for node in nodes:
         depths.append(depths[node.parent] + 1)
     if max(depths) > DEEPEST_STACK:
-        raise _Unsound(f"a stack is deeper than {DEEPEST_STACK}")
+        raise Unsound(f"a stack is deeper than {DEEPEST_STACK}")
     return nodes
 
 
 def _below(limit: int, column: Counts, what: str) -> Counts:
     if column.size and int(column.max()) >= limit:
-        raise _Unsound(f"{what} {int(column.max())} is out of range")
+        raise Unsound(f"{what} {int(column.max())} is out of range")
     return column
-
-
-class _Values:
-    """The numbers of a body, taken from front to back."""
-
-    def __init__(self, values: Counts) -> None:
-        self.values = values
-        self.place = 0
-
-    def number(self, limit: int) -> int:
-        value = int(self._take(1)[0])
-        if value >= limit:
-            raise _Unsound(f"the number {value} is out of range")
-        return value
-
-    def count(self, columns: int) -> int:
-        """How many rows follow; never more than there are numbers for."""
-        rows = int(self._take(1)[0])
-        if rows * columns > len(self.values) - self.place:
-            raise _Unsound("a list is longer than the body")
-        return rows
-
-    def table(self, columns: int) -> Counts:
-        """A number of rows, and the rows."""
-        rows = self.count(columns)
-        return self._take(rows * columns).reshape(rows, columns)
-
-    def expect_end(self) -> None:
-        if self.place != len(self.values):
-            raise _Unsound("numbers follow its end")
-
-    def _take(self, count: int) -> Counts:
-        if self.place + count > len(self.values):
-            raise _Unsound("its numbers end too early")
-        self.place += count
-        return self.values[self.place - count : self.place]
-
-
-def decode_varints(data: bytes) -> Counts:
-    """All unsigned LEB128 numbers in `data`; raises _Unsound if one is cut or exceeds 64 bits."""
-    raw = np.frombuffer(data, np.uint8)
-    last = np.flatnonzero(raw < 0x80)
-    if len(raw) and (not len(last) or last[-1] != len(raw) - 1):
-        raise _Unsound("its last number is cut")
-    first = np.concatenate((np.zeros(1, last.dtype), last + 1))[:-1]
-    values = np.empty(len(last), np.uint64)
-    for start in range(0, len(last), DECODED_AT_ONCE):
-        part = slice(start, start + DECODED_AT_ONCE)
-        values[part] = _decoded(raw, first[part], last[part] - first[part])
-    return values
-
-
-def _decoded(raw: NDArray[np.uint8], first: NDArray[np.int64], more: NDArray[np.int64]) -> Counts:
-    """The numbers whose first bytes are at `first`, followed by `more` bytes each."""
-    values = (raw[first] & 0x7F).astype(np.uint64)
-    longer = np.flatnonzero(more)
-    for byte in range(1, 11):
-        if not len(longer):
-            break
-        part = (raw[first[longer] + byte] & 0x7F).astype(np.uint64)
-        if byte == 10 or (byte == 9 and np.any(part > 1)):
-            raise _Unsound("a number exceeds 64 bits")
-        values[longer] |= part << np.uint64(7 * byte)
-        longer = longer[more[longer] > byte]
-    return values
-
-
-def unzigzag(values: Counts) -> Counts:
-    """Signed numbers from 0, -1, 1, -2, ... as numbers modulo 2^64, ready to be added."""
-    return (values >> np.uint64(1)) ^ (np.uint64(0) - (values & np.uint64(1)))
