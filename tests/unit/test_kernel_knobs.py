@@ -66,13 +66,13 @@ def test_march_and_mtune_are_flags_for_kernel_code() -> None:
     assert both.kcppflags == ()
 
 
-def test_native_is_keyed_by_what_it_stands_for_here() -> None:
+def test_native_is_keyed_by_what_it_stands_for_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = contribute("march", "native")
     assert made.kcflags == ("-march=native", "-mtune=native")
     assert len(made.facts) == 1
-    assert "march=native: " in made.facts[0]
-    assert "/tmp/" not in made.facts[0]
-    assert contribute("march", "native") == made
+    assert made.facts[0].startswith("march=native: -march=")
+    monkeypatch.chdir(tmp_path)
+    assert contribute("march", "native") == made, "where kdyno runs doesn't matter"
 
 
 def test_auto_is_the_best_name_for_this_host_and_says_how_it_came_to_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 
 from kdyno import process
 from kdyno.errors import UserError
@@ -118,9 +119,7 @@ def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
 
 def native_of(toolchain: Toolchain) -> str:
     """The name that this compiler gives to this host's CPU: `znver3`."""
-    words = _expanded("march", toolchain)
-    gcc = next((word.removeprefix("-march=") for word in words if word.startswith("-march=")), None)
-    return gcc or words[words.index("-target-cpu") + 1]
+    return _expanded("march", toolchain)[0].removeprefix("-march=")
 
 
 def native_against(name: str, toolchain: Toolchain) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -135,7 +134,10 @@ def _features(defined: Iterable[str]) -> tuple[str, ...]:
 
 
 def _expanded(flag: str, toolchain: Toolchain) -> list[str]:
+    """What the driver says of the CPU to the compiler proper, its name first; not where it runs or keeps files."""
     command = [toolchain.command, f"-{flag}=native", "-###", "-c", "-x", "c", "/dev/null", "-o", "/dev/null"]
     said = process.attempt(command, env={"LC_ALL": "C"}).stderr
-    line = next((line for line in said.splitlines() if "cc1" in line), "")
-    return [word.strip('"') for word in re.sub(r"\S*/tmp/\S*", "", line).split()]
+    words = [word.strip('"') for line in said.splitlines() if "cc1" in line for word in line.split()]
+    if not toolchain.is_clang:
+        return [word for word in words if word.startswith("-m") or "-cache-" in word]
+    return [word for before, word in pairwise(words) if before in ("-target-cpu", "-tune-cpu", "-target-feature")]
