@@ -44,7 +44,11 @@ class Prepared:
 def plan_builds(experiment: Experiment, state: State, talk: Talk) -> dict[str, BuildPlan]:
     """What has to be built for each variant; raises KdynoError for all that can be known to fail."""
     source = fetch(experiment.source, state, talk.say)
-    return {name: plan_build(recipe, source, experiment.config, state) for name, recipe in experiment.variants.items()}
+    plans = {name: plan_build(recipe, source, experiment.config, state) for name, recipe in experiment.variants.items()}
+    for name, plan in plans.items():
+        for note in plan.notes:
+            talk.say(f"note: {name}: {note}")
+    return plans
 
 
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:

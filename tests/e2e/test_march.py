@@ -68,3 +68,8 @@ cpu = "Nehalem"
     path = kdyno.experiment("refused", text, baseline="plain", blocks=2)
     said = kdyno("run", path, status=1).stderr
     assert "variant new needs a CPU with abm, bmi1, bmi2, movbe" in said and "building" not in said
+
+
+def test_what_auto_became_is_said_with_the_reason(kdyno: Kdyno) -> None:
+    path = kdyno.experiment("auto", '[variants.plain]\n[variants.here]\nmarch = "auto"\n', baseline="plain", blocks=2)
+    assert "note: here: march=auto is " in kdyno("plan", path).stderr

@@ -225,6 +225,27 @@ def test_git_must_be_there_and_clean(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tree / ".git" / "rebase-apply").exists()
 
 
+def test_what_is_staged_stays_staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = repository_of("6.12", tmp_path, monkeypatch)
+    (tree / "notes").write_text("mine\n")
+    git(tree, "add", "notes")
+    with pytest.raises(GitRefused):
+        commit(tree, patch_of(tree))
+    assert git(tree, "status", "--porcelain") == "A  notes\n"
+
+
+def test_a_git_am_that_is_under_way_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = repository_of("6.12", tmp_path, monkeypatch)
+    text = patch_of(tree)
+    theirs = text.replace("KBUILD_CFLAGS += -mno-red-zone", "KBUILD_CFLAGS += -mred-zone")
+    done = subprocess.run(["git", "am", "-q"], cwd=tree, input=theirs.encode(), capture_output=True, check=False)
+    assert done.returncode != 0
+    assert (tree / ".git" / "rebase-apply").exists()
+    with pytest.raises(GitRefused, match="a `git am` or `git rebase` is under way there"):
+        commit(tree, text)
+    assert (tree / ".git" / "rebase-apply").exists()
+
+
 def test_a_file_that_cant_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(CantWrite):
         write("x", tmp_path / "nowhere" / "x.patch")

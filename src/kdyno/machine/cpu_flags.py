@@ -16,8 +16,6 @@ from kdyno.process import spawned
 
 TIME_LIMIT = 30.0
 """Seconds for QEMU to start and answer; a fraction of one, usually."""
-OTHERWISE_NAMED = {"lahf_lm": "lahf-lm", "apx": "apxf"}
-"""QEMU's properties whose name isn't the flag's in /proc/cpuinfo."""
 
 
 class CpuUnusable(UserError):
@@ -49,17 +47,18 @@ async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Pa
             said = guest.stdout.read().decode(errors="replace").strip()[-300:]
             raise CpuUnusable(cpu=cpu, accel=accel, said=said or "it said nothing")
         try:
-            return [flag for flag in flags if not await _has(client, OTHERWISE_NAMED.get(flag, flag))]
+            return [flag for flag in flags if not await _has(client, flag)]
         finally:
             await client.disconnect()
             guest.kill()
             await ended
 
 
-async def _has(client: QMPClient, name: str) -> bool:
+async def _has(client: QMPClient, flag: str) -> bool:
+    """Of the flags that compilers make use of in kernel code, QEMU's names are those of /proc/cpuinfo."""
     cpus = await client.execute("query-cpus-fast")
     assert isinstance(cpus, list)
-    place = {"path": cpus[0]["qom-path"], "property": name}
+    place = {"path": cpus[0]["qom-path"], "property": flag}
     try:
         return await client.execute("qom-get", place) is True
     except ExecuteError:

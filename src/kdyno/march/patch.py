@@ -30,7 +30,7 @@ class NotARepository(UserError):
 
 class GitRefused(UserError):
     message = "git am doesn't take the patch in {tree}: {said}"
-    hint = "nothing was changed; commit or stash what is under way there, or leave --git out"
+    hint = "nothing was changed; finish, commit or stash what is under way there, or leave --git out"
 
 
 def patch_of(tree: Path) -> str:
@@ -59,10 +59,13 @@ def write(patch: str, path: Path) -> None:
 
 
 def commit(tree: Path, patch: str) -> str:
-    """Apply the patch to a repository as a commit; return its short name. Raises GitRefused, with all as it was."""
+    """Commit the patch to a repository; return short name and subject. Raises GitRefused, with all as it was."""
     here = process.attempt(["git", "-C", tree, "rev-parse", "--show-toplevel"])
     if here.returncode != 0 or Path(here.stdout.strip()).resolve() != tree.resolve():
         raise NotARepository(tree=tree)
+    under_way = process.output(["git", "-C", tree, "rev-parse", "--git-path", "rebase-apply"]).strip()
+    if (tree / under_way).exists():  # to abort it would throw away what is not ours
+        raise GitRefused(tree=tree, said="a `git am` or `git rebase` is under way there")
     done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch)
     if done.returncode != 0:
         process.attempt(["git", "-C", tree, "am", "--abort"])

@@ -22,7 +22,7 @@ from kdyno.march.choose import choose
 from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
 from kdyno.march.cpu import read_cpu
 from kdyno.march.kernel_tree import AlreadyPatched
-from kdyno.march.patch import patch_of, symbol_in
+from kdyno.march.patch import patch_of, symbol_in, write
 
 PATCH = "patch:"
 
@@ -62,5 +62,5 @@ def _patched(value: str, cpu: str, context: Context) -> Contribution:
         return Contribution(asks=asks)  # Kconfig says so if it is another patch, with other symbols
     digest = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
     path = context.state.patches / f"march-{digest[:32]}.patch"
-    path.write_text(text, errors="surrogateescape")
+    write(text, path)
     return Contribution(asks=asks, patches=(Patch(path=path, digest=digest),))
