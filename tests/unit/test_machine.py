@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -157,6 +158,14 @@ def test_a_microvm_alone_ticks_without_the_local_apics_timer(tmp_path: Path) -> 
     for config in (QemuConfig(platform="q35"), QemuConfig(lane="wall", accel="tcg")):
         command = QemuMachine(config).command(order(tmp_path), Path("/i"), serial="null", stream=Path("/s"))
         assert "nolapic_timer" not in " ".join(command)
+
+
+def test_under_tcg_a_guest_of_the_wall_lane_is_told_how_fast_the_hosts_counter_runs(tmp_path: Path) -> None:
+    def words(config: QemuConfig) -> str:
+        return " ".join(QemuMachine(config).command(order(tmp_path), Path("/i"), serial="null", stream=Path("/s")))
+
+    assert re.search(r"tsc=reliable tsc_early_khz=[0-9]{6,8}\b", words(QemuConfig(lane="wall", accel="tcg")))
+    assert "tsc" not in words(QemuConfig()).replace("-tsc-deadline", "")
 
 
 def test_only_a_guest_that_runs_commands_has_applets() -> None:

@@ -38,6 +38,12 @@ fn help_version_and_list_go_to_stdout() {
 }
 
 #[test]
+fn the_speed_of_the_time_stamp_counter_is_a_number_of_khz() {
+    let khz: u64 = text(&agent(&["tsc"]).stdout).trim().parse().unwrap();
+    assert!((100_000..20_000_000).contains(&khz), "{khz}");
+}
+
+#[test]
 fn nothing_is_left_in_the_temporary_directory() {
     let directory = std::env::temp_dir().join(format!("kdyno-agent-test.{}", std::process::id()));
     std::fs::create_dir(&directory).unwrap();

@@ -48,6 +48,11 @@ def catalogue() -> dict[str, Any]:
     return {test["name"]: test for test in json.loads(output([find_agent(), "list", "--json"]))["tests"]}
 
 
+def tsc_khz() -> int:
+    """How fast this host's time stamp counter runs, in kHz."""
+    return int(output([find_agent(), "tsc"]))
+
+
 def test_orders(tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> tuple[TestOrder, ...]:
     """The tests that a workload means, each once, in the agent's order.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.instrument.agent import find_agent
+from kdyno.instrument.agent import find_agent, tsc_khz
 from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
 from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
@@ -195,10 +195,21 @@ class QemuMachine:
             words += ["-fsdev", f"local,id=host,path={_value(self.config.share)},security_model=none,readonly=on"]
             words += ["-device", f"virtio-9p-{suffix},fsdev=host,mount_tag=host"]
         words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
-        words += ["-append", " ".join((*self._cmdline(), *order.cmdline))]
+        words += ["-append", " ".join((*self._cmdline(), *self._clock, *order.cmdline))]
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
         words += ["-chardev", f"file,id=agent,path={_value(stream)}"]
         return tuple(words)
+
+    @cached_property
+    def _clock(self) -> tuple[str, ...]:
+        """What gives a guest a fine clock under TCG, where RDTSC reads the host's counter.
+
+        The kernel would measure the counter's speed against the emulated PIT, fail on a busy host, and be left with a
+        clock of jiffies.
+        """
+        if self.config.lane == "model" or self.accel == "kvm":
+            return ()
+        return ("tsc=reliable", f"tsc_early_khz={tsc_khz()}")
 
     def _cmdline(self) -> tuple[str, ...]:
         # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.

@@ -14,6 +14,7 @@ pub enum Verb {
     Version,
     List { json: bool },
     Run(Run),
+    Tsc,
 }
 
 pub struct Run {
@@ -31,8 +32,9 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
         Some("--version" | "-V") => Ok(Verb::Version),
         Some("list") => parse_list(arguments),
         Some("run") => parse_run(arguments),
+        Some("tsc") => arguments.next().map_or(Ok(Verb::Tsc), |other| Err(format!("tsc takes nothing, not '{other}'"))),
         Some(other) => {
-            let near = nearest(other, ["list", "run", "--help", "--version"]).unwrap_or_default();
+            let near = nearest(other, ["list", "run", "tsc", "--help", "--version"]).unwrap_or_default();
             Err(format!("there is no '{other}': did you mean '{near}'? See 'kdyno-agent --help'"))
         }
         None => Err("say what to do: 'list', 'run', or '--help'".into()),

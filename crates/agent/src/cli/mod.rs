@@ -5,6 +5,7 @@ mod list;
 mod run;
 mod table;
 
+use crate::measure::clock;
 use crate::session::VERSION;
 use arguments::Verb;
 use std::process::ExitCode;
@@ -14,9 +15,11 @@ kdyno-agent: the LMBench kernel tests
 
 usage: kdyno-agent list [--json]
        kdyno-agent run TEST... [--param [TEST.]KEY=VALUE]... [--iterations N] [--lane wall] [--json]
+       kdyno-agent tsc
        kdyno-agent --version | --help
 
 TEST is a name from 'list', or 'all'. --param KEY=VALUE goes to every test that has KEY.
+'tsc' prints how fast the time stamp counter runs, in kHz.
 Without --json the result is a table; with it, one record a line.
 As PID 1 the agent does the job in /kdyno/job.json instead.
 ";
@@ -37,6 +40,7 @@ fn act(verb: Verb) -> Result<ExitCode, String> {
         Verb::Version => print(&format!("kdyno-agent {VERSION}\n")),
         Verb::List { json } => print(&if json { list::json() } else { list::text() }),
         Verb::Run(run) => return run::run(&run),
+        Verb::Tsc => print(&format!("{}\n", clock::tsc_khz())),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,15 @@
 use std::arch::asm;
 use std::arch::x86_64::_rdtsc;
 
+/// How fast the time stamp counter runs, in kHz, by CLOCK_MONOTONIC_RAW over a tenth of a second.
+pub fn tsc_khz() -> u64 {
+    let start = (Clock::Wall.now(), Clock::Model { shift: 0 }.now());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let end = (Clock::Wall.now(), Clock::Model { shift: 0 }.now());
+    let (nanoseconds, ticks) = (Clock::Wall.elapsed(start.0, end.0), end.1.wrapping_sub(start.1));
+    (ticks as u128 * 1_000_000 / nanoseconds.max(1) as u128) as u64
+}
+
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
     Wall,
