@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from kdyno.cli.common import print_json, state_of
-from kdyno.doctor import examine
+from kdyno.cli.common import print_json, state_of, talk_of
+from kdyno.errors import UserError
+
+if TYPE_CHECKING:
+    from kdyno.hostknobs.turn import Turned
 
 MARKS = {"ok": "ok      ", "missing": "MISSING ", "optional": "optional"}
 
 
+class SetWithoutHost(UserError):
+    message = "--set and --restore are about the host's knobs"
+    hint = "say `kdyno doctor --host --set` or `kdyno doctor --host --restore`"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="findings as JSON")
+    parser.add_argument("--host", action="store_true", help="show what of this host moves times in the wall lane")
+    turn = parser.add_mutually_exclusive_group()
+    turn.add_argument("--set", nargs="*", metavar="KNOB", help="with --host: set knobs for measuring (default: most)")
+    turn.add_argument("--restore", action="store_true", help="with --host: bring back what was before --set")
 
 
 def act(args: argparse.Namespace) -> int:
+    turning = args.set is not None or args.restore
+    if turning and not args.host:
+        raise SetWithoutHost()
+    if turning:
+        return _turn(args)
+    return _host(args) if args.host else _needs(args)
+
+
+def _needs(args: argparse.Namespace) -> int:
+    from kdyno.doctor import examine
+
     findings = []
     for finding in examine(state_of(args)):
         findings.append(finding)
@@ -29,3 +54,47 @@ def act(args: argparse.Namespace) -> int:
     if not args.json:
         print(f"missing: {', '.join(missing)}" if missing else "kdyno can build, boot and measure here")
     return 3 if missing else 0
+
+
+def _host(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from kdyno.hostknobs.journal import journal_of_this_start
+    from kdyno.hostknobs.look import examine_host
+    from kdyno.hostknobs.show import show_host
+
+    facts = list(examine_host())
+    journal = journal_of_this_start(state_of(args))
+    if args.json:
+        changed = journal.values if journal else {}
+        print_json({"facts": [fact.model_dump() for fact in facts], "before_set": changed})
+    else:
+        show_host(facts, journal, Console())
+    return 0
+
+
+def _turn(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from kdyno.hostknobs.show import show_turned
+    from kdyno.hostknobs.turn import restore, set_knobs
+
+    turned = restore(state_of(args)) if args.restore else set_knobs(state_of(args), args.set)
+    if args.json:
+        print_json(turned.model_dump())
+    else:
+        show_turned(turned, Console())
+    talk_of(args).say(_outcome(turned, args.restore))
+    return 3 if turned.refused else 0
+
+
+def _outcome(turned: Turned, restored: bool) -> str:
+    if turned.refused and os.geteuid() != 0:
+        return "knobs belong to root: say the same under sudo, with the same --state"
+    if turned.refused:
+        return "what was refused is as it was" if not restored else "what was refused stays on record for --restore"
+    if restored:
+        return "every knob is as it was" if turned.turns else "no knob was set from this state directory"
+    if not turned.turns:
+        return "every knob that is here stands right"
+    return "`kdyno doctor --host --restore` brings back what was"

@@ -1,0 +1,192 @@
+"""The knobs that can be turned: in which files they are, what to write there for measuring, and why.
+
+What to turn follows pyperf's `system tune`. Sources: the kernel's Documentation/admin-guide/pm/cpufreq.rst,
+intel_pstate.rst and amd-pstate.rst, sysctl/kernel.rst, mm/transhuge.rst, core-api/irq/irq-affinity.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from kdyno.hostknobs import cpus, files
+
+Wanted = Callable[[Path], str | None]
+"""From a host's root: what to write; None if nothing is better than what is there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One kind of file of a knob."""
+
+    pattern: str
+    """Path below the root, with wildcards."""
+    wanted: Wanted
+    reads: Callable[[str], str] = str
+    """From what the file says to what one would write there."""
+    spelled: Callable[[str], str] = str
+    """A value in the one spelling in which values are compared."""
+    also_good: frozenset[str] = frozenset()
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What values mean, for people."""
+
+    def said(self, value: str) -> str:
+        """A value for people."""
+        spelled = self.spelled(value)
+        return self.words.get(spelled, spelled)
+
+    def same(self, one: str, other: str) -> bool:
+        return self.spelled(one) == self.spelled(other)
+
+    def value(self, path: Path) -> str | None:
+        """What stands in a file now; None if it can't be read."""
+        said = files.text(path)
+        return None if said is None else self.reads(said)
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One thing that moves times and can be set while the host runs."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    why: str
+    unasked: bool = True
+    """Set by `--set` without names; the others change what is measured, or more than this host's speed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One file of a knob, as it is now."""
+
+    knob: Knob
+    setting: Setting
+    path: Path
+    value: str
+    wanted: str | None
+
+    @property
+    def good(self) -> bool:
+        if self.wanted is None or self.value in self.setting.also_good:
+            return True
+        return self.setting.same(self.value, self.wanted)
+
+
+def _constantly(value: str) -> Wanted:
+    return lambda _root: value
+
+
+def _bracketed(said: str) -> str:
+    """`always [madvise] never` is madvise."""
+    chosen = re.search(r"\[(\S+)\]", said)
+    return chosen[1] if chosen else said
+
+
+def _irq_list(root: Path) -> str | None:
+    return cpus.format_list(cpus.housekeeping(root)) or None if cpus.isolated(root) else None
+
+
+def _irq_mask(root: Path) -> str | None:
+    return cpus.format_mask(cpus.housekeeping(root)) if cpus.isolated(root) and cpus.housekeeping(root) else None
+
+
+CPU = "sys/devices/system/cpu"
+KERNEL = "proc/sys/kernel"
+
+KNOBS = (
+    Knob(
+        "governor",
+        (Setting(f"{CPU}/cpufreq/policy*/scaling_governor", _constantly("performance")),),
+        "others choose the frequency by the load of the moment before",
+    ),
+    Knob(
+        "energy",
+        (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constantly("performance")),),
+        "the CPU itself trades speed for power, differently from boot to boot",
+    ),
+    Knob(
+        "turbo",
+        (
+            Setting(f"{CPU}/intel_pstate/no_turbo", _constantly("1"), words={"0": "on", "1": "off"}),
+            Setting(f"{CPU}/cpufreq/boost", _constantly("0"), words={"1": "on", "0": "off"}),
+        ),
+        "the top frequencies depend on heat and on what other cores do",
+    ),
+    Knob(
+        "aslr",
+        (
+            Setting(
+                f"{KERNEL}/randomize_va_space",
+                _constantly("2"),
+                words={"0": "off", "1": "without the heap", "2": "full"},
+            ),
+        ),
+        "QEMU's own addresses alone; fixed ones repeat one accident in every boot",
+    ),
+    Knob(
+        "nmi-watchdog",
+        (Setting(f"{KERNEL}/nmi_watchdog", _constantly("0"), words={"0": "off", "1": "on"}),),
+        "it interrupts every CPU and takes a hardware counter",
+    ),
+    Knob(
+        "perf-rate",
+        (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constantly("1")),),
+        "samples per second that perf may take; each is an interrupt",
+    ),
+    Knob(
+        "irqs",
+        (
+            Setting("proc/irq/default_smp_affinity", _irq_mask, spelled=cpus.mask_as_list),
+            Setting("proc/irq/[0-9]*/smp_affinity_list", _irq_list, spelled=cpus.same_list),
+        ),
+        "interrupts on isolated CPUs disturb what runs there",
+    ),
+    Knob(
+        "smt",
+        (
+            Setting(
+                f"{CPU}/smt/control",
+                _constantly("off"),
+                also_good=frozenset({"forceoff", "notsupported", "notimplemented"}),
+                words={
+                    "forceoff": "off for good",
+                    "notsupported": "CPUs show no siblings",
+                    "notimplemented": "the kernel has none",
+                },
+            ),
+        ),
+        "a sibling thread shares the core's caches and units; off takes half of the CPUs away",
+        unasked=False,
+    ),
+    Knob(
+        "thp",
+        (Setting("sys/kernel/mm/transparent_hugepage/enabled", _constantly("never"), reads=_bracketed),),
+        "whether a guest gets huge pages depends on free memory; never is repeatable, but slower",
+        unasked=False,
+    ),
+)
+
+
+def places(root: Path, knob: Knob) -> list[Place]:
+    """The files of a knob that are there and can be read."""
+    found = []
+    for setting in knob.settings:
+        wanted = setting.wanted(root)
+        for path in files.found(root, setting.pattern):
+            if (value := setting.value(path)) is not None:
+                found.append(Place(knob, setting, path, value, wanted))
+    return found
+
+
+def owner_of(path: str) -> tuple[Knob, Setting] | None:
+    """The knob and the setting that a path below the root belongs to; None for a path that is no knob's."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts:
+        return None
+    for knob in KNOBS:
+        for setting in knob.settings:
+            if len(pure.parts) == setting.pattern.count("/") + 1 and pure.match(setting.pattern):
+                return knob, setting
+    return None

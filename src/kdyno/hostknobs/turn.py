@@ -1,0 +1,181 @@
+"""Setting knobs and bringing them back. What can't be set is said and left; the rest is set.
+
+`write` is the one thing that touches the host, and comes as an argument: tests put a kernel that refuses in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.hostknobs.journal import Journal, boot_id, journal_lock, read_journal, write_journal
+from kdyno.hostknobs.knobs import KNOBS, Knob, Place, Setting, owner_of, places
+from kdyno.state import State
+
+ROOT = Path("/")
+
+Write = Callable[[Path, str], None]
+"""Writes a value to a knob's file; raises OSError if the kernel refuses."""
+
+
+class UnknownKnob(UserError):
+    message = "{name} is no knob that can be set"
+    hint = "knobs: {known}"
+
+
+class Turn(Frozen):
+    """What came of one file."""
+
+    knob: str
+    path: str
+    """Below the root."""
+    before: str
+    wanted: str
+    outcome: Literal["set", "restored", "refused"]
+    why: str = ""
+    """What the kernel said, if it refused."""
+
+
+class Turned(Frozen):
+    """What came of a command."""
+
+    turns: tuple[Turn, ...] = ()
+    void: bool = False
+    """There was a journal of before the host's last start; it is gone, as the values were."""
+    absent: tuple[str, ...] = ()
+    """Knobs that were asked for by name and that this host doesn't have."""
+
+    @property
+    def refused(self) -> tuple[Turn, ...]:
+        return tuple(turn for turn in self.turns if turn.outcome == "refused")
+
+
+def write_value(path: Path, value: str) -> None:
+    """One write, as the kernel expects it; nothing is created, and no link followed."""
+    number = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.write(number, f"{value}\n".encode())
+    finally:
+        os.close(number)
+
+
+def chosen(names: Sequence[str]) -> tuple[Knob, ...]:
+    """The knobs that are meant; without names those that may be set unasked. Raises UnknownKnob."""
+    by_name = {knob.name: knob for knob in KNOBS}
+    for name in names:
+        if name not in by_name:
+            raise UnknownKnob(name=name, known=", ".join(by_name))
+    return tuple(knob for knob in KNOBS if (knob.name in names if names else knob.unasked))
+
+
+def set_knobs(state: State, names: Sequence[str] = (), *, root: Path = ROOT, write: Write = write_value) -> Turned:
+    """Set knobs to what they should be for measuring; the old values are on the disk first.
+
+    Raises UnknownKnob and JournalDamaged, StateNotWritable and DiskFull; then nothing was set.
+    """
+    wanted = chosen(names)
+    with journal_lock(state):
+        journal, void = _journal_of_this_boot(state, root)
+        every = {knob.name: places(root, knob) for knob in wanted}
+        moving = [place for found in every.values() for place in found if not place.good]
+        known = journal.values
+        fresh = {_name(root, place.path): place.value for place in moving if _name(root, place.path) not in known}
+        if fresh:
+            write_journal(state, journal.model_copy(update={"values": known | fresh}))
+        turns = tuple(_set(root, place, write) for place in moving)
+        if unmoved := {path for path, value in fresh.items() if _stands(root, path, value)}:
+            left = {path: value for path, value in (known | fresh).items() if path not in unmoved}
+            write_journal(state, journal.model_copy(update={"values": left}))
+    absent = tuple(name for name, found in every.items() if not found and names)
+    return Turned(turns=turns, void=void, absent=absent)
+
+
+def restore(state: State, *, root: Path = ROOT, write: Write = write_value) -> Turned:
+    """Bring every knob back to what it was before the first `set_knobs`; what is refused stays in the journal.
+
+    Some files wait for others: the policies of CPUs that SMT took away, or the energy preference, which stands still
+    while the governor is `performance`. So what fails is tried again as long as anything moves. Raises JournalDamaged.
+    """
+    with journal_lock(state):
+        journal, void = _journal_of_this_boot(state, root)
+        left, restored = dict(journal.values), dict[str, Turn]()
+        refused: dict[str, Turn] = {}
+        moved = True
+        while left and moved:
+            turns = {path: _restore(root, path, value, write) for path, value in left.items()}
+            refused = {path: turn for path, turn in turns.items() if turn.outcome == "refused"}
+            restored |= {path: turn for path, turn in turns.items() if path not in refused}
+            moved = len(refused) < len(left)
+            left = {path: left[path] for path in refused}
+        if journal.values:
+            write_journal(state, journal.model_copy(update={"values": left}))
+    return Turned(turns=(*restored.values(), *refused.values()), void=void)
+
+
+def _journal_of_this_boot(state: State, root: Path) -> tuple[Journal, bool]:
+    """The journal, empty if there is none, and whether one was void and is removed."""
+    now = boot_id(root)
+    journal = read_journal(state)
+    if journal is not None and journal.boot_id == now:
+        return journal, False
+    if journal is not None:
+        write_journal(state, Journal(boot_id=now))
+    return Journal(boot_id=now), journal is not None
+
+
+def _set(root: Path, place: Place, write: Write) -> Turn:
+    assert place.wanted is not None
+    why = _refusal(place.setting, place.path, place.wanted, write)
+    return Turn(
+        knob=place.knob.name,
+        path=_name(root, place.path),
+        before=place.value,
+        wanted=place.wanted,
+        outcome="refused" if why else "set",
+        why=why,
+    )
+
+
+def _restore(root: Path, name: str, value: str, write: Write) -> Turn:
+    owner = owner_of(name)
+    assert owner is not None  # read_journal has looked
+    knob, setting = owner
+    before = setting.value(root / name)
+    why = ""
+    if before is None:
+        why = "it isn't there"
+    elif not setting.same(before, value):
+        why = _refusal(setting, root / name, value, write)
+    return Turn(
+        knob=knob.name,
+        path=name,
+        before=before or "",
+        wanted=value,
+        outcome="refused" if why else "restored",
+        why=why,
+    )
+
+
+def _stands(root: Path, name: str, value: str) -> bool:
+    """Whether a file still says what it said before."""
+    owner = owner_of(name)
+    assert owner is not None
+    return owner[1].value(root / name) == value
+
+
+def _refusal(setting: Setting, path: Path, value: str, write: Write) -> str:
+    """Write, and look whether it stands there; return why not, empty if it does."""
+    try:
+        write(path, value)
+    except OSError as error:
+        return error.strerror or str(error)
+    now = setting.value(path)
+    return "" if now is not None and setting.same(now, value) else f"it took the value, and says {now}"
+
+
+def _name(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
