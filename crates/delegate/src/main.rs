@@ -1,0 +1,28 @@
+//! kdyno-delegate: stands in for a tool of a kernel build, and is told by its own name which.
+//!
+//! `lkd` is the linker (`make LD=.../lkd`). Every delegate knows three answers: the call is not its business and goes
+//! on unchanged; the call is changed and goes on; or it can't be changed as asked, and the build fails.
+
+mod call;
+mod copies;
+mod exec;
+mod inputs;
+mod lkd;
+mod order;
+mod script;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let own = words.next().unwrap_or_default();
+    let name = Path::new(&own).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let arguments: Vec<_> = words.collect();
+    let failure = match name.as_str() {
+        "lkd" => lkd::run(arguments),
+        _ => "call me by the name of a delegate: lkd".to_owned(),
+    };
+    eprintln!("{name}: error: {failure}");
+    ExitCode::FAILURE
+}
