@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from tempfile import mkdtemp
 from threading import Event, current_thread, main_thread
 
 from kdyno.experiment.plan import PlannedBoot, plan_boots
-from kdyno.kernel.image import Image
-from kdyno.line import Prepared
+from kdyno.line import Images, Prepared
 from kdyno.machine.base import BootEnd, BootOrder
+from kdyno.machine.conditions import watched
 from kdyno.state import State, disk_full_is_said
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.giving_up import given_up
@@ -45,7 +45,7 @@ class Boots:
     """The boots of one run; what is on record already is not done again."""
 
     def __init__(
-        self, run_id: str, prepared: Prepared, images: Mapping[str, Image], *, state: State, store: Store, talk: Talk
+        self, run_id: str, prepared: Prepared, images: Images, *, state: State, store: Store, talk: Talk
     ) -> None:
         self.run_id, self.prepared, self.images = run_id, prepared, images
         self.state, self.store, self.talk = state, store, talk
@@ -55,14 +55,14 @@ class Boots:
         self.ended: list[BootRecord] = []
         """On record, without their samples."""
 
-    def carry_out(self) -> Outcome:
-        """Do every boot that is not on record yet. Ctrl-C ends the guests and keeps what is finished."""
+    def carry_out(self, blocks: int) -> Outcome:
+        """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
+        self.cancelled, self.ended = Event(), []
         self._sweep()  # what a kdyno that was killed left
         for known in self.store.boots(self.run_id):
             self._learn(known)
         progress = self.store.progress(self.run_id)
-        experiment = self.prepared.experiment
-        planned = plan_boots(tuple(experiment.variants), experiment.blocks, experiment.seed)
+        planned = [boot for boot in plan_boots(self.prepared.experiment) if boot.block < blocks]
         waiting = deque(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
         if not waiting:
             return self.outcome
@@ -107,13 +107,13 @@ class Boots:
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
         """Boots as they end and are on record, `parallel` at a time; a lost one is started again."""
         before = attempts.copy()
-        running: dict[Future[BootEnd], tuple[PlannedBoot, datetime, Path]] = {}
+        running: dict[Future[tuple[BootEnd, dict[str, float]]], tuple[PlannedBoot, datetime, Path]] = {}
         while True:
             while waiting and len(running) < self.prepared.about.parallel:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
                     scratch = Path(mkdtemp(prefix=f"{self.run_id}-", dir=self.state.boots))
-                    future = pool.submit(self.prepared.machine.boot, self._order(boot, scratch))
+                    future = pool.submit(self._boot, self._order(boot, scratch))
                     running[future] = (boot, datetime.now(UTC), scratch)
             if not running:
                 return
@@ -122,9 +122,9 @@ class Boots:
                 raise KeyboardInterrupt
             for future in ended:
                 boot, started, scratch = running.pop(future)
-                end = future.result()
+                end, conditions = future.result()
                 cell = (boot.variant, boot.block)
-                self._record(boot, attempts[cell], started, end)
+                self._record(boot, attempts[cell], started, end, conditions)
                 shutil.rmtree(scratch)
                 attempts[cell] += 1
                 if end.status == "lost" and attempts[cell] - before[cell] < ATTEMPTS:
@@ -132,8 +132,14 @@ class Boots:
                     continue
                 yield boot, end
 
+    def _boot(self, order: BootOrder) -> tuple[BootEnd, dict[str, float]]:
+        """One boot, and what the host was doing meanwhile; a replay runs no command, and the host matters nothing."""
+        with watched() as conditions:
+            end = self.prepared.machine.boot(order)
+        return end, conditions if end.command else {}
+
     def _order(self, boot: PlannedBoot, scratch: Path) -> BootOrder:
-        image = self.images.get(boot.variant)
+        image = self.images[boot.variant][boot.layout] if boot.variant in self.images else None
         return BootOrder(
             name=f"{boot.variant}, block {boot.block}",
             kernel=image.bzimage if image else None,
@@ -147,12 +153,15 @@ class Boots:
             cancelled=self.cancelled,
         )
 
-    def _record(self, boot: PlannedBoot, attempt: int, started: datetime, end: BootEnd) -> None:
+    def _record(
+        self, boot: PlannedBoot, attempt: int, started: datetime, end: BootEnd, conditions: dict[str, float]
+    ) -> None:
         with disk_full_is_said(self.state.root):
             record = BootRecord(
                 variant=boot.variant,
                 block=boot.block,
                 position=boot.position,
+                layout=boot.layout,
                 attempt=attempt,
                 seed=boot.seed,
                 status=end.status,
@@ -160,6 +169,7 @@ class Boots:
                 started=started,
                 seconds=end.seconds,
                 ready_seconds=end.ready_seconds,
+                conditions=conditions,
                 kernel=end.report.hello.kernel if end.report.hello else None,
                 command=end.command,
                 console=self.artefacts.put(end.console) if end.console.exists() else None,

@@ -12,7 +12,7 @@ from kdyno.experiment.plan import PlannedBoot, plan_boots
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import RECORD
-from kdyno.line import Prepared
+from kdyno.line import Plans, Prepared
 from kdyno.machine.base import Description
 from kdyno.state import State
 from kdyno.store.store import Store
@@ -20,6 +20,8 @@ from kdyno.store.store import Store
 FIRST_BOOT_SECONDS = {"model": 6.0, "wall": 20.0}
 """Before a lane has any boot on record: what one took on a 2-core machine; a guess elsewhere."""
 BOOTS_LOOKED_AT = 50
+LINK_SECONDS = 10.0
+"""What another layout takes, at most, on a 2-core machine."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class BuildForecast:
 
     variant: str
     key: str
-    decision: Literal["build", "cached", "shared"]
+    decision: Literal["build", "link", "cached", "shared"]
     why: str
     seconds: float | None
     """None: nothing like it was built here yet."""
@@ -63,7 +65,8 @@ def forecast(prepared: Prepared, run_id: str, state: State, store: Store) -> For
     """Look at the cache and at earlier runs; build and boot nothing."""
     experiment, about = prepared.experiment, prepared.about
     progress = store.progress(run_id)
-    planned = plan_boots(tuple(experiment.variants), experiment.blocks, experiment.seed)
+    blocks = store.stopped_at(run_id) or experiment.blocks
+    planned = [boot for boot in plan_boots(experiment) if boot.block < blocks]
     left = tuple(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
     seconds, rests_on = _boot_seconds(about, store)
     return Forecast(
@@ -77,10 +80,11 @@ def forecast(prepared: Prepared, run_id: str, state: State, store: Store) -> For
     )
 
 
-def _builds(plans: Any, state: State) -> tuple[BuildForecast, ...]:
+def _builds(plans: Plans, state: State) -> tuple[BuildForecast, ...]:
     first: dict[str, str] = {}
+    compiled: dict[str, str] = {}
     builds = []
-    for variant, plan in plans.items():
+    for variant, plan in ((_named(variant, plan), plan) for variant, layouts in plans.items() for plan in layouts):
         if plan.key in first:
             why = f"same image as {first[plan.key]}: they differ only in how they are started"
             builds.append(BuildForecast(variant, plan.key, "shared", why, 0.0))
@@ -88,10 +92,18 @@ def _builds(plans: Any, state: State) -> tuple[BuildForecast, ...]:
         first[plan.key] = variant
         if plan.cached:
             builds.append(BuildForecast(variant, plan.key, "cached", "built before", 0.0))
+        elif plan.objects_key in compiled:
+            why = f"another link of the objects of {compiled[plan.objects_key]}"
+            builds.append(BuildForecast(variant, plan.key, "link", why, LINK_SECONDS))
         else:
+            compiled[plan.objects_key] = variant
             why = "no image of this source, configuration, recipe and compiler yet"
             builds.append(BuildForecast(variant, plan.key, "build", why, _build_seconds(plan, state)))
     return tuple(builds)
+
+
+def _named(variant: str, plan: BuildPlan) -> str:
+    return variant if plan.recipe.layout is None else f"{variant}, layout {plan.recipe.layout}"
 
 
 def _build_seconds(plan: BuildPlan, state: State) -> float | None:

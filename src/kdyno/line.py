@@ -5,17 +5,19 @@ What comes after the samples (judge, report) starts from the store alone; see re
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kdyno import __version__
 from kdyno.experiment.models import Experiment
+from kdyno.experiment.plan import recipes
 from kdyno.frozen import digest
 from kdyno.host import host_facts
 from kdyno.instrument.agent import test_orders
 from kdyno.instrument.job import DEFAULT_ITERATIONS, Job
-from kdyno.kernel.build import BuildPlan, build, plan_build
+from kdyno.kernel.build import BuildPlan, build_layouts, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.source import fetch
 from kdyno.machine.base import Description, Machine
@@ -27,6 +29,10 @@ from kdyno.store.store import Store
 from kdyno.talk import Talk
 
 RUN_ID_DIGITS = 12
+Plans = Mapping[str, tuple[BuildPlan, ...]]
+"""By variant, one for each layout; variants that differ only in how they are started share their images."""
+Images = Mapping[str, tuple[Image, ...]]
+"""By variant, one for each layout."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +43,19 @@ class Prepared:
     machine: Machine
     about: Description
     job: Job
-    plans: Mapping[str, BuildPlan]
-    """By variant; variants that differ only in how they are started share an image."""
+    plans: Plans
+    """Empty where the machine replays a recording."""
 
 
-def plan_builds(experiment: Experiment, state: State, talk: Talk) -> dict[str, BuildPlan]:
+def plan_builds(experiment: Experiment, state: State, talk: Talk) -> Plans:
     """What has to be built for each variant; raises KdynoError for all that can be known to fail."""
     source = fetch(experiment.source, state, talk.say)
-    plans = {name: plan_build(recipe, source, experiment.config, state) for name, recipe in experiment.variants.items()}
-    for name, plan in plans.items():
-        for note in plan.notes:
+    plans = {
+        name: tuple(plan_build(recipe, source, experiment.config, state) for recipe in recipes(experiment, name))
+        for name in experiment.variants
+    }
+    for name, (first, *_) in plans.items():
+        for note in first.notes:
             talk.say(f"note: {name}: {note}")
     return plans
 
@@ -66,18 +75,23 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         tests=test_orders(workload.tests, workload.params),
     )
     plans = {} if isinstance(config, FakeConfig) else plan_builds(experiment, state, talk)
-    for variant, plan in plans.items():
-        machine.require_cpu(plan.needs, f"variant {variant}")
+    for variant, (first, *_) in plans.items():
+        machine.require_cpu(first.needs, f"variant {variant}")
     return Prepared(experiment, machine, about, job, plans)
 
 
-def build_images(plans: Mapping[str, BuildPlan], state: State, talk: Talk) -> dict[str, Image]:
-    """The images by variant; each is built once, whoever needs it and however often."""
-    images: dict[str, Image] = {}
-    for variant, plan in plans.items():
-        with talk.working(f"building {variant}") as advance:
-            images[variant] = build(plan, state, advance)
-    return images
+def build_images(plans: Plans, state: State, talk: Talk) -> Images:
+    """Each image is built once, whoever needs it and however often; what differs only in layout shares its objects."""
+    wanted: dict[str, list[tuple[str, BuildPlan]]] = defaultdict(list)
+    for variant, layouts in plans.items():
+        for plan in layouts:
+            wanted[plan.objects_key].append((variant, plan))
+    found: dict[str, Image] = {}
+    for group in wanted.values():
+        with talk.working(f"building {', '.join(dict.fromkeys(variant for variant, _ in group))}") as advance:
+            built = build_layouts([plan for _, plan in group], state, advance)
+        found |= {image.record.key: image for image in built}
+    return {variant: tuple(found[plan.key] for plan in layouts) for variant, layouts in plans.items()}
 
 
 def run_identity(prepared: Prepared, repeat: int) -> str:
@@ -88,7 +102,7 @@ def run_identity(prepared: Prepared, repeat: int) -> str:
             "name": experiment.name,
             "baseline": experiment.baseline,
             "variants": {
-                name: {"image": plan.key if (plan := prepared.plans.get(name)) else None, "cmdline": recipe.cmdline}
+                name: {"images": [plan.key for plan in prepared.plans.get(name, ())], "cmdline": recipe.cmdline}
                 for name, recipe in experiment.variants.items()
             },
             "job": prepared.job.model_dump(mode="json"),
@@ -96,7 +110,9 @@ def run_identity(prepared: Prepared, repeat: int) -> str:
             "host": host_facts() if prepared.about.lane == "wall" else None,
             "limits": experiment.machine.model_dump(mode="json").get("limits"),
             "blocks": experiment.blocks,
+            "layouts": experiment.layouts,
             "seed": experiment.seed,
+            "seeds": experiment.seeds,
             "judge": experiment.judge.model_dump(mode="json"),
             "repeat": repeat,
         }
@@ -111,7 +127,7 @@ def choose_run(prepared: Prepared, is_complete: Callable[[str], bool], again: bo
     return run_identity(prepared, repeat)
 
 
-def begin_run(run_id: str, prepared: Prepared, images: Mapping[str, Image], store: Store) -> RunRecord:
+def begin_run(run_id: str, prepared: Prepared, images: Images, store: Store) -> RunRecord:
     """Put the run on record; the same id again changes nothing."""
     experiment, about = prepared.experiment, prepared.about
     run = RunRecord(
@@ -121,16 +137,19 @@ def begin_run(run_id: str, prepared: Prepared, images: Mapping[str, Image], stor
         experiment=experiment.model_dump_json(),
         baseline=experiment.baseline,
         blocks=experiment.blocks,
+        layouts=experiment.layouts,
         seed=experiment.seed,
         lane=about.lane,
         machine=about.facts,
         host=host_facts(),
-        notices=about.notices,
+        notices=(*about.notices, *filter(None, [experiment.pilot])),
         margin=experiment.judge.margin,
         alpha=experiment.judge.alpha,
+        correction=experiment.judge.correction,
+        looks=experiment.judge.looks,
         kdyno=__version__,
         variants=tuple(
-            VariantRecord(name=name, recipe=recipe, image=images[name].record if name in images else None)
+            VariantRecord(name=name, recipe=recipe, images=tuple(image.record for image in images.get(name, ())))
             for name, recipe in experiment.variants.items()
         ),
     )

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from kdyno.boots import Boots, Outcome
 from kdyno.experiment.models import Experiment
-from kdyno.line import begin_run, build_images, choose_run, prepare
+from kdyno.experiment.plan import look_ends
+from kdyno.line import Prepared, begin_run, build_images, choose_run, prepare
 from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
 from kdyno.store.giving_up import given_up
 from kdyno.store.store import Store
 from kdyno.talk import Talk
@@ -24,12 +26,27 @@ class Done:
 def run_experiment(experiment: Experiment, state: State, store: Store, talk: Talk, *, again: bool) -> Done:
     """Carry out an experiment, or what is left of it; with `again` carry it out once more.
 
+    Where blocks are to be found out, a pilot comes first: a run of its own, of which nothing is judged again.
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
+    if experiment.auto:
+        from kdyno.pilot import pilot_of, settle
+
+        done = _run(pilot_of(experiment), state, store, talk, again=again)
+        pilot = store.run(done.run_id)
+        settled = settle(experiment, pilot, store.boots(pilot.id), store.benchmarks(pilot.id))
+        for line in settled.why:
+            talk.say(line)
+        experiment = settled.experiment
+    return _run(experiment, state, store, talk, again=again)
+
+
+def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, again: bool) -> Done:
     prepared = prepare(experiment, state, talk)
-    cells = {(variant, block) for variant in experiment.variants for block in range(experiment.blocks)}
 
     def is_complete(run_id: str) -> bool:
+        blocks = store.stopped_at(run_id) or experiment.blocks
+        cells = {(variant, block) for variant in experiment.variants for block in range(blocks)}
         left = {variant for variant, _ in cells - store.progress(run_id).finished}
         return not left or left <= given_up(store.boots(run_id)).keys()
 
@@ -41,4 +58,31 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
             return Done(run_id, Outcome(given_up=given_up(store.boots(run_id))))
         images = build_images(prepared.plans, state, talk)
         begin_run(run_id, prepared, images, store)
-        return Done(run_id, Boots(run_id, prepared, images, state=state, store=store, talk=talk).carry_out())
+        boots = Boots(run_id, prepared, images, state=state, store=store, talk=talk)
+        return Done(run_id, _until_decided(boots, prepared, store, talk))
+
+
+def undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
+    """How many comparisons of a run its last look left undecided."""
+    from kdyno.report.assemble import assemble  # only a group-sequential run is judged on the way
+
+    report = assemble(store, run_id, artefacts, analysed=False)
+    return sum(each.verdict == "undecided" for each in report.comparisons)
+
+
+def _until_decided(boots: Boots, prepared: Prepared, store: Store, talk: Talk) -> Outcome:
+    """Carry out the boots; a group-sequential run ends at the first look that leaves nothing undecided."""
+    *before, last = look_ends(prepared.experiment.blocks, prepared.experiment.judge.looks)
+    for look, blocks in enumerate(before, start=1):
+        outcome = boots.carry_out(blocks)
+        if outcome.lost:
+            return outcome
+        left = undecided(store, boots.run_id, Artefacts(boots.state.artefacts))
+        if not left:
+            store.stop(boots.run_id, blocks)
+            talk.say(
+                f"look {look}: nothing is undecided after {blocks} of {last} blocks: the run ends here, as planned"
+            )
+            return outcome
+        talk.say(f"look {look}, after {blocks} of {last} blocks: {left} comparisons are undecided")
+    return boots.carry_out(last)

@@ -54,7 +54,7 @@ class Lab:
     def state(self) -> Path:
         return self.directory / "state"
 
-    def experiment(self, *variants: str, blocks: int = 3, more: str = "") -> str:
+    def experiment(self, *variants: str, blocks: int | str = 3, more: str = "") -> str:
         """An experiment that compares variants of the recording with its baseline; returns the file's path."""
         tables = "".join(f"[variants.{variant}]\n" for variant in ("baseline", *variants))
         path = self.directory / "experiment.toml"

@@ -31,7 +31,7 @@ extends = "plain"
 cmdline = ["rdinit=/bin/busybox", "--", "yes"]
 [variants.dies]
 extends = "plain"
-patches = ["{PATCHES / "slow-getppid.patch"}"]
+patches = ["{PATCHES / "slow-syscalls.patch"}"]
 cmdline = ["getppid_dies_after=300"]
 [machine.limits]
 boot = 40

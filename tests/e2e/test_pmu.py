@@ -37,7 +37,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     path = tmp_path_factory.mktemp("pmu") / "plain.toml"
     path.write_text(f'name = "plain"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n{PLAIN}')
     experiment, where, talk = load_experiment(path), State(state), Talk(quiet=True)
-    return build_images(plan_builds(experiment, where, talk), where, talk)["plain"]
+    return build_images(plan_builds(experiment, where, talk), where, talk)["plain"][0]
 
 
 def boots(image: Image, place: Path, tests: Sequence[str], events: str, seeds: Sequence[int]) -> Iterator[BootEnd]:
@@ -146,7 +146,7 @@ def test_a_slow_down_in_modelled_cycles_is_explained_by_the_function_that_it_was
     text = f"""{PLAIN}
 [variants.slow]
 extends = "plain"
-patches = ["{PATCHES / "slow-getppid.patch"}"]
+patches = ["{PATCHES / "slow-syscalls.patch"}"]
 [workload]
 tests = ["lat_syscall"]
 [machine.pmu]

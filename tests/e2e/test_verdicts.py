@@ -51,7 +51,7 @@ opt = "O2"
 lines = true
 [variants.slow]
 extends = "plain"
-patches = ["{PATCHES / "slow-getppid.patch"}"]
+patches = ["{PATCHES / "slow-syscalls.patch"}"]
 """
     report = json.loads(kdyno("run", kdyno.experiment("slow", text, baseline="plain", blocks=8), "--json").stdout)
     found = verdicts(report, "slow")
@@ -59,6 +59,32 @@ patches = ["{PATCHES / "slow-getppid.patch"}"]
     others = {name: verdict for name, verdict in found.items() if name != "lat_syscall.null"}
     assert "slower" not in others.values(), others
     assert "faster" not in others.values(), others
+
+
+def test_slow_downs_of_half_a_percent_to_five_are_found_in_twelve_blocks(kdyno: Kdyno) -> None:
+    turns = {"half": 4, "one": 8, "two": 16, "five": 40}
+    """Of a loop of three instructions, in a system call of some 2,400."""
+    variants = "".join(
+        f'[variants.{name}]\nextends = "plain"\ncmdline = ["slow_stat={n}"]\n' for name, n in turns.items()
+    )
+    text = f"""
+[variants.plain]
+opt = "O2"
+lines = true
+patches = ["{PATCHES / "slow-syscalls.patch"}"]
+{variants}
+[workload]
+tests = ["lat_syscall"]
+[judge]
+margin = 0.001
+"""
+    report = json.loads(kdyno("run", kdyno.experiment("planted", text, baseline="plain", blocks=12), "--json").stdout)
+    found = {(each["variant"], each["benchmark"]): each for each in report["comparisons"]}
+    for name, percent in (("half", 0.5), ("one", 1.0), ("two", 2.0), ("five", 5.0)):
+        planted = found[name, "lat_syscall.stat"]
+        assert planted["verdict"] == "slower", planted["sentence"]
+        assert 0.7 * percent < 100 * (planted["estimate"]["ratio"] - 1) < 1.4 * percent
+    assert "faster" not in {each["verdict"] for each in report["comparisons"]}
 
 
 def test_the_wall_lane_says_first_of_all_when_its_clock_is_an_emulators(kdyno: Kdyno) -> None:

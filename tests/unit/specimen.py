@@ -113,7 +113,7 @@ def run_record(blocks: int = 12, lane: Lane = "model", variants: tuple[str, ...]
         alpha=0.05,
         kdyno="0.1.0",
         variants=tuple(
-            VariantRecord(name=name, recipe=recipes[name], image=image(name, recipes[name])) for name in variants
+            VariantRecord(name=name, recipe=recipes[name], images=(image(name, recipes[name]),)) for name in variants
         ),
     )
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.experiment.load import BadExperiment, NoBaseline, NoExperiment, NotToml, load_experiment, only_variants
-from kdyno.experiment.models import VariantSpec
-from kdyno.experiment.plan import block_seed, plan_boots
+from kdyno.experiment.load import (
+    BadExperiment,
+    NoBaseline,
+    NoExperiment,
+    NotToml,
+    OneLayout,
+    TooManyLayouts,
+    load_experiment,
+    only_variants,
+)
+from kdyno.experiment.models import Experiment, VariantSpec
+from kdyno.experiment.plan import PlannedBoot, block_seed, look_ends, plan_boots, recipes
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from kdyno.experiment.where import line_of
+from kdyno.kernel.recipe import Recipe
 from kdyno.machine.config import QemuConfig
 
 MINIMAL = """\
@@ -143,8 +154,17 @@ def test_line_of_finds_dotted_and_quoted_keys() -> None:
     assert line_of(text, ("workload", "params", "lat_ctx", "processes")) == 4
 
 
+def planned(variants: str, blocks: int, seed: int = 1, **settings: Any) -> list[PlannedBoot]:
+    recipes = dict.fromkeys(variants, Recipe())
+    return plan_boots(
+        Experiment(
+            name="plan", source="linux", baseline=variants[0], variants=recipes, blocks=blocks, seed=seed, **settings
+        )
+    )
+
+
 def test_a_plan_has_every_variant_once_in_every_block() -> None:
-    boots = plan_boots(["a", "b", "c"], blocks=20, seed=1)
+    boots = planned("abc", 20)
     assert Counter((boot.variant, boot.block) for boot in boots) == Counter(
         (variant, block) for variant in "abc" for block in range(20)
     )
@@ -153,7 +173,7 @@ def test_a_plan_has_every_variant_once_in_every_block() -> None:
 
 def test_the_order_within_blocks_is_drawn_anew_and_repeats_with_the_seed() -> None:
     def orders(seed: int) -> list[str]:
-        return ["".join(b.variant for b in plan_boots("abc", 20, seed) if b.block == n) for n in range(20)]
+        return ["".join(b.variant for b in planned("abc", 20, seed) if b.block == n) for n in range(20)]
 
     assert orders(1) == orders(1)
     assert orders(1) != orders(2)
@@ -161,8 +181,58 @@ def test_the_order_within_blocks_is_drawn_anew_and_repeats_with_the_seed() -> No
 
 
 def test_seeds_differ_by_block_and_are_the_same_for_all_variants_of_a_block() -> None:
-    boots = plan_boots(["a", "b"], blocks=50, seed=1)
+    boots = planned("ab", 50)
     by_block = {boot.block: {b.seed for b in boots if b.block == boot.block} for boot in boots}
     assert all(len(seeds) == 1 for seeds in by_block.values())
     assert len({seed for seeds in by_block.values() for seed in seeds}) == 50
     assert all(0 <= block_seed(7, block) < 2**31 for block in range(1000))
+
+
+def test_seeds_of_their_own_differ_from_boot_to_boot() -> None:
+    boots = planned("ab", 50, seeds="own")
+    assert len({boot.seed for boot in boots}) == 100
+
+
+def test_blocks_take_the_layouts_in_turn_and_all_variants_of_a_block_the_same_one() -> None:
+    boots = planned("ab", 7, layouts=3)
+    assert [boot.layout for boot in boots if boot.variant == "a"] == [0, 1, 2, 0, 1, 2, 0]
+    assert [boot.layout for boot in boots if boot.variant == "b"] == [0, 1, 2, 0, 1, 2, 0]
+    assert {boot.layout for boot in planned("ab", 7)} == {0}
+
+
+def test_layouts_have_the_same_seeds_in_all_variants_unless_a_recipe_names_its_own() -> None:
+    experiment = Experiment(
+        name="layouts",
+        source="linux",
+        baseline="a",
+        variants={"a": Recipe(), "b": Recipe(opt="O3"), "c": Recipe(layout=7)},
+        layouts=4,
+    )
+    seeds = {name: [recipe.layout for recipe in recipes(experiment, name)] for name in experiment.variants}
+    assert seeds["a"] == seeds["b"] == [1, 2, 3, 4]
+    assert len(set(seeds["c"])) == 4 and not set(seeds["c"]) & set(seeds["a"])
+    alone = experiment.model_copy(update={"layouts": 0})
+    assert [recipe.layout for recipe in recipes(alone, "c")] == [7]
+
+
+def test_looks_are_at_equal_distances_and_the_last_one_is_the_end() -> None:
+    assert look_ends(12, 4) == (3, 6, 9, 12)
+    assert look_ends(10, 3) == (4, 7, 10)
+    assert look_ends(12, 1) == (12,)
+    assert look_ends(2, 8) == (1, 2)
+
+
+def test_more_layouts_than_blocks_and_a_single_layout_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TooManyLayouts, match=r"experiment.toml:4: 20 layouts need as many blocks, but .* has 12"):
+        load_experiment(written(tmp_path, MINIMAL.replace("\n\n[", "\nlayouts = 20\n\n[")))
+    with pytest.raises(OneLayout, match="one layout says nothing"):
+        load_experiment(written(tmp_path, MINIMAL.replace("\n\n[", "\nlayouts = 1\n\n[")))
+
+
+def test_automatic_blocks_begin_with_a_pilot_in_which_every_layout_is_there_twice(tmp_path: Path) -> None:
+    experiment = load_experiment(written(tmp_path, MINIMAL.replace("\n\n[", '\nblocks = "auto"\n\n[')))
+    assert (experiment.auto, experiment.blocks) == (True, 6)
+    text = MINIMAL.replace("\n\n[", '\nblocks = "auto"\nlayouts = 4\n\n[')
+    assert load_experiment(written(tmp_path, text)).blocks == 8
+    bad = MINIMAL.replace("\n\n[", '\nblocks = "many"\n\n[')
+    assert "`blocks`" in complaint(tmp_path, bad)

@@ -117,7 +117,7 @@ def test_a_benchmark_that_a_kernel_can_not_run_is_refused_with_the_reason(lab: L
 
 
 def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> None:
-    variants = tuple(each.model_copy(update={"image": None}) for each in bare.report.run.variants)
+    variants = tuple(each.model_copy(update={"images": ()}) for each in bare.report.run.variants)
     replayed = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"variants": variants})})
     with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
         explain_benchmark(replayed, Wish(VARIANT, BENCHMARK), bare.state, Talk(quiet=True))
@@ -129,7 +129,7 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
         ' "workload": {"tests": ["lmbench"], "params": {"lat_syscall": {"size": 4}, "lat_ctx": {"processes": 2}}}}'
     )
     report = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"experiment": experiment})})
-    images = {variant.image.key: variant.image for variant in report.run.variants if variant.image}
+    images = {image.key: image for variant in report.run.variants for image in variant.images}
     before, after = pair()
     kernels = {"before": before, "after": after}
     booted: list[dict[str, Any]] = []

@@ -33,6 +33,7 @@ def plan(key: str, recipe: Recipe, *, cached: bool = False) -> BuildPlan:
     record = specimen.image("gcc-12", Recipe(toolchain="gcc-12"))
     return BuildPlan(
         key=key,
+        objects_key=key,
         cached=cached,
         recipe=recipe,
         source=record.source,
@@ -53,7 +54,9 @@ def prepared(*, cached: bool = False) -> Prepared:
         machine=QemuMachine(experiment.machine),  # type: ignore[arg-type]
         about=Description(lane="model", parallel=2, facts={}),
         job=Job(lane="model", iterations=7),
-        plans={name: plan("b" if name == "fast" else "a", recipe, cached=cached) for name, recipe in VARIANTS.items()},
+        plans={
+            name: (plan("b" if name == "fast" else "a", recipe, cached=cached),) for name, recipe in VARIANTS.items()
+        },
     )
 
 
@@ -70,6 +73,16 @@ def store(state: State) -> Iterator[Store]:
 
 def decisions(ahead: Forecast) -> dict[str, str]:
     return {build.variant: build.decision for build in ahead.builds}
+
+
+def test_layouts_of_one_recipe_are_compiled_once_and_linked_again(state: State, store: Store) -> None:
+    recipe = VARIANTS["plain"]
+    layouts = tuple(
+        plan(f"a{seed}", recipe.model_copy(update={"layout": seed})).model_copy(update={"objects_key": "a"})
+        for seed in (1, 2, 3)
+    )
+    ahead = forecast(replace(prepared(), plans={"plain": layouts}), "run", state, store)
+    assert decisions(ahead) == {"plain, layout 1": "build", "plain, layout 2": "link", "plain, layout 3": "link"}
 
 
 def test_variants_that_differ_only_in_how_they_are_started_share_an_image(state: State, store: Store) -> None:

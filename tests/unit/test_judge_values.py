@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.judge.values import UnusableSample, require_positive, table, value
+from kdyno.judge.observations import UnusableSample
+from kdyno.judge.values import table, value
 from kdyno.store.records import Benchmark, BootRecord, Direction, Sample
 from tests.unit import specimen
 
@@ -50,9 +51,3 @@ def test_failed_and_lost_boots_have_no_values() -> None:
 def test_a_sample_that_is_not_positive_is_named_by_boot_and_benchmark(elapsed: int, work: int) -> None:
     with pytest.raises(UnusableSample, match="benchmark 'b', variant 'v', block 3: "):
         table([boot(elapsed, work=work, block=3)], [benchmark("lower", "ns")])
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0, -1.0])
-def test_a_value_that_is_not_a_positive_number_is_named(bad: float) -> None:
-    with pytest.raises(UnusableSample, match=f"block 7: {bad} is not"):
-        require_positive({("v", "b"): {0: 1.0, 7: bad}})

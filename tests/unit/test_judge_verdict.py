@@ -8,11 +8,23 @@ from kdyno.store.records import Direction
 
 
 def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:
-    return Estimate(ratio=ratio, low=low, high=high, p=0.01, detectable=detectable, blocks=12)
+    return Estimate(
+        ratio=ratio,
+        low=low,
+        high=high,
+        confidence=0.95,
+        detectable=detectable,
+        method="paired",
+        blocks=12,
+        units=12,
+        df=11,
+        p_equivalence=0.5,
+        p=0.01,
+    )
 
 
 @pytest.mark.parametrize(
-    ("estimate", "p_holm", "direction", "verdict"),
+    ("estimate", "p_adjusted", "direction", "verdict"),
     [
         (found(0.97, 0.96, 0.98), 0.001, "lower", "faster"),
         (found(0.97, 0.96, 0.98), 0.001, "higher", "slower"),
@@ -23,15 +35,15 @@ def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> E
     ],
 )
 def test_equal_is_looked_for_before_different(
-    estimate: Estimate, p_holm: float, direction: Direction, verdict: Verdict
+    estimate: Estimate, p_adjusted: float, direction: Direction, verdict: Verdict
 ) -> None:
-    assert decide(estimate, p_holm, direction, margin=0.01, alpha=0.05) == verdict
+    assert decide(estimate, p_adjusted, direction, margin=0.01, alpha=0.05) == verdict
 
 
 def test_every_verdict_has_its_sentence() -> None:
     lower = found(0.969, 0.962, 0.976)
     assert sentence("pipe latency", lower, "faster", 0.01) == (
-        "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8; this run could have seen 0.60 %"
+        "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8 (faster); this run could have seen 0.60 %"
     )
     assert sentence("pipe bandwidth", found(1.031, 1.024, 1.038), "faster", 0.01).startswith(
         "pipe bandwidth 3.1 % higher, 95 % interval 2.4 to 3.8"

@@ -12,7 +12,7 @@ import pytest
 
 from kdyno.errors import KdynoError
 from kdyno.kernel import build as build_module
-from kdyno.kernel import kconfig_check, layout
+from kdyno.kernel import kconfig_check, places
 from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
@@ -220,7 +220,7 @@ def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
     failing = plan(Recipe(kconfig={symbol: True}), source, state)
     with pytest.raises(BuildFailed, match=said) as raised:
         build(failing, state, no_progress)
-    log = layout.log_file(failing.key, state)
+    log = places.log_file(failing.key, state)
     assert str(log) in raised.value.advice
     assert log.is_file()
     assert left_in(state.builds) == [log.name]
@@ -258,7 +258,7 @@ def test_too_little_space_is_said_before_the_build(
 
 def test_a_path_that_kbuild_cant_take_is_said(tmp_path: Path) -> None:
     state = State(tmp_path / "with space")
-    with pytest.raises(layout.PathUnfit, match="with space"):
+    with pytest.raises(places.PathUnfit, match="with space"):
         built(Recipe(), toy_source(tmp_path, state), state)
 
 
@@ -296,7 +296,7 @@ def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, 
     wait_for_line(child, "CC      fs/open.o")
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    objects = layout.directory(slow.key, state) / layout.OBJECTS
+    objects = places.directory(slow.key, state) / places.OBJECTS
     assert (objects / "init/main.o").exists()
     for half_written in ("fs/open.o", "init/main.o"):  # newer than its source: make would take it for finished
         (objects / half_written).write_bytes((objects / "init/main.o").read_bytes()[:200])

@@ -126,6 +126,16 @@ def test_clangs_list_of_cpus_is_read_as_well() -> None:
     assert compiler.known_cpus(said) == ["nocona", "core2", "znver5"]
 
 
+def test_a_layout_is_a_flag_for_all_objects_and_a_seed_for_the_linker_alone() -> None:
+    made = contribute("layout", 7)
+    assert made.kcflags == ("-ffunction-sections",)
+    assert made.make == ("LD=lkd",)
+    assert made.environment == {"KDYNO_LAYOUT_FORMAT": "1", "KDYNO_LAYOUT_SEED": "7", "KDYNO_LD": "ld"}
+    assert contribute("layout", 7, context("clang-19")).environment["KDYNO_LD"] == "ld.lld-19"
+    assert asked(made) == {"LTO_CLANG_FULL": "n", "LTO_CLANG_THIN": "n"}
+    assert contribute("layout", None) == Contribution()
+
+
 def test_lto_needs_clang_and_says_so() -> None:
     with pytest.raises(lto.LtoNeedsClang, match='lto = "thin" needs clang'):
         contribute("lto", "thin")

@@ -53,6 +53,8 @@ def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: 
         {"march": "x86-64-v3"},
         {"mtune": "haswell"},
         {"toolchain": "gcc-12"},
+        {"layout": 0},
+        {"layout": 1},
         {"kconfig": {"SMP": True}},
         {"fragments": (str(tmp_path / "a.config"),)},
         {"patches": (str(tmp_path / "a.patch"),)},

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from kdyno.report.contamination import Flag
 from kdyno.report.files import NotWritable, write_atomically
 from kdyno.report.html import render, write_html
-from kdyno.report.model import RunReport
-from tests.unit import specimen
+from kdyno.report.model import FileReport, RunReport
+from kdyno.selftest import model as selftest
+from tests.unit import foreign_specimen, specimen
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}\x1b[2J"
 
@@ -58,19 +61,48 @@ def page(report: RunReport) -> Page:
 def test_notices_and_lane_are_the_first_words_of_the_page(page: Page) -> None:
     start = page.body.removeprefix("quickstart · kdyno").strip()
     assert start.startswith("no /dev/kvm here: this run uses TCG, and its clock is virtual 1 of 36 boots failed")
-    assert "lane: model — instructions executed by an emulated CPU (virtual time), not time quickstart run" in start
+    lane = "lane: model — instructions executed by an emulated CPU (virtual time), not time"
+    assert f"{lane} no self-test of this host in this lane: " in start
 
 
 def test_the_page_loads_nothing(page: Page) -> None:
-    assert not [tag for tag, attributes in page.tags if tag == "link" or {"src", "href"} & attributes.keys()]
+    assert not [tag for tag, attributes in page.tags if tag == "link" or "src" in attributes]
+    assert all((attributes["href"] or "").startswith("#") for _, attributes in page.tags if "href" in attributes)
     policies = [attributes.get("content") or "" for tag, attributes in page.tags if tag == "meta"]
     assert any("default-src 'none'" in policy for policy in policies)
 
 
-def test_plotly_is_on_the_page_once_and_every_plot_is_drawn(page: Page) -> None:
+def test_plotly_is_on_the_page_once_and_every_overview_is_drawn(page: Page) -> None:
     assert sum(len(script) > 1_000_000 for script in page.scripts) == 1
     drawn = [script for script in page.scripts if "Plotly.newPlot(" in script and len(script) < 1_000_000]
-    assert len(drawn) == 3
+    assert len(drawn) == 2 + 2 + 1 + 1 + 1  # forests, margins, drift, boxes, and what draws the panels
+
+
+def test_each_benchmark_has_a_panel_and_only_the_largest_effect_is_open(report: RunReport, page: Page) -> None:
+    panels = [attributes for tag, attributes in page.tags if tag == "details" and attributes.get("class") == "panel"]
+    assert [each["id"] for each in panels] == [f"benchmark-{number}" for number in range(len(report.benchmarks))]
+    assert sum("open" in each for each in panels) == 1
+
+
+def test_every_plot_of_a_panel_is_json_that_plotly_reads(page: Page) -> None:
+    plots = [json.loads(script) for script in page.scripts if script.startswith("{")]
+    assert len(plots) == 6 * 35
+    assert all(each["data"] and each["layout"]["height"] for each in plots)
+
+
+def test_each_name_in_a_table_leads_to_its_panel(page: Page) -> None:
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    links = [attributes["data-panel"] for tag, attributes in page.tags if tag == "a"]
+    assert len(links) == 2 * 35
+    assert set(links) <= ids
+
+
+def test_the_page_of_a_whole_run_stays_small(report: RunReport) -> None:
+    assert len(render(report)) < 8_000_000
+
+
+def test_what_differs_is_said_in_sentences(page: Page) -> None:
+    assert re.search(r"file open2close bandwidth \d\.\d % higher, 95 % interval [\d.]+ to [\d.]+ \(faster\)", page.body)
 
 
 def test_the_console_of_a_failed_boot_is_text(page: Page) -> None:
@@ -112,6 +144,7 @@ def test_hostile_names_everywhere_add_no_tag_and_no_script(report: RunReport, pa
     assert "\x1b" not in html
     assert "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}" in found.body
     plots = [script for script in found.scripts if len(script) < 1_000_000]
+    assert not [script for script in plots if script.startswith("{") and not json.loads(script)["data"]]
     assert not [script for script in plots if re.search("<img|</script", script)]
 
 
@@ -143,3 +176,99 @@ def test_a_run_without_boots_or_with_one_variant_has_a_page(tmp_path: Path) -> N
     assert "no verdict" in render(specimen.report(tmp_path, boots=[]))
     (tmp_path / "one").mkdir()
     assert "Provenance" in render(specimen.report(tmp_path / "one", specimen.run_record(variants=("gcc-12",))))
+
+
+def test_the_last_selftest_of_the_host_stands_in_the_report(report: RunReport) -> None:
+    rates = {
+        name: selftest.Rate(count=2, of=200, rate=0.01, low=0.0012, high=0.036)
+        for name in ("false_verdicts", "covered")
+    }
+    tested = selftest.Tested(
+        benchmark="lat_pipe.roundtrip",
+        unit="ns",
+        false_positives=rates["covered"],
+        spread=0.004,
+        detectable=0.0036,
+        **rates,
+    )
+    found = selftest.SelfTest(
+        run="ab" * 32,
+        created=specimen.NOON,
+        host=report.run.host,
+        lane="model",
+        machine={},
+        image=None,
+        experiments=200,
+        blocks=4,
+        planned=12,
+        margin=0.01,
+        alpha=0.05,
+        correction="holm",
+        family_wise=rates["covered"],
+        benchmarks=(tested,),
+    )
+    body = Page(render(report.model_copy(update={"selftest": found}))).body
+    assert body.count(found.sentence) == 2
+    assert f"lat_pipe.roundtrip{rates['covered'].text}" in body
+    assert "no self-test" not in body
+
+
+@pytest.fixture(scope="module")
+def file_report() -> FileReport:
+    return foreign_specimen.summaries()
+
+
+def test_the_page_of_a_file_says_what_was_read_and_shows_nothing_of_a_run(file_report: FileReport) -> None:
+    found = Page(render(file_report))
+    assert found.body.startswith("compiler_patch · kdyno nothing says how many boots these values come from")
+    for words in ("read as a summary table", "SHA-256 aaaa", "All pairs: Tukey HSD", "Analysis of variance"):
+        assert words in found.body
+    for words in ("Run it again", "All 36 boots", "Every value", "Drift", "self-test"):
+        assert words not in found.body
+
+
+def test_hostile_names_in_a_file_add_no_tag_and_no_script() -> None:
+    clean = foreign_specimen.values(layouts=2)
+    text = clean.model_dump_json()
+    for name in ("pipe", "tuned", "stock", "long-form CSV", "ns", "pipes.csv"):
+        text = text.replace(f'"{name}"', json.dumps(name + HOSTILE))
+    pages = [Page(render(each)) for each in (clean, FileReport.model_validate_json(text))]
+    assert [tag for tag, _ in pages[0].tags] == [tag for tag, _ in pages[1].tags]
+    assert not [script for script in pages[1].scripts if len(script) < 1_000_000 and re.search("<img|</script", script)]
+
+
+def test_a_disturbed_boot_is_marked_and_said(tmp_path: Path) -> None:
+    report = specimen.report(tmp_path, specimen.run_record(blocks=4))
+    flag = Flag(
+        variant="gcc-12", block=1, what="steal_percent", value=3.2, limit=1.0, sentence="the hypervisor took 3.2 %"
+    )
+    found = Page(render(report.model_copy(update={"flags": (flag,)})))
+    assert found.body.count("the hypervisor took 3.2 %") == 1
+    marked = [script for script in found.scripts if len(script) < 1_000_000 and '"circle-open"' in script]
+    assert len(marked) == 1 + len(report.benchmarks)
+
+
+def test_layouts_are_listed_and_have_symbols_of_their_own(tmp_path: Path) -> None:
+    run = specimen.run_record(blocks=6)
+    several = tuple(
+        each.model_copy(
+            update={
+                "images": tuple(
+                    each.images[0].model_copy(
+                        update={
+                            "key": f"{number:064x}",
+                            "recipe": each.recipe.model_copy(update={"layout": 70 + number}),
+                        }
+                    )
+                    for number in range(3)
+                )
+            }
+        )
+        for each in run.variants
+    )
+    run = run.model_copy(update={"layouts": 3, "variants": several})
+    boots = [boot.model_copy(update={"layout": boot.block % 3}) for boot in specimen.boot_records(run)]
+    html = render(specimen.report(tmp_path, run, boots))
+    assert "0: seed 70, key 0000000000000000; 1: seed 71" in Page(html).body
+    assert "in 3 layouts" in Page(html).body
+    assert '"square","diamond"' in html.replace(" ", "")

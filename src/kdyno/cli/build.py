@@ -22,12 +22,13 @@ def act(args: argparse.Namespace) -> int:
     state, talk = state_of(args), talk_of(args)
     images = build_images(plan_builds(experiment, state, talk), state, talk)
     if args.json:
-        print_json({name: image.record.model_dump(mode="json") for name, image in images.items()})
+        print_json({name: [image.record.model_dump(mode="json") for image in of] for name, of in images.items()})
         return 0
-    for name, image in images.items():
+    for name, image in ((name, image) for name, layouts in images.items() for image in layouts):
         record = image.record
+        layout = "" if record.recipe.layout is None else f", layout {record.recipe.layout}"
         print(
-            f"{name}: {image.bzimage}\n"
+            f"{name}{layout}: {image.bzimage}\n"
             f"  linux {record.release}, {record.toolchain.banner}\n"
             f"  bzImage {record.sizes.bzimage:,} B, vmlinux {record.sizes.vmlinux:,} B, .text {record.sizes.text:,} B, "
             f"built in {record.build_seconds:.0f} s"

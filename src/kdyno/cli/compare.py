@@ -41,5 +41,5 @@ def _reports(args: argparse.Namespace) -> list[RunReport]:
     with store_of(args) as store:
         run = run_id_of(store, args.run)
         if args.other is None:
-            return [assemble(store, run, artefacts, args.baseline)]
-        return across(store, run, run_id_of(store, args.other), artefacts)
+            return [assemble(store, run, artefacts, args.baseline, analysed=args.json)]
+        return across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)

@@ -27,6 +27,8 @@ VERBS = {
     "runs": "list the runs in the store",
     "show": "show one run: its parts, its boots, and the command that repeats it",
     "compare": "compare the variants of a run, or one run with another",
+    "judge": "judge measurements that others made: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
+    "selftest": "measure how often kdyno is wrong here: experiments in which nothing differs",
     "explain": "say why a benchmark of one variant differs from the baseline's",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
     "profile": "record, look at and export profiles of a kernel",

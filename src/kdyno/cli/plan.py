@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
+    from kdyno.experiment.models import Experiment
     from kdyno.forecast import Forecast
 
 BLOCKS_SHOWN = 4
@@ -24,9 +25,14 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.forecast import forecast
     from kdyno.line import prepare, run_identity
 
+    state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
-    state = state_of(args)
-    prepared = prepare(experiment, state, talk_of(args))
+    if experiment.auto:
+        from kdyno.pilot import pilot_of
+
+        experiment = pilot_of(experiment)
+        talk.say("a pilot comes first; how many blocks and iterations come after it is decided by what it saw")
+    prepared = prepare(experiment, state, talk)
     with store_of(args) as store:
         ahead = forecast(prepared, run_identity(prepared, 0), state, store)
     if args.json:
@@ -38,15 +44,25 @@ def act(args: argparse.Namespace) -> int:
     for build in ahead.builds:
         took = f", {_span(build.seconds)}" if build.decision == "build" and build.seconds is not None else ""
         print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
-    _print_boots(ahead, experiment.blocks)
+    _print_boots(ahead, experiment)
     print(f"\ntime: {_span(ahead.seconds)}")
     return 0
 
 
-def _print_boots(ahead: Forecast, blocks: int) -> None:
+def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
+    from kdyno.experiment.plan import look_ends
+
+    blocks = experiment.blocks
     print(f"\nboots: {len(ahead.boots)} to do, {ahead.boots_done} on record, {ahead.side_by_side} side by side")
     print(f"  {blocks} blocks, each with every variant once in random order under one seed: so that drift hits all")
     print("  variants alike, and every comparison is made within a block")
+    if experiment.seeds == "own":
+        print("  each boot has a seed of its own")
+    if experiment.layouts:
+        print(f"  the blocks take {experiment.layouts} layouts of each variant in turn")
+    if experiment.judge.looks > 1:
+        ends = ", ".join(map(str, look_ends(blocks, experiment.judge.looks)))
+        print(f"  judged after {ends} blocks; the run ends when nothing is undecided any more")
     for block in sorted({boot.block for boot in ahead.boots})[:BLOCKS_SHOWN]:
         order = [boot for boot in ahead.boots if boot.block == block]
         print(f"  block {block:<3} seed {order[0].seed:<11} {', '.join(boot.variant for boot in order)}")

@@ -35,7 +35,7 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args) as store:
         done = run_experiment(experiment, state, store, talk, again=args.again)
         artefacts = Artefacts(state.artefacts)
-        report = assemble(store, done.run_id, artefacts)
+        report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
     with reader_may_leave():  # the exit code still counts
         print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=artefacts)
     for variant, reason in done.outcome.given_up.items():

@@ -47,13 +47,14 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
     print(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
     print(f"host: {', '.join(f'{key} {value}' for key, value in run.host.items())}")
     print(f"machine: {', '.join(f'{key} {value}' for key, value in run.machine.items() if value is not None)}")
-    print(f"blocks: {run.blocks}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
+    stopped = f" (stopped early after {run.stopped_at})" if run.stopped_at else ""
+    layouts = f", {run.layouts} layouts of each variant" if run.layouts else ""
+    print(f"blocks: {run.blocks}{stopped}{layouts}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
     print("\nvariants")
     for variant in run.variants:
         mark = " (baseline)" if variant.name == run.baseline else ""
         print(f"  {variant.name}{mark}")
-        if variant.image:
-            image = variant.image
+        for image in variant.images:
             print(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
             print(f"    make {' '.join(image.make)}")
             print(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment, ExperimentFile
+from kdyno.experiment.plan import pilot_blocks
 from kdyno.experiment.variants import expand
 from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
@@ -38,6 +39,16 @@ class BadExperiment(UserError):
 class NoBaseline(UserError):
     message = "{path}:{line}: the baseline {baseline} is not a variant"
     hint = "variants: {known}"
+
+
+class TooManyLayouts(UserError):
+    message = "{path}:{line}: {layouts} layouts need as many blocks, but the experiment has {blocks}"
+    hint = "each block boots one layout: set blocks = {layouts} or more"
+
+
+class OneLayout(UserError):
+    message = "{path}:{line}: one layout says nothing about how much layouts differ"
+    hint = "set layouts = 6 or more; or leave it out, and use `layout = SEED` in a variant for one link order"
 
 
 class BadRecordedExperiment(UserError):
@@ -94,6 +105,13 @@ def load_experiment(path: Path) -> Experiment:
         line = line_of(text, ("baseline",))
         raise NoBaseline(path=path, line=line, baseline=spec.baseline, known=", ".join(recipes))
     settings: dict[str, Any] = {key: getattr(spec, key) for key in spec.model_fields_set if key != "variants"}
+    if spec.blocks == "auto":
+        settings |= {"auto": True, "blocks": pilot_blocks(spec.layouts)}
+    elif spec.layouts > spec.blocks:
+        line = line_of(text, ("layouts",))
+        raise TooManyLayouts(path=path, line=line, layouts=spec.layouts, blocks=spec.blocks)
+    if spec.layouts == 1:
+        raise OneLayout(path=path, line=line_of(text, ("layouts",)))
     settings["source"] = absolute_spec(spec.source, path.parent)
     settings["config"] = _absolute_config(spec.config, path.parent)
     if "machine" in settings:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.config import MachineConfig, QemuConfig
+from kdyno.store.records import Correction
+
+MOST_LOOKS = 8
+"""A run that is judged more often has next to nothing to spend on each look."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
 MatrixValue = str | int | bool
+BlockCount = Annotated[int, Field(ge=1, le=10_000)]
+
+
+def _count_or_auto(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
+    """One complaint instead of one for each of the two types."""
+    try:
+        return known(value)
+    except ValidationError:
+        raise PydanticCustomError("blocks", 'Input should be a whole number from 1 to 10000, or "auto"') from None
+
+
+BlocksOrAuto = Annotated[BlockCount | Literal["auto"], WrapValidator(_count_or_auto)]
 
 
 class VariantSpec(Recipe):
@@ -40,7 +57,18 @@ class JudgeConfig(Frozen):
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
     """Effects within ± this fraction are equivalent."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Family-wise error rate over all comparisons of a run."""
+    """Error rate over all comparisons of a run: family-wise after Holm, false discoveries after Benjamini-Hochberg."""
+    correction: Correction = "holm"
+    """How p-values are adjusted for the number of comparisons: `holm` or `bh`."""
+    looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
+    """How often the run is judged, at equal distances; it ends at the first look that leaves nothing undecided. `alpha`
+    is spent over the looks (Lan and DeMets), so that this is no peeking. 1: only at the end."""
+    effect: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """blocks = "auto": the smallest effect, as a fraction, that the run must be able to see; the margin if left out."""
+    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.9
+    """blocks = "auto": how surely it must see it."""
+    most_blocks: Annotated[int, Field(ge=4, le=10_000)] = 96
+    """blocks = "auto": no plan has more."""
 
 
 class _Common(Frozen):
@@ -53,20 +81,30 @@ class _Common(Frozen):
     """The variant that the others are compared with."""
     workload: Workload = Workload()
     machine: MachineConfig = QemuConfig()
-    blocks: Annotated[int, Field(ge=1, le=10_000)] = 12
-    """Boots of every variant."""
+    layouts: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Link orders in which every variant is built; blocks take them in turn. 0: layout isn't sampled. With blocks =
+    "auto" the most that may be built."""
     seed: Annotated[int, Field(ge=0)] = 1
     """Decides the order of boots and the seed of every block."""
+    seeds: Literal["shared", "own"] = "shared"
+    """`shared`: one seed for all boots of a block, so that they meet the same randomness; `own`: one for each boot."""
     judge: JudgeConfig = JudgeConfig()
 
 
 class ExperimentFile(_Common):
     """An experiment file, as written."""
 
+    blocks: BlocksOrAuto = 12
+    """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
     variants: Annotated[dict[Name, VariantSpec], Field(min_length=1)]
 
 
 class Experiment(_Common):
     """An experiment with its variants expanded and its paths absolute."""
 
+    blocks: BlockCount = 12
+    auto: bool = False
+    """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
+    pilot: str = ""
+    """What a pilot decided, and why, for the report."""
     variants: dict[str, Recipe]

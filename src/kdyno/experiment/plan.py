@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kdyno.experiment.models import Experiment
+from kdyno.kernel.recipe import Recipe
+
 SEED_BITS = 31
+PILOT_BLOCKS = 6
+"""Of a pilot: enough for a rough variance at every level."""
 
 
 @dataclass(frozen=True)
@@ -18,21 +23,62 @@ class PlannedBoot:
     block: int
     position: int
     seed: int
+    layout: int
+    """Index of the link order; 0 if layout isn't sampled."""
 
 
-def block_seed(seed: int, block: int) -> int:
-    """The seed of a block, below 2**31: the same for all its variants, so that they meet the same randomness."""
-    return int.from_bytes(hashlib.sha256(f"kdyno block {seed} {block}".encode()).digest()[:4]) >> (32 - SEED_BITS)
+def block_seed(seed: int, block: int, variant: str = "") -> int:
+    """The seed of a block, or of one variant's boot in it; below 2**31."""
+    named = f"kdyno block {seed} {block} {variant}".strip()
+    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
-def plan_boots(variants: Sequence[str], blocks: int, seed: int) -> list[PlannedBoot]:
-    """Every variant once in each block, in an order drawn anew for each block."""
+def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
+    """Every variant once in each block, in an order drawn anew for each block; blocks take the layouts in turn."""
     boots: list[PlannedBoot] = []
-    for block in range(blocks):
-        order = list(variants)
-        random.Random(f"kdyno order {seed} {block}").shuffle(order)
+    for block in range(experiment.blocks):
+        order = list(experiment.variants)
+        random.Random(f"kdyno order {experiment.seed} {block}").shuffle(order)
         boots += [
-            PlannedBoot(variant, block, len(boots) + place, block_seed(seed, block))
+            PlannedBoot(
+                variant=variant,
+                block=block,
+                position=len(boots) + place,
+                seed=block_seed(experiment.seed, block, variant if experiment.seeds == "own" else ""),
+                layout=block % experiment.layouts if experiment.layouts else 0,
+            )
             for place, variant in enumerate(order)
         ]
     return boots
+
+
+def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
+    """What is built of a variant: its recipe, or one for each of its layouts.
+
+    Layout k of all variants has the same seed, unless their recipes name one of their own: variants that share most of
+    their functions then share most of their order, and less of the layouts' noise is in what they differ by.
+    """
+    recipe = experiment.variants[variant]
+    return [
+        recipe.model_copy(update={"layout": _layout_seed(recipe.layout, index)}) for index in range(experiment.layouts)
+    ] or [recipe]
+
+
+def _layout_seed(own: int | None, index: int) -> int:
+    if own is None:
+        return index + 1
+    return random.Random(f"kdyno layout {own} {index}").getrandbits(SEED_BITS)
+
+
+def look_ends(blocks: int, looks: int) -> tuple[int, ...]:
+    """After how many blocks a run is judged: at equal distances, the last time at its end."""
+    return tuple(sorted({math.ceil(blocks * look / looks) for look in range(1, looks + 1)}))
+
+
+def pilot_blocks(layouts: int) -> int:
+    """Blocks of the pilot: with layouts, each twice, so that their variance and the boots' can be told apart."""
+    return PILOT_BLOCKS if layouts == 0 else 2 * min(layouts, PILOT_BLOCKS)
+
+
+def pilot_layouts(layouts: int) -> int:
+    return min(layouts, PILOT_BLOCKS)

@@ -106,7 +106,8 @@ def explain_benchmark(report: RunReport, wish: Wish, state: State, talk: Talk) -
     family = load_family(wish.family) if wish.family else None
     sides = (variants[run.baseline], variants[wish.variant])
     found = _recorded(report, sides, wish, state) or _booted(report, sides, benchmark, wish, state, talk)
-    images = {side.name: _image_if_there(side, state) for side in sides}
+    layout = _layout(report, sides)
+    images = {side.name: _image_if_there(side, layout, state) for side in sides}
     for each in found.records:
         refuse_replaced(each.variant, each.record, images[each.variant], state)
     one, two = (each.measured(benchmark) for each in found.records)
@@ -151,7 +152,8 @@ def _booted(
     talk: Talk,
 ) -> _Pair:
     """Boot both images once for the benchmark's test, as the run did; boots that were made before are taken again."""
-    images = [_image(report.run.id, side, state) for side in sides]
+    layout = _layout(report, sides)
+    images = [_image(report.run.id, side, layout, state) for side in sides]
     experiment = Experiment.model_validate_json(report.run.experiment)
     assert isinstance(experiment.machine, QemuConfig)  # the only one with images
     boots = common_boots(report.boots, sides[0].name, sides[1].name)
@@ -183,16 +185,22 @@ def _params(experiment: Experiment, test: str) -> dict[str, dict[str, int]]:
     return {name: values for name, values in experiment.workload.params.items() if name == test}
 
 
-def _image(run: str, variant: VariantRecord, state: State) -> Image:
+def _layout(report: RunReport, sides: tuple[VariantRecord, VariantRecord]) -> int:
+    """The layout that both booted in the block that is explained."""
+    boots = common_boots(report.boots, sides[0].name, sides[1].name)
+    return boots[0].layout if boots else 0
+
+
+def _image(run: str, variant: VariantRecord, layout: int, state: State) -> Image:
     """Raises NoKernel, ImageMissing and ImageCorrupt."""
-    if variant.image is None:
+    if not variant.images:
         raise NoKernel(run=run, variant=variant.name)
-    return load_image(variant.image.key, state)
+    return load_image(variant.images[layout].key, state)
 
 
-def _image_if_there(variant: VariantRecord, state: State) -> Image | None:
+def _image_if_there(variant: VariantRecord, layout: int, state: State) -> Image | None:
     try:
-        return load_image(variant.image.key, state) if variant.image else None
+        return load_image(variant.images[layout].key, state) if variant.images else None
     except ImageMissing:
         return None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kdyno.judge.observations import Observations
 from kdyno.store.records import BootRecord
+
+NO_BLOCK = "no block in which both were measured"
 
 
 def reason(boots: Sequence[BootRecord], benchmark: str, variants: Sequence[str]) -> str:
@@ -20,7 +23,15 @@ def reason(boots: Sequence[BootRecord], benchmark: str, variants: Sequence[str])
             return _no_boot(variant, own)
         if not any(sample.benchmark == benchmark for boot in own for sample in boot.samples):
             return f"not measured in {variant}"
-    return "no block in which both were measured"
+    return NO_BLOCK
+
+
+def of_values(observed: Observations, variants: Sequence[str]) -> str:
+    """Say the same of values that have no boots to ask."""
+    for variant in variants:
+        if observed.sample(variant) is None and observed.summary(variant) is None:
+            return f"no value of {variant}"
+    return NO_BLOCK
 
 
 def _no_boot(variant: str, boots: Sequence[BootRecord]) -> str:

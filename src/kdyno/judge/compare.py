@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdyno.frozen import Frozen
-from kdyno.judge import absence, values
-from kdyno.judge.estimate import Estimate, estimate
-from kdyno.judge.verdict import ONE_BLOCK, Verdict, decide, sentence
-from kdyno.store.records import Benchmark, BootRecord, Direction
+from kdyno.judge import absence, logratio
+from kdyno.judge.contrast import Contrast, Paired, Published, contrast, estimated, log_ratio, middle
+from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits, estimate
+from kdyno.judge.logratio import MOST_VARIATION, LogRatio
+from kdyno.judge.multiplicity import adjusted
+from kdyno.judge.observations import Labels, Observations, Values, require_usable
+from kdyno.judge.verdict import NO_SPREAD, Verdict, decide, percent, sentence
+from kdyno.store.records import Correction, Direction
+
+Why = Callable[[str, Sequence[str]], str]
+"""Says why a benchmark of (baseline, variant) has no comparison."""
 
 
 class Judged(Frozen):
@@ -22,8 +26,8 @@ class Judged(Frozen):
 
     variant: str
     estimate: Estimate | None = None
-    p_holm: float | None = None
-    """p, adjusted after Holm for all comparisons of its kind in the run."""
+    p_adjusted: float | None = None
+    """p, adjusted for all comparisons of its kind in the run."""
     verdict: Verdict | None = None
     reason: str = ""
     """Why there is no estimate, or why the verdict is undecided without regard to it."""
@@ -36,7 +40,8 @@ class Comparison(Judged):
     benchmark: str
     direction: Direction
     baseline_value: float | None = None
-    """Geometric means over the blocks compared, in the benchmark's unit: their ratio is the estimate's."""
+    """Geometric means over what was compared, in the benchmark's unit (of a summary its mean): their ratio is the
+    estimate's, unless layouts have different numbers of blocks."""
     variant_value: float | None = None
     dropped: int = 0
     """Blocks left out because one of the two has no value in them."""
@@ -47,7 +52,9 @@ class GeometricMean(Judged):
 
     benchmarks: int = 0
     left_out: tuple[str, ...] = ()
-    """Benchmarks without a value in every block compared."""
+    """Benchmarks without a value in every block compared, or that could not be compared."""
+    independent: bool = False
+    """The values are not in blocks, and the interval takes the benchmarks to be independent of one another."""
 
 
 class Judgement(Frozen):
@@ -58,124 +65,163 @@ class Judgement(Frozen):
     geometric_means: tuple[GeometricMean, ...]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A variant and the baseline in the table of values."""
-
-    table: values.Table
-    variant: str
-    baseline: str
-
-    def logs(self, benchmark: str) -> dict[int, tuple[float, float]]:
-        """Block -> logarithms of the variant's and the baseline's value, over the blocks that have both."""
-        ours, theirs = self._values(self.variant, benchmark), self._values(self.baseline, benchmark)
-        return {
-            block: (math.log(ours[block]), math.log(theirs[block])) for block in sorted(ours.keys() & theirs.keys())
-        }
-
-    def dropped(self, benchmark: str) -> int:
-        """Number of blocks that have the value of only one of the two."""
-        return len(self._values(self.variant, benchmark).keys() ^ self._values(self.baseline, benchmark).keys())
-
-    def _values(self, variant: str, benchmark: str) -> values.ByBlock:
-        return self.table.get((variant, benchmark), {})
-
-
 def judge(
-    boots: Sequence[BootRecord],
-    benchmarks: Sequence[Benchmark],
+    observations: Sequence[Observations],
     variants: Sequence[str],
     baseline: str,
     *,
     margin: float,
     alpha: float,
+    confidence: float = CONFIDENCE,
+    correction: Correction = "holm",
+    why: Why | None = None,
 ) -> Judgement:
-    """Judge all variants against the baseline. `margin` and `alpha` are fractions.
+    """Judge all variants against the baseline. `margin`, `alpha` and `confidence` are fractions.
 
-    Raises UnusableSample if a sample is not a positive number.
+    A run that may stop early passes the nominal level of its look as `alpha` and 1 - level as `confidence`. `why`
+    explains what has no comparison, `partial(absence.reason, boots)` for own runs; without it the values are asked.
+    Raises UnusableSample, UnusableSummary and BlockTwice.
     """
-    table = values.table(boots, benchmarks)
-    values.require_positive(table)
-    pairs = [Pair(table, variant, baseline) for variant in variants if variant != baseline]
-    comparisons = [_compared(pair, benchmark, boots, alpha) for pair in pairs for benchmark in benchmarks]
-    means = [_geometric_mean(pair, benchmarks, alpha) for pair in pairs]
-    texts = {benchmark.name: benchmark.description or benchmark.name for benchmark in benchmarks}
+    for each in observations:
+        require_usable(each)
+    limits = Limits(margin, alpha, confidence)
+    comparisons: list[Comparison] = []
+    means: list[GeometricMean] = []
+    for variant in variants:
+        if variant == baseline:
+            continue
+        contrasts = [contrast(each, variant, baseline) for each in observations]
+        comparisons += [
+            _compared(each, found, (baseline, variant), limits, why)
+            for each, found in zip(observations, contrasts, strict=True)
+        ]
+        means.append(_geometric_mean(variant, observations, contrasts, limits))
+    texts = {each.benchmark: each.description or each.benchmark for each in observations}
     return Judgement(
         comparisons=tuple(
-            each.model_copy(update=_decided(each, p_holm, each.direction, texts[each.benchmark], (margin, alpha)))
-            for each, p_holm in zip(comparisons, _holm(comparisons), strict=True)
+            each.model_copy(update=_decided(each, p, each.direction, texts[each.benchmark], limits))
+            for each, p in zip(comparisons, _adjusted(comparisons, correction), strict=True)
         ),
         geometric_means=tuple(
-            each.model_copy(update=_decided(each, p_holm, "higher", "speed over all benchmarks", (margin, alpha)))
-            for each, p_holm in zip(means, _holm(means), strict=True)
+            each.model_copy(update=_decided(each, p, "higher", "speed over all benchmarks", limits))
+            for each, p in zip(means, _adjusted(means, correction), strict=True)
         ),
     )
 
 
-def _compared(pair: Pair, benchmark: Benchmark, boots: Sequence[BootRecord], alpha: float) -> Comparison:
-    found = Comparison(
-        variant=pair.variant,
-        benchmark=benchmark.name,
-        direction=benchmark.direction,
-        dropped=pair.dropped(benchmark.name),
-    )
-    logs = pair.logs(benchmark.name)
-    if not logs:
-        why = absence.reason(boots, benchmark.name, (pair.baseline, pair.variant))
-        return found.model_copy(update={"reason": why})
-    ours, theirs = np.array(list(logs.values())).T
-    return found.model_copy(
+def _compared(
+    observed: Observations, found: Contrast | None, names: tuple[str, str], limits: Limits, why: Why | None
+) -> Comparison:
+    blank = Comparison(variant=names[1], benchmark=observed.benchmark, direction=observed.direction)
+    if found is None:
+        reason = why(observed.benchmark, names) if why else absence.of_values(observed, names)
+        return blank.model_copy(update={"reason": reason, "dropped": _in_one_only(observed, names)})
+    baseline_value, variant_value = middle(found)
+    return blank.model_copy(
         update={
-            "estimate": estimate(ours - theirs, alpha),
-            "baseline_value": math.exp(np.mean(theirs)),
-            "variant_value": math.exp(np.mean(ours)),
+            "estimate": estimated(found, limits),
+            "baseline_value": baseline_value,
+            "variant_value": variant_value,
+            "dropped": found.dropped if isinstance(found, Paired) else 0,
+            "reason": _distrusted(found),
         }
     )
 
 
-def _geometric_mean(pair: Pair, benchmarks: Sequence[Benchmark], alpha: float) -> GeometricMean:
-    """Mean over benchmarks of the logarithm of the speed ratio, block by block, and then as any other comparison."""
-    logs = {benchmark: pair.logs(benchmark.name) for benchmark in benchmarks}
-    blocks = sorted(set().union(*logs.values()))
-    full = [benchmark for benchmark, by_block in logs.items() if blocks and len(by_block) == len(blocks)]
-    found = GeometricMean(
-        variant=pair.variant,
-        benchmarks=len(full),
-        left_out=tuple(benchmark.name for benchmark in benchmarks if benchmark not in full),
+def _in_one_only(observed: Observations, names: tuple[str, str]) -> int:
+    """Blocks of two variants that share none."""
+    samples = [observed.sample(name) for name in names]
+    return sum(len(each.blocks) for each in samples if each is not None and each.blocks is not None)
+
+
+def _distrusted(found: Contrast) -> str:
+    """Why a contrast can't be judged whatever its numbers say; empty if it can."""
+    if not isinstance(found, Published):
+        return ""
+    widest = max(each.sd / each.mean for each in (found.variant, found.baseline))
+    if widest <= MOST_VARIATION:
+        return ""
+    return f"the standard deviation is {percent(widest)} % of the mean: a ratio needs the single values"
+
+
+def _geometric_mean(
+    variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], limits: Limits
+) -> GeometricMean:
+    """Mean over benchmarks of the logarithm of the speed ratio: block by block, and then as any other comparison."""
+    known = [(each, found) for each, found in zip(observations, contrasts, strict=True) if found is not None]
+    paired = [(each, found) for each, found in known if isinstance(found, Paired)]
+    blocks = _all_blocks([found.blocks for _, found in paired])
+    full = [(each, found) for each, found in paired if len(found.blocks) == len(blocks)]
+    if len(paired) == len(known):
+        names, ratio = {each.benchmark for each, _ in full}, _blockwise(full, limits)
+    else:
+        usable = [(each, found) for each, found in known if not _distrusted(found)]
+        names, ratio = {each.benchmark for each, _ in usable}, _independent(usable, limits)
+    mean = GeometricMean(
+        variant=variant,
+        benchmarks=len(names),
+        left_out=tuple(each.benchmark for each in observations if each.benchmark not in names),
+        independent=len(paired) < len(known),
+        estimate=ratio,
     )
+    return mean if ratio else mean.model_copy(update={"reason": "no benchmark was measured in all blocks by both"})
+
+
+def _blockwise(full: Sequence[tuple[Observations, Paired]], limits: Limits) -> Estimate | None:
     if not full:
-        return found.model_copy(update={"reason": "no benchmark was measured in all blocks by both"})
-    speeds = [_faster(benchmark, np.array([logs[benchmark][block] for block in blocks])) for benchmark in full]
-    return found.model_copy(update={"estimate": estimate(np.mean(speeds, axis=0), alpha)})
+        return None
+    sorted_by_block = [np.argsort(found.blocks, kind="stable") for _, found in full]
+    speeds: Values = np.mean(
+        [
+            _speed(each) * (found.variant - found.baseline)[order]
+            for (each, found), order in zip(full, sorted_by_block, strict=True)
+        ],
+        axis=0,
+    )
+    first, order = full[0][1], sorted_by_block[0]
+    layouts = None if first.layouts is None else first.layouts[order]
+    return estimated(Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0), limits)
 
 
-def _faster(benchmark: Benchmark, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of the speed ratios of blocks, shape (n,), from those of the values, shape (n, 2)."""
-    ratio: NDArray[np.float64] = logs[:, 0] - logs[:, 1]
-    return ratio if benchmark.direction == "higher" else -ratio
+def _all_blocks(found: Sequence[Labels]) -> Labels:
+    """The blocks of any of the benchmarks."""
+    if found and all(np.array_equal(found[0], each) for each in found):
+        return found[0]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
 
 
-def _holm(judged: Sequence[Judged]) -> list[float | None]:
-    """Adjust the p-values of all that have one after Holm, as one family."""
-    # brings pandas, which takes seconds to import: only who judges pays for it
-    from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
+def _independent(usable: Sequence[tuple[Observations, Contrast]], limits: Limits) -> Estimate | None:
+    if not usable:
+        return None
+    parts = []
+    for each, found in usable:
+        ratio = log_ratio(found)
+        parts.append(LogRatio(_speed(each) * ratio.mean, ratio.error, ratio.df, ratio.units))
+    return estimate(logratio.of_independent(parts), "welch", limits)
 
-    raw = [each.estimate.p if each.estimate else None for each in judged]
-    known = [p for p in raw if p is not None]
-    adjusted = iter(multipletests(known, method="holm")[1].tolist() if known else [])
-    return [None if p is None else next(adjusted) for p in raw]
+
+def _speed(observed: Observations) -> int:
+    """What turns the logarithm of a ratio of values into that of a ratio of speeds."""
+    return 1 if observed.direction == "higher" else -1
+
+
+def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
+    """Adjust the p-values of all that have one, as one family."""
+    return adjusted([each.estimate.p if each.estimate else None for each in judged], correction)
 
 
 def _decided(
-    judged: Judged, p_holm: float | None, direction: Direction, what: str, limits: tuple[float, float]
+    judged: Judged, p_adjusted: float | None, direction: Direction, what: str, limits: Limits
 ) -> dict[str, Any]:
-    """What the verdict adds to an estimate; nothing where there is none. `limits` are margin and alpha."""
-    if judged.estimate is None:
+    """What the verdict adds to an estimate; nothing where there is none."""
+    found = judged.estimate
+    if found is None:
         return {}
-    verdict = decide(judged.estimate, p_holm, direction, *limits)
+    reason = judged.reason or (NO_SPREAD[found.method] if found.low is None else "")
+    verdict = "undecided" if reason else decide(found, p_adjusted, direction, limits.margin, limits.alpha)
     return {
-        "p_holm": p_holm,
+        "p_adjusted": p_adjusted,
         "verdict": verdict,
-        "reason": ONE_BLOCK if judged.estimate.blocks == 1 else "",
-        "sentence": sentence(what, judged.estimate, verdict, limits[0]),
+        "reason": reason,
+        "sentence": sentence(what, found, verdict, limits.margin),
     }

@@ -1,63 +1,112 @@
-"""The mean of paired log-ratios: its interval, its p-value, and what it could have detected."""
+"""What the replicates say about one ratio: its interval, its p-values, and what they could have detected."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from kdyno.frozen import Frozen
+from kdyno.judge.logratio import LogRatio
 
 CONFIDENCE = 0.95
-"""Coverage of every interval that kdyno shows."""
+"""Coverage of the intervals that kdyno shows, unless a run may stop early."""
 
 POWER = 0.8
 """How surely an effect must be seen for a run to claim that it could have seen it."""
 
+Method = Literal["paired", "welch", "layouts"]
+"""paired: differences within blocks; layouts: the same, averaged within each layout; welch: independent groups."""
+
+LARGEST = 700.0
+"""Of a logarithm: e to more than that is not a number that JSON has."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is asked of an estimate; all are fractions."""
+
+    margin: float
+    alpha: float = 0.05
+    confidence: float = CONFIDENCE
+
 
 class Estimate(Frozen):
-    """What n blocks say about one ratio. Ratios are raw values, variant over baseline; 1 is no difference."""
+    """What is known about one ratio. Ratios are raw values, variant over baseline; 1 is no difference."""
 
     ratio: float
     low: float | None
-    """Ends of the 95 % interval; None when one block leaves the spread unknown."""
+    """Ends of the interval; None when a single replicate leaves the spread unknown."""
     high: float | None
-    p: float | None
-    """Of the hypothesis that the ratio is 1; 0 when all blocks agree exactly on another one."""
+    confidence: float
+    """Coverage of the interval, and of the bootstrap's: 0.95 unless the run may stop early."""
+    bootstrap_low: float | None = None
+    """The same ends by the studentized bootstrap. None where everything agrees exactly, for summaries, at a confidence
+    above 0.99, with fewer than five replicates, and with more than a thousand: it then says what the interval says."""
+    bootstrap_high: float | None = None
     detectable: float | None
     """Smallest effect, as a fraction, that a run of this size and spread sees with 80 % power."""
+    method: Method
     blocks: int
-    """Complete blocks: boots of both variants."""
+    """Complete blocks: boots of both variants; 0 where values are not paired."""
+    units: int
+    """Replicates that the interval rests on: blocks, layouts, or values (of the smaller group)."""
+    df: float | None
+    """Degrees of freedom of the interval."""
+    p_equivalence: float | None
+    """Of the hypothesis that the ratio is not within 1 ± margin: two one-sided t-tests (Schuirmann 1987)."""
+    p: float | None
+    """Of the hypothesis that the ratio is 1; 0 when all replicates agree exactly on another one."""
 
 
-def estimate(log_ratios: ArrayLike, alpha: float) -> Estimate:
-    """Estimate the ratio behind the log-ratios of complete blocks, shape (n,), n >= 1, all finite.
+def estimate(
+    found: LogRatio,
+    method: Method,
+    limits: Limits,
+    blocks: int = 0,
+    bootstrap: tuple[float, float] | None = None,
+) -> Estimate:
+    """Put a log-ratio back on the scale of ratios: exp(mean ± t(df) · error), and the p of the same t.
 
-    mean ± t(n-1) · sd / √n, back on the scale of ratios; p from the paired t-test, which is the same thing.
-    Smallest detectable effect: exp((t(1 - alpha/2, n-1) + t(power, n-1)) · sd / √n) - 1.
+    Smallest detectable effect: exp((t(1 - alpha/2, df) + t(power, df)) · error) - 1.
     """
-    logs = np.asarray(log_ratios, dtype=float)
-    n = len(logs)
-    if n == 1:
-        return Estimate(ratio=math.exp(logs[0]), low=None, high=None, p=None, detectable=None, blocks=1)
-    if np.ptp(logs) == 0:  # exact counts: every seed gave the same answer. numpy's mean of equals may differ from them
-        ratio = math.exp(logs[0])
-        return Estimate(ratio=ratio, low=ratio, high=ratio, p=float(ratio == 1), detectable=0.0, blocks=n)
-    mean, error, df = float(np.mean(logs)), float(np.std(logs, ddof=1)) / math.sqrt(n), n - 1
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) * error
-    seen = float(stats.t.ppf(1 - alpha / 2, df) + stats.t.ppf(POWER, df)) * error
+    low = high = p = p_equivalence = detectable = None
+    edge = math.log1p(limits.margin)
+    if found.error == 0:
+        low = high = exp(found.mean)
+        p, p_equivalence, detectable = float(found.mean == 0), float(abs(found.mean) > edge), 0.0
+    elif found.error is not None and found.df is not None:
+        half, seen = _quantiles(found.df, limits)
+        low, high = exp(found.mean - half * found.error), exp(found.mean + half * found.error)
+        t, df = found.mean / found.error, found.df
+        p = min(1.0, 2 * float(stats.t.sf(abs(t), df)))
+        p_equivalence = float(stats.t.sf(edge / found.error - abs(t), df))
+        detectable = exp(seen * found.error) - 1
     return Estimate(
-        ratio=math.exp(mean),
-        low=_exp(mean - half),
-        high=_exp(mean + half),
-        p=float(2 * stats.t.sf(abs(mean) / error, df)),
-        detectable=_exp(seen) - 1,
-        blocks=n,
+        ratio=exp(found.mean),
+        low=low,
+        high=high,
+        confidence=limits.confidence,
+        bootstrap_low=exp(bootstrap[0]) if bootstrap else None,
+        bootstrap_high=exp(bootstrap[1]) if bootstrap else None,
+        detectable=detectable,
+        method=method,
+        blocks=blocks,
+        units=found.units,
+        df=found.df,
+        p_equivalence=p_equivalence,
+        p=p,
     )
 
 
-def _exp(x: float) -> float:
-    """e to the x, kept finite: two blocks that disagree wildly know next to nothing, and JSON has no infinity."""
-    return math.exp(min(x, 700.0))
+def exp(x: float) -> float:
+    """e to the x, kept finite and positive: two blocks that disagree wildly know next to nothing."""
+    return math.exp(max(-LARGEST, min(x, LARGEST)))
+
+
+def _quantiles(df: float, limits: Limits) -> tuple[float, float]:
+    """Half an interval, and the smallest detectable effect, both in standard errors."""
+    half = float(stats.t.ppf((1 + limits.confidence) / 2, df))
+    return half, float(stats.t.ppf(1 - limits.alpha / 2, df) + stats.t.ppf(POWER, df))

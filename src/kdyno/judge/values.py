@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kdyno.errors import UserError
+from kdyno.judge import observations as observed
+from kdyno.judge.observations import Observations, UnusableSample
 from kdyno.store.records import Benchmark, BootRecord, Sample
 
 ByBlock = Mapping[int, float]
 Table = Mapping[tuple[str, str], ByBlock]
-"""(variant, benchmark) -> {block: value}. All values are finite and positive, in the benchmark's unit."""
+"""(variant, benchmark) -> {block: value}, in the benchmark's unit."""
 
 UNIT_SCALE = {"MB/s": 1000.0}
 """Bytes per nanosecond are GB/s. Bytes per instruction need no factor."""
-
-
-class UnusableSample(UserError):
-    message = "benchmark {benchmark!r}, variant {variant!r}, block {block}: {reading} is not a positive number"
-    hint = "leave this benchmark out of the experiment; if it is one of kdyno's own, please report it"
 
 
 def value(sample: Sample, benchmark: Benchmark) -> float:
@@ -49,20 +44,46 @@ def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table
         readings: dict[str, list[float]] = defaultdict(list)
         for sample in boot.samples:
             if sample.elapsed <= 0 or sample.work <= 0:
-                raise _unusable(sample.benchmark, boot.variant, boot.block, f"{sample.work} per {sample.elapsed}")
+                raise UnusableSample(
+                    benchmark=sample.benchmark,
+                    variant=boot.variant,
+                    where=f"block {boot.block}",
+                    reading=f"{sample.work} per {sample.elapsed}",
+                )
             readings[sample.benchmark].append(value(sample, described[sample.benchmark]))
         for name, values in readings.items():
             summaries[boot.variant, name][boot.block] = float(np.median(values))
     return dict(summaries)
 
 
-def require_positive(values: Table) -> None:
-    """Raise UnusableSample, naming boot and benchmark, if a value is zero, negative, infinite or not a number."""
-    for (variant, benchmark), by_block in values.items():
-        for block, each in by_block.items():
-            if not (math.isfinite(each) and each > 0):
-                raise _unusable(benchmark, variant, block, str(each))
+def observations(
+    boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark], variants: Sequence[str], *, layouts: bool = False
+) -> list[Observations]:
+    """Return what the judge needs, one for each benchmark in the order given; `groups` is empty if nobody measured it.
 
-
-def _unusable(benchmark: str, variant: str, block: int, reading: str) -> UnusableSample:
-    return UnusableSample(benchmark=benchmark, variant=variant, block=block, reading=reading)
+    Groups are in the order of `variants`. With `layouts` the layout of each boot is its cluster: pass it when the run
+    sampled layouts. Raises UnusableSample.
+    """
+    boots, benchmarks = list(boots), list(benchmarks)
+    of_boot = {(boot.variant, boot.block): boot for boot in boots if boot.status == "ok"}
+    groups: dict[str, dict[str, observed.Sample]] = defaultdict(dict)
+    for (variant, benchmark), by_block in table(boots, benchmarks).items():
+        blocks = sorted(by_block)
+        groups[benchmark][variant] = observed.Sample(
+            values=np.array([by_block[block] for block in blocks]),
+            blocks=np.array(blocks, dtype=np.int64),
+            order=np.array([of_boot[variant, block].position for block in blocks], dtype=np.int64),
+            clusters=np.array([of_boot[variant, block].layout for block in blocks], dtype=np.int64)
+            if layouts
+            else None,
+        )
+    return [
+        Observations(
+            benchmark=each.name,
+            unit=each.unit,
+            direction=each.direction,
+            description=each.description,
+            groups={name: groups[each.name][name] for name in variants if name in groups[each.name]},
+        )
+        for each in benchmarks
+    ]

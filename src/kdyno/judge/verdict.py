@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from kdyno.judge.estimate import Estimate
+from kdyno.judge.estimate import Estimate, Method
 from kdyno.store.records import Direction
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided"]
 
-ONE_BLOCK = "one block: no spread known"
+NO_SPREAD: dict[Method, str] = {
+    "paired": "one block: no spread known",
+    "layouts": "one layout: no spread known",
+    "welch": "one value: no spread known",
+}
+"""Why an estimate has no interval."""
 
 
-def decide(found: Estimate, p_holm: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
+def decide(found: Estimate, p_adjusted: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
     """Judge an estimate: equal is looked for first, so that a real but negligible difference is called negligible."""
-    if found.low is None or found.high is None or p_holm is None:
+    if found.low is None or found.high is None or p_adjusted is None:
         return "undecided"
     edge = math.log1p(margin)
     if -edge <= math.log(found.low) and math.log(found.high) <= edge:
         return "equivalent"
-    if p_holm < alpha:
+    if p_adjusted < alpha:
         return "faster" if (found.ratio < 1) == (direction == "lower") else "slower"
     return "undecided"
 
@@ -29,15 +34,23 @@ def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str
     """Say a verdict in one sentence: effect, interval and what could have been seen."""
     effect = found.ratio - 1
     if found.low is None or found.high is None or found.detectable is None:
-        return f"{what} undecided: {signed(effect)} %; {ONE_BLOCK}"
+        return f"{what} undecided: {signed(effect)} %; {NO_SPREAD[found.method]}"
     low, high = found.low - 1, found.high - 1
+    interval = f"{confidence(found.confidence)} interval"
     seen = f"this run could have seen {percent(found.detectable)} %"
     if verdict in ("faster", "slower"):
         word = "lower" if effect < 0 else "higher"
+        if low * high < 0:  # where the correction is milder than the interval
+            return f"{what} {percent(effect)} % {word}, {interval} {signed(low)} to {signed(high)} ({verdict}); {seen}"
         near, far = sorted((abs(low), abs(high)))
-        return f"{what} {percent(effect)} % {word}, 95 % interval {percent(near)} to {percent(far)}; {seen}"
+        return f"{what} {percent(effect)} % {word}, {interval} {percent(near)} to {percent(far)} ({verdict}); {seen}"
     said = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
-    return f"{what} {said}: {signed(effect)} %, 95 % interval {signed(low)} to {signed(high)}; {seen}"
+    return f"{what} {said}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}; {seen}"
+
+
+def confidence(coverage: float) -> str:
+    """How surely an interval covers the truth: `95 %`, `99.85 %`."""
+    return f"{100 * coverage:.4g} %"
 
 
 def percent(fraction: float) -> str:

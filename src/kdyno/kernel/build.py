@@ -1,26 +1,20 @@
-"""Build an image: configure, compile, keep. The same plan is never built twice, not even by two kdynos at once."""
+"""Build images: configure, compile, link, keep. The same plan is never built twice, not even by two kdynos at once."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import kdyno
-from kdyno import process
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel import build_log, ccache, images, kconfig, kconfig_check, layout
+from kdyno.kernel import delegate, images, kconfig, kconfig_check
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
 from kdyno.kernel.plan import BuildPlan, plan_build
-from kdyno.kernel.trees import remove_tree
-from kdyno.state import DiskFull, State, disk_full_is_said
+from kdyno.kernel.workplace import BuildFailed, BuildKilled, Work, sweep, workplace
+from kdyno.state import State
 
 __all__ = [
     "BuildFailed",
@@ -28,6 +22,7 @@ __all__ = [
     "BuildPlan",
     "Progress",
     "build",
+    "build_layouts",
     "check_configuration",
     "load_image",
     "plan_build",
@@ -38,136 +33,75 @@ Progress = Callable[[int, int | None, str], None]
 
 NEEDED_MB = 2500
 """Free space that a build of a trimmed configuration wants: objects, then vmlinux with its debug information."""
-FULL_BYTES = 1_000_000
-"""A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
+LAYOUT_MB = 120
+"""What each further layout wants: its bzImage and vmlinux."""
 TARGETS = ("vmlinux", "bzImage")
-PASSED_ON = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
-"""What a build sees of the user's environment: where tools are, and where ccache and the compiler keep files."""
-
-
-class BuildFailed(UserError):
-    message = "{what} doesn't build: {error}"
-    hint = "the whole log is in {log}"
-
-
-class BuildKilled(InfrastructureError):
-    message = "the build of {what} was ended from outside, by signal {signal}"
-    hint = "if nobody did that, the host may be short of memory; run the same command again, with fewer jobs"
-
-
-class Busy(Exception):
-    """A lock is held by another kdyno; never leaves this module."""
+LINKED = "vmlinux.unstripped"
+"""What vmlinux is made of since 6.15; only its absence makes Kbuild link anew."""
 
 
 def build(plan: BuildPlan, state: State, progress: Progress, jobs: int | None = None) -> Image:
     """Return the image of the plan, built now unless it was built before. Ctrl-C leaves nothing half-written."""
-    if images.directory(plan.key, state).is_dir():
-        return load_image(plan.key, state)
-    waiting = "waiting for another kdyno that builds the same image"
-    with state.lock(f"image-{plan.key}", on_wait=lambda: progress(0, None, waiting)):
-        if images.directory(plan.key, state).is_dir():
-            return load_image(plan.key, state)
-        _sweep(plan.key, state)
-        state.require_space(NEEDED_MB)
-        started = time.monotonic()
-        with _workplace(plan, state) as work:
-            progress(0, None, "configuring")
-            notes = _configure(work)
-            steps = _compile(work, progress, jobs or os.cpu_count() or 1)
-            record = _record(work, notes, steps, time.monotonic() - started)
-            return images.store_image(record, work.objects, work.log, state)
+    return build_layouts([plan], state, progress, jobs)[0]
+
+
+def build_layouts(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int | None = None) -> list[Image]:
+    """The images of plans that differ in nothing but the layout, in the order of the plans.
+
+    What isn't built yet is compiled once and linked once for each layout. An image is kept as soon as it is there:
+    Ctrl-C loses only the one under way.
+    """
+    objects_key = plans[0].objects_key
+    assert all(plan.objects_key == objects_key for plan in plans), "these plans can't share their objects"
+    if _missing(plans, state):
+        waiting = "waiting for another kdyno that builds the same image"
+        with state.lock(f"image-{objects_key}", on_wait=lambda: progress(0, None, waiting)):
+            if missing := _missing(plans, state):
+                sweep(objects_key, state)
+                state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))
+                _build(missing, state, progress, jobs or os.cpu_count() or 1)
+    return [load_image(plan.key, state) for plan in plans]
 
 
 def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
     """Only configure, in seconds: raises what `build` would raise about Kconfig; returns the notes it would record."""
     if images.directory(plan.key, state).is_dir():
         return load_image(plan.key, state).record.notes
-    with state.lock(f"image-{plan.key}"), _workplace(plan, state) as work:
+    with state.lock(f"image-{plan.objects_key}"), workplace(plan, state) as work:
+        return _configure(work)
+
+
+def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
+    """The plans without an image, each once."""
+    return list({plan.key: plan for plan in plans if not images.directory(plan.key, state).is_dir()}.values())
+
+
+def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int) -> None:
+    """Build all of the plans from one set of objects.
+
+    Keeping an image moves vmlinux, bzImage and System.map away, which is what makes the next make link again. The log
+    of an image holds what made the objects, and its own links.
+    """
+    started = time.monotonic()
+    with workplace(plans[0], state) as work:
+        progress(0, None, "configuring")
         notes = _configure(work)
-        work.log.unlink()
-        return notes
+        steps = _make(work, work.make, progress, images.expected_steps(work.plan.base.spec, state), jobs)
+        _keep(work, notes, steps, started)
+        logged = work.written.tell()
+        for plan in plans[1:]:
+            started = time.monotonic()
+            work.written.seek(logged)
+            work.written.truncate()
+            next_work = replace(work, plan=plan)
+            _make(next_work, next_work.make_again, progress, None, jobs)
+            _keep(next_work, notes, steps, started)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A build under way."""
-
-    plan: BuildPlan
-    state: State
-    objects: Path
-    log: Path
-    written: IO[str]
-    """The log, open."""
-
-    @property
-    def answers(self) -> Path:
-        """What commands read: a default for every question that localmodconfig may ask."""
-        path = self.objects.parent / "answers"
-        if not path.exists():
-            path.write_text("\n" * 10_000)
-        return path
-
-    def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
-        """Run one command with exactly the environment of this build, and everything it says in the log.
-
-        The user's own part of the environment is neither logged nor on a command line: ccache's may hold a password.
-        """
-        ours = [f"{name}={value}" for name, value in self.plan.environment.items()]
-        self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
-        environment = _environment(self.plan, self.objects)
-        others = [f"--unset={name}" for name in os.environ if name not in environment]
-
-        def keep(line: str) -> None:
-            self.written.write(line + "\n")
-            on_line(line)
-
-        with self.answers.open("rb") as newlines:
-            command = ["env", *others, *command]
-            status = process.stream_lines(command, keep, cwd=self.objects, env=environment, stdin=newlines)
-        self.written.flush()
-        if status != 0:
-            self._explain(status)
-
-    def _explain(self, status: int) -> None:
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if not line.startswith("+ ")]
-        if build_log.disk_full(lines) or shutil.disk_usage(self.objects).free < FULL_BYTES:
-            raise DiskFull(path=self.state.builds)
-        what = f"{self.plan.source.spec} ({self.plan.source.version})"
-        if status < 0:
-            raise BuildKilled(what=what, signal=-status)
-        said = build_log.first_error(lines) if lines else f"it ended with status {status}"
-        raise BuildFailed(what=what, error=said, log=self.log)
-
-
-@contextmanager
-def _workplace(plan: BuildPlan, state: State) -> Iterator[_Work]:
-    """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
-    log = layout.log_file(plan.key, state)
-    try:
-        with disk_full_is_said(log), log.open("w") as written:
-            objects = layout.prepare(plan.tree, plan.key, state)
-            yield _Work(plan=plan, state=state, objects=objects, log=log, written=written)
-    except (KeyboardInterrupt, DiskFull):
-        log.unlink(missing_ok=True)
-        raise
-    finally:
-        remove_tree(layout.directory(plan.key, state))
-
-
-def _environment(plan: BuildPlan, objects: Path) -> dict[str, str]:
-    """All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image."""
-    theirs = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**theirs, **ccache.environment(objects.parent), **plan.environment}
-
-
-def _make(plan: BuildPlan, objects: Path) -> list[str]:
-    return ["make", "-C", str(objects.parent), f"O={objects}", *ccache.make_words(plan.make, plan.toolchain)]
-
-
-def _configure(work: _Work) -> tuple[str, ...]:
+def _configure(work: Work) -> tuple[str, ...]:
     """Make .config, and stop unless it holds what was asked. Return notes on what the base asked in vain."""
     plan = work.plan
-    for command in kconfig.steps(plan.base, plan.asks, work.objects, _make(plan, work.objects)):
+    for command in kconfig.steps(plan.base, plan.asks, work.objects, work.make):
         work.run(command)
     config = kconfig_check.read_config((work.objects / ".config").read_text())
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
@@ -180,21 +114,32 @@ def _configure(work: _Work) -> tuple[str, ...]:
     return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
-def _compile(work: _Work, progress: Progress, jobs: int) -> int:
-    """Run make to the end; return how many lines it took."""
-    expected = images.expected_steps(work.plan.base.spec, work.state)
+def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
+    """Run this make to the end, and be sure of the layout; return how many lines it took."""
     done = 0
+    layout = work.plan.recipe.layout
+    about = "" if layout is None else f"layout {layout}: "
 
     def on_line(line: str) -> None:
         nonlocal done
         done += 1
-        progress(done, max(expected, done) if expected else None, line.strip())
+        progress(done, max(expected, done) if expected else None, about + line.strip())
 
-    work.run([*_make(work.plan, work.objects), f"-j{jobs}", *TARGETS], on_line)
+    delegate.forget(work.objects)
+    work.run([*make, f"-j{jobs}", *TARGETS], on_line)
+    if layout is not None:
+        delegate.check(work.objects, layout, work.log)
     return done
 
 
-def _record(work: _Work, notes: tuple[str, ...], steps: int, seconds: float) -> ImageRecord:
+def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
+    """Store the image; what is left makes the next make link again."""
+    record = _record(work, notes, steps, time.monotonic() - started)
+    images.store_image(record, work.objects, work.log, work.state)
+    (work.objects / LINKED).unlink(missing_ok=True)
+
+
+def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> ImageRecord:
     plan = work.plan
     return ImageRecord(
         key=plan.key,
@@ -215,15 +160,3 @@ def _record(work: _Work, notes: tuple[str, ...], steps: int, seconds: float) -> 
         needs=plan.needs,
         notes=notes,
     )
-
-
-def _sweep(key: str, state: State) -> None:
-    """Remove what builds that were killed left behind: their locks are free, and their objects are worth nothing."""
-
-    def busy() -> None:
-        raise Busy
-
-    for left in state.builds.iterdir():
-        if left.is_dir() and left.name != key:
-            with suppress(Busy), state.lock(f"image-{left.name}", on_wait=busy):
-                remove_tree(left)

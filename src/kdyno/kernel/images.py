@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -66,15 +67,22 @@ def read_record(place: Path) -> ImageRecord:
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> Image:
-    """Move what the build made into a new directory, and give that its name when it is complete and on disk."""
+    """Put what the build made into a new directory, and give that its name when it is complete and on disk.
+
+    Big files are moved; the configuration and the log are copied, because another layout may be linked from the same
+    objects.
+    """
     place = directory(record.key, state)
     partial = place.with_name(f".{record.key}.partial")
     remove_tree(partial)
     with disk_full_is_said(partial):
         partial.mkdir()
         for name, made in FILES.items():
-            (objects / made).rename(partial / name)
-        log.rename(partial / "build.log")
+            if name == "config":
+                shutil.copyfile(objects / made, partial / name)
+            else:
+                (objects / made).rename(partial / name)
+        shutil.copyfile(log, partial / "build.log")
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n")
         for file in (*partial.iterdir(), partial):
             _sync(file)

@@ -36,6 +36,8 @@ class BuildPlan(Frozen):
     """All that decides an image, resolved; building it needs nothing else."""
 
     key: str
+    objects_key: str
+    """The key without the seed of the layout: images that differ only in that are linked from the same objects."""
     cached: bool
     recipe: Recipe
     source: SourceIdentity
@@ -69,22 +71,23 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
     start = kconfig.resolve_base(base)
     patched = patches.patched(source, contribution.patches, state, say)
     digests = tuple(patch.digest for patch in contribution.patches)
-    key = digest(
-        {
-            "format": BUILD_FORMAT,
-            "source": source.identity.identity,
-            "patches": digests,
-            "base": start.model_dump(exclude={"spec"}),
-            "asks": {symbol: ask.value for symbol, ask in asks.items()},
-            "kcflags": contribution.kcflags,
-            "kcppflags": contribution.kcppflags,
-            "make": contribution.make,
-            "facts": contribution.facts,
-            "toolchain": compiler.identity.model_dump(),
-        }
-    )
+    decides = {
+        "format": BUILD_FORMAT,
+        "source": source.identity.identity,
+        "patches": digests,
+        "base": start.model_dump(exclude={"spec"}),
+        "asks": {symbol: ask.value for symbol, ask in asks.items()},
+        "kcflags": contribution.kcflags,
+        "kcppflags": contribution.kcppflags,
+        "make": contribution.make,
+        "facts": contribution.facts,
+        "toolchain": compiler.identity.model_dump(),
+    }
+    objects_key = digest(decides)
+    key = digest({**decides, "environment": contribution.environment}) if contribution.environment else objects_key
     return BuildPlan(
         key=key,
+        objects_key=objects_key,
         cached=images.directory(key, state).is_dir(),
         recipe=recipe,
         source=source.identity,
@@ -93,7 +96,7 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
         toolchain=compiler,
         asks=tuple(asks.values()),
         make=_make_words(contribution),
-        environment=ENVIRONMENT,
+        environment={**ENVIRONMENT, **contribution.environment},
         cmdline=contribution.cmdline,
         patches=digests,
         facts=contribution.facts,

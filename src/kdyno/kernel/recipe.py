@@ -27,6 +27,8 @@ class Recipe(Frozen):
     """clang's link-time optimisation, through Kconfig."""
     lines: bool = False
     """Line tables in vmlinux, for profiles: which source line and which inlined function an instruction is of."""
+    layout: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    """Seed of the link order: how the kernel's functions lie, and how aligned. None: as the linker has them."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()

@@ -48,6 +48,11 @@ class Toolchain(Frozen):
     def is_clang(self) -> bool:
         return self.identity.family == "clang"
 
+    @property
+    def linker(self) -> str:
+        """The linker that Kbuild calls for these words."""
+        return f"ld.lld{_parts(self.identity.name)[1]}" if self.is_clang else "ld"
+
 
 def find(name: str, state: State) -> Toolchain:
     """Find a compiler by name on the PATH."""

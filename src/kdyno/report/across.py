@@ -9,6 +9,7 @@ from typing import Any
 from kdyno.errors import UserError
 from kdyno.report.assemble import judged
 from kdyno.report.model import RunReport
+from kdyno.selftest.last import last_of_host
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
@@ -24,7 +25,7 @@ class NothingInCommon(UserError):
     hint = "variants of {first}: {ours}; of {second}: {theirs}"
 
 
-def across(store: Store, first: str, second: str, artefacts: Artefacts) -> list[RunReport]:
+def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
     """A report for each variant that both runs have: the first run's is the baseline, the second's is compared.
 
     Raises NotComparable for runs whose samples mean different things, and NothingInCommon.
@@ -37,6 +38,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts) -> list[
         ours = ", ".join(variant.name for variant in one.variants)
         raise NothingInCommon(first=one.id, second=two.id, ours=ours, theirs=", ".join(sorted(theirs)))
     boots = store.boots(one.id), store.boots(two.id)
+    selftest = last_of_host(store, one.host, one.lane)
     benchmarks = {benchmark.name: benchmark for run in (two, one) for benchmark in store.benchmarks(run.id)}
     reports = []
     for name in common:
@@ -57,7 +59,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts) -> list[
                 ),
             }
         )
-        reports.append(judged(run, pair, list(benchmarks.values()), artefacts))
+        reports.append(judged(run, pair, list(benchmarks.values()), artefacts, selftest, analysed=analysed))
     return reports
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from kdyno.errors import KdynoError, UserError
-from kdyno.judge import values
+from kdyno.judge import absence
+from kdyno.judge.analysis import analyse
 from kdyno.judge.compare import judge
+from kdyno.judge.observations import Observations
+from kdyno.judge.values import observations
+from kdyno.report import notices
 from kdyno.report.clean import clean, clean_lines
+from kdyno.report.contamination import contamination
+from kdyno.report.lane import lane_line
+from kdyno.report.looks import look_of
 from kdyno.report.model import ConsoleText, RunReport, Value
+from kdyno.selftest.last import last_of_host
+from kdyno.selftest.model import SelfTest
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.giving_up import given_up
 from kdyno.store.records import Benchmark, BootRecord, RunRecord
 from kdyno.store.store import Store
 
@@ -24,10 +33,13 @@ class NoSuchVariant(UserError):
     hint = "variants: {known}"
 
 
-def assemble(store: Store, run_id: str, artefacts: Artefacts, baseline: str | None = None) -> RunReport:
+def assemble(
+    store: Store, run_id: str, artefacts: Artefacts, baseline: str | None = None, *, analysed: bool = True
+) -> RunReport:
     """Read a run by its id or the start of it, judge it, and return all that a renderer needs.
 
-    `baseline` replaces the run's own. Raises RunUnknown, RunAmbiguous, NoSuchVariant, UnusableSample and the store's
+    `baseline` replaces the run's own; without `analysed` the tables behind the verdicts, which take seconds, are left
+    out. Raises RunUnknown, RunAmbiguous, NoSuchVariant, UnusableSample and the store's
     errors.
     """
     run = store.run(run_id)
@@ -36,25 +48,54 @@ def assemble(store: Store, run_id: str, artefacts: Artefacts, baseline: str | No
         if baseline not in names:
             raise NoSuchVariant(run=run.id, name=baseline, known=", ".join(names))
         run = run.model_copy(update={"baseline": baseline})
-    return judged(run, store.boots(run.id), store.benchmarks(run.id), artefacts)
+    selftest = last_of_host(store, run.host, run.lane)
+    return judged(run, store.boots(run.id), store.benchmarks(run.id), artefacts, selftest, analysed=analysed)
 
 
-def judged(run: RunRecord, boots: Sequence[BootRecord], listed: list[Benchmark], artefacts: Artefacts) -> RunReport:
+def judged(
+    run: RunRecord,
+    boots: Sequence[BootRecord],
+    listed: Sequence[Benchmark],
+    artefacts: Artefacts,
+    selftest: SelfTest | None,
+    *,
+    analysed: bool,
+) -> RunReport:
     """Judge boots and put everything together. A console that is missing or damaged is no error: the report says so."""
-    benchmarks = _with_unlisted(listed, boots)
-    names = [variant.name for variant in run.variants]
-    judgement = judge(boots, benchmarks, names, run.baseline, margin=run.margin, alpha=run.alpha)
+    benchmarks = with_unlisted(listed, boots)
+    names = tuple(variant.name for variant in run.variants)
+    look = look_of(run, boots)
+    seen = [boot for boot in boots if boot.block < look.blocks]
+    observed = observations(seen, benchmarks, names, layouts=run.layouts > 0)
+    judgement = judge(
+        observed,
+        names,
+        run.baseline,
+        margin=run.margin,
+        alpha=look.alpha,
+        confidence=look.confidence,
+        correction=run.correction,
+        why=partial(absence.reason, seen),
+    )
+    flags = contamination(boots, run.lane)
     return RunReport(
+        title=run.name,
+        measured=lane_line(run),
+        baseline=run.baseline,
+        variants=names,
+        margin=run.margin,
+        alpha=look.alpha,
+        confidence=look.confidence,
+        correction=run.correction,
         run=run,
-        notices=(*run.notices, *_notices(run, boots)),
+        notices=(*run.notices, *notices.of_run(run, boots, look, flags)),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
-        values=tuple(
-            Value(variant=variant, benchmark=benchmark, block=block, value=each)
-            for (variant, benchmark), by_block in values.table(boots, benchmarks).items()
-            for block, each in by_block.items()
-        ),
+        values=tuple(_values(observed)),
+        analyses=tuple(analyse(each, run.baseline, look.alpha, run.margin) for each in observed) if analysed else (),
+        flags=flags,
+        selftest=selftest,
         boots=tuple(boots),
         consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),
         reproduce=reproduce(run),
@@ -66,30 +107,27 @@ def reproduce(run: RunRecord) -> str:
     return f"printf %s {shlex.quote(run.experiment)} | kdyno run --again -"
 
 
-def _with_unlisted(listed: list[Benchmark], boots: Sequence[BootRecord]) -> list[Benchmark]:
+def with_unlisted(listed: Sequence[Benchmark], boots: Sequence[BootRecord]) -> list[Benchmark]:
     """Add the benchmarks that no boot could run or describe: they are shown with the reason."""
     known = {benchmark.name for benchmark in listed}
     names = {name for boot in boots for name in (*boot.unsupported, *boot.broken)}
-    return listed + [
+    return list(listed) + [
         Benchmark(name=name, test=name.partition(".")[0], unit="", direction="lower", description="")
         for name in sorted(names - known)
     ]
 
 
-def _notices(run: RunRecord, boots: Sequence[BootRecord]) -> list[str]:
-    planned = run.blocks * len(run.variants)
-    done = len({(boot.variant, boot.block) for boot in boots if boot.status != "lost"})
-    failed = sum(boot.status == "failed" for boot in boots)
-    hopeless = given_up(boots)
-    left = {(variant.name, block) for variant in run.variants for block in range(run.blocks)} - {
-        (boot.variant, boot.block) for boot in boots if boot.status != "lost"
-    }
-    notices = [f"{variant} was given up, it never came through: {reason}" for variant, reason in hopeless.items()]
-    if any(variant not in hopeless for variant, _ in left):
-        notices.append(f"unfinished: {done} of {planned} boots done; verdicts may still change")
-    if failed:
-        notices.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")
-    return notices
+def _values(observed: Sequence[Observations]) -> Iterator[Value]:
+    for each in observed:
+        for variant in each.groups:
+            if (sample := each.sample(variant)) is None:
+                continue
+            labels = (sample.blocks, sample.order, sample.clusters)
+            blocks, order, layouts = ([None] * len(sample.values) if one is None else one.tolist() for one in labels)
+            for block, place, layout, value in zip(blocks, order, layouts, sample.values.tolist(), strict=True):
+                yield Value(
+                    variant=variant, benchmark=each.benchmark, block=block, order=place, layout=layout, value=value
+                )
 
 
 def _console(boot: BootRecord, artefacts: Artefacts) -> ConsoleText:

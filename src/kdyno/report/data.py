@@ -10,7 +10,7 @@ from kdyno.report.clean import clean
 from kdyno.report.model import RunReport
 
 COLUMNS = (
-    *("run", "variant", "block", "seed", "lane", "benchmark", "iteration"),
+    *("run", "variant", "block", "layout", "position", "seed", "lane", "benchmark", "iteration"),
     *("elapsed", "work", "value", "unit"),
 )
 
@@ -23,7 +23,8 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
     for boot in report.boots:
         if boot.status != "ok":
             continue
-        where = (report.run.id, clean(boot.variant), boot.block, boot.seed, report.run.lane)
+        placed = (boot.block, boot.layout, boot.position)
+        where = (report.run.id, clean(boot.variant), *placed, boot.seed, report.run.lane)
         for sample in boot.samples:
             benchmark = described[sample.benchmark]
             reading = (sample.iteration, sample.elapsed, sample.work, value(sample, benchmark))

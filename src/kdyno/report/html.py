@@ -1,10 +1,10 @@
-"""The report as one HTML file: no network, no other files; whatever a guest said is escaped."""
+"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped."""
 
 from __future__ import annotations
 
-import shlex
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from kdyno.judge.verdict import limit
-from kdyno.kernel.recipe import Recipe
-from kdyno.report import figures, view
-from kdyno.report.clean import clean, clean_lines
+from kdyno.report import filters, panels, view
+from kdyno.report.clean import clean
+from kdyno.report.figures import boxes, order, style
+from kdyno.report.figures.forest import forest
+from kdyno.report.figures.margin import against_margin
 from kdyno.report.files import write_atomically
-from kdyno.report.model import RunReport
+from kdyno.report.grids import CORRECTIONS
+from kdyno.report.model import FileReport, Report, RunReport
 from kdyno.store.artefacts import Artefacts
 
 if TYPE_CHECKING:
     from kdyno.report.why import Reason
+
+FEW_SENTENCES = 8
+"""Of a variant; the others are folded."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,22 @@ class Table:
     """What the template shows of one variant."""
 
     variant: str
-    rows: list[view.Row]
+    rows: Sequence[view.Row]
     mean: view.Row
+    benchmarks: int
+    """Of the geometric mean."""
+    sentences: Sequence[str]
+    """What is faster or slower, the largest effects first."""
+    forest: Markup
+    margin: Markup | None
 
 
-def write_html(report: RunReport, path: Path, artefacts: Artefacts | None = None) -> None:
+def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
     """Write the report to a file, whole or not at all. Raises NotWritable and DiskFull."""
     write_atomically(path, render(report, artefacts))
 
 
-def render(report: RunReport, artefacts: Artefacts | None = None) -> str:
+def render(report: Report, artefacts: Artefacts | None = None) -> str:
     """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
     environment = Environment(
         loader=PackageLoader("kdyno.report"),
@@ -46,28 +57,84 @@ def render(report: RunReport, artefacts: Artefacts | None = None) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=filters.cleaned,
     )
-    environment.filters |= {"limit": limit, "moment": _moment, "bytes": _bytes, "command": _command}
-    tables = [Table(variant, view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others]
-    spans = [row.span for table in tables for row in (*table.rows, table.mean) if row.span]
-    axis = view.axis(spans, report.run.margin)
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        run=report.run,
-        lane=view.lane_line(report),
-        tables=tables,
-        verdicts=list(figures.COLOURS),
-        forests={
-            variant: Markup(figures.to_div(figures.forest(report, variant, axis), f"forest-{number}"))
-            for number, variant in enumerate(report.others)
-        },
-        reasons=_reasons(report, artefacts) if artefacts else {},
-        boxes=Markup(figures.to_div(figures.boxes(report), "boxes")) if report.values else "",
-        recipes={variant.name: _changed(variant.recipe) for variant in report.run.variants},
-        commands={boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
-        plotly=Markup(get_plotlyjs()),
-    )
+    environment.filters |= filters.FILTERS
+    if isinstance(report, RunReport):
+        template, more = "run.html.j2", _of_run(report, artefacts)
+    else:
+        template, more = "file.html.j2", _of_file(report)
+    return environment.get_template(template).render(report=report, **_shown(report), **more)
+
+
+def _shown(report: Report) -> dict[str, Any]:
+    """What the page of every report shows."""
+    tables = _tables(report)
+    flags = _flags(report)
+    values = boxes.by_benchmark(report)
+    several = len({benchmark for benchmark, _ in values}) > 1
+    drift = order.order(report, order.over_all(report), flags, legend=True) if several else None
+    return {
+        "first_lines": view.first_lines(report),
+        "tables": tables,
+        "panels": panels.panels(report, {table.variant: table.rows for table in tables}, flags),
+        "anchors": {clean(each.benchmark): panels.anchor(n) for n, each in enumerate(report.analyses)},
+        "boxes": _div(boxes.grid(report, values), "boxes") if several else None,
+        "drift": _div(drift, "drift") if drift is not None else None,
+        "correction": CORRECTIONS[report.correction],
+        "colours": style.colours(report),
+        "verdicts": list(style.COLOURS),
+        "few_sentences": FEW_SENTENCES,
+        "config": Markup(json.dumps(style.CONFIG)),
+        "plotly": Markup(get_plotlyjs()),
+    }
+
+
+def _tables(report: Report) -> list[Table]:
+    rows = {variant: (view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others}
+    spans = [row.span for own, mean in rows.values() for row in (*own, mean) if row.span]
+    axis = view.axis(spans, report.margin)
+    found = []
+    for number, (variant, (own, mean)) in enumerate(rows.items()):
+        margin = against_margin(report, variant)
+        found.append(
+            Table(
+                variant=variant,
+                rows=own,
+                mean=mean,
+                benchmarks=next(each.benchmarks for each in report.geometric_means if each.variant == variant),
+                sentences=[row.sentence for row in view.largest(own)],
+                forest=_div(forest(report, variant, axis), f"forest-{number}"),
+                margin=_div(margin, f"margin-{number}") if margin is not None else None,
+            )
+        )
+    return found
+
+
+def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
+    """What only the page of a run of our own shows."""
+    return {
+        "run": report.run,
+        "reasons": _reasons(report, artefacts) if artefacts else {},
+        "recipes": {variant.name: filters.changed(variant.recipe) for variant in report.run.variants},
+        "commands": {boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
+        "flagged": _flags(report),
+    }
+
+
+def _of_file(report: Report) -> dict[str, Any]:
+    """What only the page of somebody else's data shows."""
+    named = (report.files, report.sha256) if isinstance(report, FileReport) else ((), ())
+    return {"files": list(zip(*named, strict=True))}
+
+
+def _flags(report: Report) -> order.Flags:
+    """What disturbed each boot, in one text."""
+    found: dict[tuple[str, int | None], str] = {}
+    for flag in report.flags if isinstance(report, RunReport) else ():
+        before = found.get((flag.variant, flag.block))
+        found[flag.variant, flag.block] = f"{before}; {flag.sentence}" if before else flag.sentence
+    return found
 
 
 def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
@@ -79,34 +146,5 @@ def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]
     return why(report, artefacts)
 
 
-def _finalize(value: Any) -> Any:
-    """Clean every text on its way into the page; what is marked as HTML or is a number stays as it is."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return clean_lines(value)
-    return value
-
-
-def _changed(recipe: Recipe) -> dict[str, str]:
-    """The knobs of a recipe that were turned, as text."""
-    knobs = recipe.model_dump(mode="json", exclude_defaults=True)
-    return {"toolchain": recipe.toolchain} | {name: _knob(value) for name, value in knobs.items()}
-
-
-def _knob(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{name}={_knob(each)}" for name, each in value.items())
-    if isinstance(value, list):
-        return " ".join(str(each) for each in value)
-    return {True: "y", False: "n"}.get(value, str(value)) if isinstance(value, bool) else str(value)
-
-
-def _moment(when: datetime) -> str:
-    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _bytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-
-
-def _command(words: tuple[str, ...]) -> str:
-    return clean(shlex.join(words))
+def _div(figure: style.Figure, name: str) -> Markup:
+    return Markup(style.to_div(figure, name))

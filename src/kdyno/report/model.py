@@ -6,8 +6,11 @@ import json
 from typing import Any, Literal
 
 from kdyno.frozen import Frozen
+from kdyno.judge.analysis import Analysis
 from kdyno.judge.compare import Comparison, GeometricMean
-from kdyno.store.records import Benchmark, BootRecord, RunRecord
+from kdyno.report.contamination import Flag
+from kdyno.selftest.model import SelfTest
+from kdyno.store.records import Benchmark, BootRecord, Correction, RunRecord
 
 
 class Value(Frozen):
@@ -15,7 +18,10 @@ class Value(Frozen):
 
     variant: str
     benchmark: str
-    block: int
+    block: int | None
+    order: int | None
+    """Place in the order of measuring."""
+    layout: int | None
     value: float
 
 
@@ -29,26 +35,62 @@ class ConsoleText(Frozen):
     text: str
 
 
-class RunReport(Frozen):
-    """One run, judged. `kdyno report --json` prints it; its JSON schema is `schema()`."""
+class Report(Frozen):
+    """Values and what the judge says of them, whoever measured them."""
 
-    schema_version: Literal[1] = 1
-    run: RunRecord
+    title: str
+    measured: str
+    """What the values are, in one line: the lane of a run, the format of a file."""
+    baseline: str
+    variants: tuple[str, ...]
+    margin: float
+    """Equivalence margin as a fraction."""
+    alpha: float
+    """Error rate of the verdicts: the family-wise one, or what a look of a group-sequential run may spend."""
+    confidence: float
+    """Coverage of the intervals."""
+    correction: Correction
     notices: tuple[str, ...]
     """What a reader must know first: the run's own notices, and what assembling the report added."""
     benchmarks: tuple[Benchmark, ...]
     comparisons: tuple[Comparison, ...]
     geometric_means: tuple[GeometricMean, ...]
     values: tuple[Value, ...]
+    analyses: tuple[Analysis, ...]
+    """By benchmark: analysis of variance, all pairs, assumptions, power."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The variants that are compared with the baseline."""
+        return tuple(name for name in self.variants if name != self.baseline)
+
+
+class RunReport(Report):
+    """One run, judged. `kdyno report --json` prints it; its JSON schema is `schema()`."""
+
+    schema_version: Literal[2] = 2
+    run: RunRecord
+    flags: tuple[Flag, ...]
+    """Boots during which the host did something else."""
+    selftest: SelfTest | None
+    """The last one on this host in this lane; None if there was none."""
     boots: tuple[BootRecord, ...]
     consoles: tuple[ConsoleText, ...]
     reproduce: str
     """One command line that repeats the run."""
 
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The variants that are compared with the baseline."""
-        return tuple(variant.name for variant in self.run.variants if variant.name != self.run.baseline)
+
+class FileReport(Report):
+    """Somebody else's data, judged. `kdyno judge FILE --json` prints it."""
+
+    schema_version: Literal[1] = 1
+    files: tuple[str, ...]
+    """As named by the user."""
+    sha256: tuple[str, ...]
+    read_as: str
+    """The format that they were read as, and how that was found out."""
+    columns: dict[str, str]
+    """What each column was taken for, by role; empty for formats that leave no choice."""
 
 
 def schema() -> dict[str, Any]:
@@ -56,6 +98,6 @@ def schema() -> dict[str, Any]:
     return RunReport.model_json_schema(mode="serialization")
 
 
-def to_json(report: RunReport) -> str:
+def to_json(report: Report) -> str:
     """Return the report as JSON in plain ASCII, so that what a guest said can't steer a terminal."""
     return json.dumps(report.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.report.model import RunReport, to_json
+from kdyno.report.model import Report, to_json
 from kdyno.talk import Talk
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PLAIN_WIDTH = 110
 
 
 def print_report(
-    report: RunReport, *, as_json: bool, html: Path | None, talk: Talk, artefacts: Artefacts | None = None
+    report: Report, *, as_json: bool, html: Path | None, talk: Talk, artefacts: Artefacts | None = None
 ) -> None:
     """Print the report as a table or as JSON, and write it as HTML if a file is named.
 
@@ -38,7 +38,7 @@ def print_report(
         talk.say(f"report: {html}")
 
 
-def print_tables(report: RunReport) -> None:
+def print_tables(report: Report) -> None:
     """The report as text on standard output; plain where that is not a terminal."""
     from kdyno.report.terminal import render
 

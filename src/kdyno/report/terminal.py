@@ -7,47 +7,70 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.judge.verdict import limit, signed
+from kdyno.judge.verdict import confidence, limit, signed
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.clean import clean
-from kdyno.report.model import RunReport
+from kdyno.report.model import FileReport, Report, RunReport
+from kdyno.report.tables import render_analysis
 from kdyno.report.view import Axis, Row
 
 STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow", "": "dim"}
 NARROWEST_BAR, WIDEST_BAR = 11, 41
 NARROWEST_NAME = 12
+FEW_BENCHMARKS = 6
+"""Of a file; so few are printed with all their tables."""
 
 
-def render(report: RunReport, console: Console) -> None:
-    """Print a report: what must be known first, a table per variant, and the boots that failed."""
+def render(report: Report, console: Console) -> None:
+    """Print a report: what must be known first, a table per variant, and what else there is to say of its kind."""
     say = _Speaker(console)
     for notice in report.notices:
         say.line(f"note: {clean(notice)}", "bold yellow")
-    say.line(view.lane_line(report), "bold")
-    run = report.run
-    say.line(
-        f"run {run.id[:12]} {clean(run.name)}: {run.blocks} blocks of {len(run.variants)} variants, "
-        f"baseline {clean(run.baseline)}"
-    )
+    for place, said in enumerate(view.first_lines(report)):
+        say.line(clean(said), "bold" if place == 0 else "")
+    for said in _origin(report):
+        say.line(said)
     tables = {variant: (view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others}
     spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
-    axis = view.axis(spans, run.margin)
+    axis = view.axis(spans, report.margin)
     for variant, (rows, mean) in tables.items():
         say.line("")
-        say.line(f"{clean(variant)} against {clean(run.baseline)}", "bold")
-        console.print(_table(rows, mean, axis, run.margin, console.width))
+        say.line(f"{clean(variant)} against {clean(report.baseline)}", "bold")
+        console.print(_table(rows, mean, axis, report.margin, console.width))
         for row in (*rows, mean):
             if row.reason:
                 say.line(f"{row.name}: {row.reason}", "dim" if row.verdict else "yellow")
     if spans:
         say.line("")
         say.line(
-            f"bars: 95 % intervals from {signed(axis.low)} to {signed(axis.high)} %, right of the line is faster, "
-            f"dots at the margin of {limit(run.margin)} %; sees: the smallest effect that this run could have seen",
+            f"bars: {confidence(report.confidence)} intervals from {signed(axis.low)} to {signed(axis.high)} %, right "
+            f"of the line is faster, dots at the margin of {limit(report.margin)} %; sees: the smallest effect that "
+            "could have been seen",
             "dim",
         )
-    _boots(report, say)
+    if isinstance(report, RunReport):
+        _boots(report, say)
+    if isinstance(report, FileReport) and len(report.analyses) <= FEW_BENCHMARKS:
+        render_analysis(report, console)
+
+
+def _origin(report: Report) -> list[str]:
+    """Which run this is, or which files."""
+    if isinstance(report, RunReport):
+        run = report.run
+        layouts = f", {run.layouts} layouts of each" if run.layouts else ""
+        blocks = f"{run.blocks} blocks" if run.stopped_at is None else f"{run.stopped_at} of {run.blocks} blocks"
+        named = f"run {run.id[:12]} {clean(run.name)}"
+        return [f"{named}: {blocks} of {len(run.variants)} variants{layouts}, baseline {clean(report.baseline)}"]
+    if isinstance(report, FileReport):
+        columns = ", ".join(f"{role} from {clean(column)}" for role, column in report.columns.items())
+        return [
+            f"{', '.join(map(clean, report.files))}: {clean(report.read_as)}",
+            *([f"columns: {columns}"] if columns else []),
+            f"baseline {clean(report.baseline)}",
+        ]
+    return []
 
 
 class _Speaker:

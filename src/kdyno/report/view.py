@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,21 +12,13 @@ from kdyno.judge.compare import Judged
 from kdyno.judge.estimate import Estimate
 from kdyno.judge.verdict import percent, signed
 from kdyno.report.clean import clean
-from kdyno.report.model import RunReport
-from kdyno.store.records import Direction, Lane
-
-LANES: dict[Lane, str] = {
-    "model": "instructions executed by an emulated CPU (virtual time), not time",
-    "wall": "nanoseconds of the guest's clock",
-}
-
-PMU_CLOCKS = {
-    "cycles": "cycles modelled from what the emulated PMU counted in the measured loops, not time",
-    "instructions": "instructions that the emulated PMU counted in the measured loops, not time",
-}
-"""By `pmu_clock` among the facts of the machine."""
+from kdyno.report.model import Report, RunReport
+from kdyno.store.records import Direction
 
 MEAN = "geometric mean"
+NO_SELFTEST = (
+    "no self-test of this host in this lane: `kdyno selftest --aa --lane {lane}` measures how often kdyno is wrong here"
+)
 
 
 @dataclass(frozen=True)
@@ -60,17 +54,25 @@ class Row:
     reason: str
     sentence: str
     span: Span | None
-    blocks: int
+    detectable: float | None
+    """Smallest effect, as a fraction, that could have been seen."""
+    replicates: str
+    """What the interval rests on: `12`, `4 layouts (12)`."""
     dropped: int
 
 
-def lane_line(report: RunReport) -> str:
-    lane = report.run.lane
-    return f"lane: {lane} — {PMU_CLOCKS.get(report.run.machine.get('pmu_clock', ''), LANES[lane])}"
+def first_lines(report: Report) -> list[str]:
+    """What the values are, and how far this host is to be trusted: the first words of a report after its notices."""
+    if not isinstance(report, RunReport):
+        return [report.measured]
+    if report.selftest:
+        return [report.measured, report.selftest.sentence]
+    replayed = not any(variant.images for variant in report.run.variants)
+    return [report.measured, *([] if replayed else [NO_SELFTEST.format(lane=report.run.lane)])]
 
 
-def rows(report: RunReport, variant: str) -> list[Row]:
-    """One row for each benchmark of a variant, in the order of the run."""
+def rows(report: Report, variant: str) -> list[Row]:
+    """One row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
     return [
         _row(
@@ -86,10 +88,17 @@ def rows(report: RunReport, variant: str) -> list[Row]:
     ]
 
 
-def mean_row(report: RunReport, variant: str) -> Row:
+def mean_row(report: Report, variant: str) -> Row:
     """The row of the whole workload. Its effect is one of speed."""
     [mean] = (each for each in report.geometric_means if each.variant == variant)
     return _row(mean, f"{MEAN} ({mean.benchmarks})", "higher", unit="speed", values=(None, None), dropped=0)
+
+
+def drawn(report: Report, variant: str) -> list[Row]:
+    """The rows that plots show: those with an interval, and the geometric mean if it is one of several benchmarks."""
+    own, mean = rows(report, variant), mean_row(report, variant)
+    shown = [row for row in own if row.span]
+    return [*shown, mean] if mean.span and len(shown) > 1 else shown
 
 
 def axis(spans: list[Span], margin: float) -> Axis:
@@ -101,6 +110,23 @@ def axis(spans: list[Span], margin: float) -> Axis:
         low.append(1.05 * float(np.quantile([span.low for span in spans], 0.1)))
         high.append(1.05 * float(np.quantile([span.high for span in spans], 0.9)))
     return Axis(min(low), max(high))
+
+
+def largest(rows: Sequence[Row]) -> list[Row]:
+    """The rows that were judged faster or slower, the largest effects first; without the geometric mean."""
+    differing = [(abs(math.log(max(1 + row.span.mid, 1e-9))), row) for row in rows if _differs(row) and row.span]
+    return [row for _, row in sorted(differing, key=lambda known: -known[0])]
+
+
+def _differs(row: Row) -> bool:
+    return row.verdict in ("faster", "slower") and not row.name.startswith(MEAN)
+
+
+def p_value(p: float | None) -> str:
+    """`0.032`; what is smaller than one in ten thousand is not told apart: `< 0.0001`."""
+    if p is None:
+        return ""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def number(value: float) -> str:
@@ -134,7 +160,8 @@ def _row(
         reason=clean(judged.reason),
         sentence=clean(judged.sentence),
         span=_span(found, direction),
-        blocks=found.blocks if found else 0,
+        detectable=found.detectable if found else None,
+        replicates=_replicates(found) if found else "",
         dropped=dropped,
     )
 
@@ -143,6 +170,10 @@ def _interval(found: Estimate | None) -> str:
     if found is None or found.low is None or found.high is None:
         return ""
     return f"{signed(found.low - 1)} to {signed(found.high - 1)} %"
+
+
+def _replicates(found: Estimate) -> str:
+    return f"{found.units} layouts ({found.blocks})" if found.method == "layouts" else str(found.units)
 
 
 def _span(found: Estimate | None, direction: Direction) -> Span | None:

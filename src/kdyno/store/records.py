@@ -13,6 +13,8 @@ from kdyno.kernel.recipe import Recipe
 Lane = Literal["model", "wall"]
 Direction = Literal["lower", "higher"]
 BootStatus = Literal["ok", "failed", "lost"]
+Correction = Literal["holm", "bh"]
+"""How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
 INT64_MAX = 2**63 - 1
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """What every database holds in one column."""
@@ -49,6 +51,8 @@ class BootRecord(Frozen):
     block: int
     position: int
     """Place in the order in which the run started its boots."""
+    layout: int = 0
+    """Which of the variant's images was booted: the index of its link order."""
     attempt: int = 0
     """0, or how often this boot had been lost before."""
     seed: Int64
@@ -59,6 +63,8 @@ class BootRecord(Frozen):
     """Wall time of the whole boot."""
     ready_seconds: float | None = None
     """Wall time until the agent said hello."""
+    conditions: dict[str, float] = {}
+    """What the host was doing meanwhile, as far as it can be read; see machine/conditions.py."""
     kernel: str | None = None
     """`uname -r`, as the guest said it."""
     command: tuple[str, ...] = ()
@@ -77,12 +83,12 @@ class BootRecord(Frozen):
 
 
 class VariantRecord(Frozen):
-    """A variant of a run: its recipe and the image that it became."""
+    """A variant of a run: its recipe and the images that it became."""
 
     name: str
     recipe: Recipe
-    image: ImageRecord | None
-    """None where the machine has no image of its own (a replayed recording)."""
+    images: tuple[ImageRecord, ...]
+    """One for each layout; one if layout wasn't sampled; none where the machine replays a recording."""
 
 
 class RunRecord(Frozen):
@@ -96,6 +102,10 @@ class RunRecord(Frozen):
     """The experiment as JSON, paths made absolute: enough to run it again."""
     baseline: str
     blocks: int
+    layouts: int = 0
+    """Link orders of every variant; 0: layout wasn't sampled."""
+    stopped_at: int | None = None
+    """Blocks after which the group-sequential rule ended the run; None while it hasn't."""
     seed: Int64
     lane: Lane
     machine: dict[str, Any]
@@ -107,5 +117,8 @@ class RunRecord(Frozen):
     margin: float
     """Equivalence margin as a fraction: 0.01 is 1 %."""
     alpha: float
+    correction: Correction = "holm"
+    looks: int = 1
+    """How often the run was to be judged; more than once makes it group-sequential."""
     kdyno: str
     variants: tuple[VariantRecord, ...]

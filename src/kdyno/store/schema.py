@@ -2,6 +2,7 @@
 
 meta ─ version of this schema
 run ─┬─ variant
+     ├─ selftest   (what the run's A/A experiments came to)
      ├─ benchmark ─┐
      └─ boot ─┬─ sample    (benchmark, iteration, elapsed, work)
               └─ outcome   (benchmark, unsupported or broken, why)
@@ -28,7 +29,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 2
+VERSION = 3
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
@@ -61,6 +62,8 @@ run = Table(
     Column("experiment", Text, nullable=False),
     Column("baseline", Text, nullable=False),
     Column("blocks", Integer, nullable=False),
+    Column("layouts", Integer, nullable=False),
+    Column("stopped_at", Integer),
     Column("seed", BigInteger, nullable=False),
     Column("lane", Text, nullable=False),
     Column("machine", JSON, nullable=False),
@@ -68,6 +71,8 @@ run = Table(
     Column("notices", JSON, nullable=False),
     Column("margin", Double, nullable=False),
     Column("alpha", Double, nullable=False),
+    Column("correction", Text, nullable=False),
+    Column("looks", Integer, nullable=False),
     Column("kdyno", Text, nullable=False),
 )
 
@@ -78,7 +83,7 @@ variant = Table(
     Column("name", Text, primary_key=True),
     Column("ordinal", Integer, nullable=False),
     Column("recipe", JSON, nullable=False),
-    Column("image", JSON(none_as_null=True)),
+    Column("images", JSON, nullable=False),
 )
 
 benchmark = Table(
@@ -102,6 +107,7 @@ boot = Table(
     Column("variant", Text, nullable=False),
     Column("block", Integer, nullable=False),
     Column("position", Integer, nullable=False),
+    Column("layout", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("seed", BigInteger, nullable=False),
     Column("status", Text, nullable=False),
@@ -109,6 +115,7 @@ boot = Table(
     Column("started", Utc, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("ready_seconds", Double),
+    Column("conditions", JSON, nullable=False),
     Column("kernel", Text),
     Column("command", JSON, nullable=False),
     Column("console", Text),
@@ -126,6 +133,14 @@ sample = Table(
     Column("iteration", BigInteger, primary_key=True),
     Column("elapsed", BigInteger, nullable=False),
     Column("work", BigInteger, nullable=False),
+)
+
+selftest = Table(
+    "kdyno_selftest",
+    tables,
+    Column("run", ForeignKey(run.c.id), primary_key=True),
+    Column("created", Utc, nullable=False),
+    Column("found", JSON, nullable=False),
 )
 
 outcome = Table(

@@ -1,12 +1,13 @@
-"""The store: what was run, booted and measured. Nothing in it is ever changed or overwritten."""
+"""The store: what was run, booted and measured. No boot and no sample in it is ever changed or overwritten."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -80,6 +81,30 @@ class Store:
                 if not rows.lock_run(connection, run.id):  # otherwise another process began it in between
                     raise
 
+    def keep_selftest(self, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
+        """Record what the A/A experiments of a run came to, instead of what was recorded of them before."""
+        table = schema.selftest
+        with self._writing() as connection:
+            connection.execute(table.delete().where(table.c.run == run_id))
+            connection.execute(table.insert(), {"run": run_id, "created": created, "found": dict(found)})
+
+    def selftests(self) -> list[dict[str, Any]]:
+        """What all self-tests found, the newest first."""
+        table = schema.selftest
+        with self._reading() as connection:
+            return [dict(row.found) for row in connection.execute(select(table).order_by(table.c.created.desc()))]
+
+    def stop(self, run_id: str, blocks: int) -> None:
+        """Record that the group-sequential rule ended a run after so many blocks."""
+        with self._writing() as connection:
+            connection.execute(schema.run.update().where(schema.run.c.id == run_id).values(stopped_at=blocks))
+
+    def stopped_at(self, run_id: str) -> int | None:
+        """After how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such run."""
+        with self._reading() as connection:
+            query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
+            return connection.execute(query).scalar()
+
     def progress(self, run_id: str) -> Progress:
         """Which cells of a run are done, and how often each was tried."""
         boot = schema.boot.c
@@ -131,8 +156,8 @@ class Store:
                     lane=row.lane,
                     done=sum(done for done, _ in ends[row.id].values()),
                     failed=sum(failed for _, failed in ends[row.id].values()),
-                    planned=row.blocks * width.get(row.id, 0),
-                    status=_status(row.blocks, width.get(row.id, 0), list(ends[row.id].values())),
+                    planned=(row.stopped_at or row.blocks) * width.get(row.id, 0),
+                    status=_status(row.stopped_at or row.blocks, width.get(row.id, 0), list(ends[row.id].values())),
                 )
                 for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id))
             ]
@@ -158,7 +183,7 @@ class Store:
             variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
             return RunRecord(
                 **row._mapping,
-                variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, image=v.image) for v in variants),
+                variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
             )
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs import cmdline, kconfig, lines, lto, march, mtune, opt, patches, toolchain
+from kdyno.kernel.knobs import cmdline, kconfig, layout, lines, lto, march, mtune, opt, patches, toolchain
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, combined
 from kdyno.kernel.recipe import Recipe
 
@@ -18,6 +18,7 @@ KNOBS: dict[str, Any] = {
     "mtune": mtune.contribute,
     "lto": lto.contribute,
     "lines": lines.contribute,
+    "layout": layout.contribute,
     "kconfig": kconfig.contribute,
     "fragments": kconfig.contribute_fragments,
     "patches": patches.contribute,

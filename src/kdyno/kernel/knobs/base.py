@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import Field
+
 from kdyno.frozen import Frozen
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.source import Source
@@ -33,6 +35,8 @@ class Contribution(Frozen):
     asks: tuple[Ask, ...] = ()
     patches: tuple[Patch, ...] = ()
     cmdline: tuple[str, ...] = ()
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
     facts: tuple[str, ...] = ()
     """What else decides the image, such as what `native` stands for here; part of its key."""
     needs: tuple[str, ...] = ()
@@ -60,6 +64,7 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         asks=tuple(ask for part in parts for ask in part.asks),
         patches=tuple(patch for part in parts for patch in part.patches),
         cmdline=tuple(word for part in parts for word in part.cmdline),
+        environment={name: value for part in parts for name, value in part.environment.items()},
         facts=tuple(fact for part in parts for fact in part.facts),
         needs=tuple(flag for part in parts for flag in part.needs),
         notes=tuple(note for part in parts for note in part.notes),

@@ -1,4 +1,4 @@
-"""The layout of a build: where sources seem to be and where objects go.
+"""The places of a build: where sources seem to be and where objects go.
 
 builds/<key>/ holds a symlink to every top entry of the source tree, and the object directory `o`. Kbuild calls the
 source `..` when it is the parent of the object directory (`srctree := ..` in the top Makefile), and then no command

@@ -1,0 +1,75 @@
+"""lkd: the linker's delegate, which makes a link order of a seed. The program is crates/delegate."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+from kdyno.errors import InfrastructureError
+from kdyno.kernel.toolchain import Toolchain
+
+BINARY = "kdyno-delegate"
+"""What is installed; it is told by the name that it is called by what to be."""
+LINKER_WORD = "LD=lkd"
+"""Stands in a plan for the linker's delegate, wherever that is installed."""
+FORMAT = "1"
+"""What lkd makes of a seed; it refuses any other, and raises it with every change of that. Part of an image's key."""
+SCRIPT = ".kdyno-layout.lds"
+"""Where lkd leaves the linker script that it made, in the object directory."""
+HEADER = re.compile(r"/\* kdyno layout: format (\d+), seed (\d+), \d+ sections \*/\n")
+
+
+class DelegateMissing(InfrastructureError):
+    message = "a recipe asks for a layout, but kdyno-delegate is not installed beside kdyno ({where})"
+    hint = "`pip install .` in a kdyno checkout builds and installs it"
+
+
+class LayoutNotMade(InfrastructureError):
+    message = "vmlinux was linked without the layout that was asked for ({asked}; {made})"
+    hint = "this kernel's makefiles call the linker in a way that lkd doesn't know: see {log}"
+
+
+def find_lkd() -> Path:
+    """The binary that is lkd where it is called so; raises DelegateMissing."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    if (beside := scripts / BINARY).is_file():
+        return beside
+    if found := shutil.which(BINARY):
+        return Path(found)
+    raise DelegateMissing(where=scripts)
+
+
+def environment(seed: int, toolchain: Toolchain) -> dict[str, str]:
+    """What lkd has to know."""
+    return {"KDYNO_LAYOUT_FORMAT": FORMAT, "KDYNO_LAYOUT_SEED": str(seed), "KDYNO_LD": toolchain.linker}
+
+
+def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:
+    """Put the delegate's path, a link in the build directory, where the plan has its name."""
+    if LINKER_WORD not in words:
+        return tuple(words)
+    link = build / "lkd"
+    if not link.is_symlink():
+        link.symlink_to(find_lkd())
+    return tuple(f"LD={link}" if word == LINKER_WORD else word for word in words)
+
+
+def forget(objects: Path) -> None:
+    """Remove what an earlier link left, so that the next one can be checked."""
+    (objects / SCRIPT).unlink(missing_ok=True)
+
+
+def check(objects: Path, seed: int, log: Path) -> None:
+    """Raise LayoutNotMade unless vmlinux was just linked in the order of this seed."""
+    asked = f"format {FORMAT}, seed {seed}"
+    try:
+        with (objects / SCRIPT).open() as file:
+            match = HEADER.match(file.readline())
+    except OSError:
+        raise LayoutNotMade(asked=asked, made="none was made", log=log) from None
+    made = f"format {match[1]}, seed {match[2]}" if match else "unreadable"
+    if made != asked:
+        raise LayoutNotMade(asked=asked, made=made, log=log)

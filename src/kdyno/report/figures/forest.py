@@ -1,0 +1,72 @@
+"""The forest plot: effects with their intervals, benchmark by benchmark."""
+
+from __future__ import annotations
+
+from kdyno.report import view
+from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
+from kdyno.report.model import Report
+from kdyno.report.view import Row, Span
+
+ROW_PIXELS = 22
+
+
+def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
+    """Effects of a variant as gains, with their intervals, in the order of the report, the geometric mean last."""
+    rows = view.drawn(report, variant)
+    margin = 100 * report.margin
+    return figure(
+        [
+            _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span])
+            for verdict, colour in COLOURS.items()
+        ],
+        110 + ROW_PIXELS * max(len(rows), 2),
+        legend=legend_above(),
+        margin={"l": 10, "r": 20, "t": 34, "b": 46},
+        shapes=[BAND | {"x0": -margin, "x1": margin, "y0": 0, "y1": 1, "yref": "y domain"}],
+        xaxis={
+            "range": [100 * axis.low, 100 * axis.high],
+            "title": {"text": "gain over the baseline, % (right is faster)"},
+            "zerolinecolor": INK,
+        },
+        yaxis=rows_axis(rows),
+    )
+
+
+def rows_axis(rows: list[Row]) -> Part:
+    """The vertical axis of a plot with one line for each row, the first on top."""
+    return {
+        "categoryorder": "array",
+        "categoryarray": [text(row.name) for row in reversed(rows)],
+        "range": [-0.7, len(rows) - 0.3],
+        "automargin": True,
+        "ticks": "",
+    }
+
+
+def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
+    """The rows of one verdict."""
+    means = [row.name.startswith(view.MEAN) for row, _ in shown]
+    return {
+        "type": "scatter",
+        "name": verdict,
+        "showlegend": bool(shown),
+        "x": [100 * span.mid for _, span in shown],
+        "y": [text(row.name) for row, _ in shown],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [100 * (span.high - span.mid) for _, span in shown],
+            "arrayminus": [100 * (span.mid - span.low) for _, span in shown],
+            "thickness": 1.6,
+            "width": 3,
+        },
+        "mode": "markers",
+        "marker": {
+            "color": colour,
+            "opacity": 1,
+            "size": [11 if mean else 8 for mean in means],
+            "symbol": ["diamond" if mean else "circle" for mean in means],
+        },
+        "hovertext": [text(row.sentence) for row, _ in shown],
+        "hoverinfo": "text",
+    }

@@ -1,0 +1,96 @@
+"""Intervals against the equivalence margin: how far each of them is from being inside, or from leaving it."""
+
+from __future__ import annotations
+
+import math
+
+from kdyno.report import view
+from kdyno.report.figures.forest import ROW_PIXELS, rows_axis
+from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
+from kdyno.report.model import Report
+from kdyno.report.view import Row, Span
+
+TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+LEAST = math.asinh(2.0)
+"""How far the axis goes at least to either side: to two margins."""
+
+
+def against_margin(report: Report, variant: str) -> Figure | None:
+    """The intervals of a variant in units of the margin, sorted by effect; None without a margin or an interval.
+
+    The unit is ln(1 + margin), so that ±1 is exactly what *equivalent* means. The scale is an inverse hyperbolic sine,
+    even within the margin and logarithmic far from it: an effect of 60 margins and one of 0.2 are both readable. Behind
+    each interval is what the run could have seen: where that is wider than the margin, undecided was to be expected.
+    """
+    rows = sorted(view.drawn(report, variant), key=lambda row: -row.span.mid if row.span else 0)
+    unit = math.log1p(report.margin)
+    if not rows or not unit:
+        return None
+    spans = [row.span for row in rows if row.span]
+    low = min(-LEAST, *(1.06 * place(span.low, unit) for span in spans))
+    high = max(LEAST, *(1.06 * place(span.high, unit) for span in spans))
+    ticks = [sign * tick for tick in TICKS for sign in ((-1, 1) if tick else (1,))]
+    return figure(
+        [
+            _seen(rows, unit),
+            *(
+                _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span], unit)
+                for verdict, colour in COLOURS.items()
+            ),
+        ],
+        110 + ROW_PIXELS * max(len(rows), 2),
+        legend=legend_above(),
+        margin={"l": 10, "r": 20, "t": 34, "b": 46},
+        shapes=[BAND | {"x0": -math.asinh(1), "x1": math.asinh(1), "y0": 0, "y1": 1, "yref": "y domain"}],
+        xaxis={
+            "range": [low, high],
+            "tickvals": [math.asinh(tick) for tick in ticks],
+            "ticktext": [f"{tick:+d}" if tick else "0" for tick in ticks],
+            "title": {"text": f"gain in margins of {100 * report.margin:.4g} % (right is faster; scale compressed)"},
+            "zerolinecolor": INK,
+        },
+        yaxis=rows_axis(rows),
+    )
+
+
+def place(gain: float, unit: float) -> float:
+    """Where a gain (a fraction) lies on the axis: asinh of its logarithm in units of the margin's."""
+    return math.asinh(math.log(max(1 + gain, 1e-9)) / unit)
+
+
+def _seen(rows: list[Row], unit: float) -> Part:
+    """What could have been seen, to both sides of nothing, as one line broken between rows."""
+    seen = [(row, math.asinh(math.log1p(row.detectable) / unit)) for row in rows if row.detectable is not None]
+    return {
+        "type": "scatter",
+        "name": "could have been seen",
+        "mode": "lines",
+        "line": {"color": "#d5d9de", "width": 9},
+        "x": [end for _, far in seen for end in (-far, far, None)],
+        "y": [end for row, _ in seen for end in (text(row.name), text(row.name), None)],
+        "hoverinfo": "skip",
+    }
+
+
+def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float) -> Part:
+    """The rows of one verdict."""
+    mid = [place(span.mid, unit) for _, span in shown]
+    return {
+        "type": "scatter",
+        "name": verdict,
+        "showlegend": bool(shown),
+        "x": mid,
+        "y": [text(row.name) for row, _ in shown],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [place(span.high, unit) - at for (_, span), at in zip(shown, mid, strict=True)],
+            "arrayminus": [at - place(span.low, unit) for (_, span), at in zip(shown, mid, strict=True)],
+            "thickness": 1.6,
+            "width": 3,
+        },
+        "mode": "markers",
+        "marker": {"color": colour, "size": 8, "opacity": 1},
+        "hovertext": [text(row.sentence) for row, _ in shown],
+        "hoverinfo": "text",
+    }

@@ -1,0 +1,136 @@
+"""The run-order plot: what each value is away from its variant's mean, in the order of measuring. It shows drift."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import numpy as np
+
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thinned
+from kdyno.report.model import Report, Value
+
+FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
+FEWEST = 3
+"""Points that make a line."""
+
+Flags = Mapping[tuple[str, int | None], str]
+"""(variant, block) -> what disturbed that boot."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value as its distance from its variant's mean, in %."""
+
+    order: int
+    residual: float
+    value: Value
+
+
+def points(values: Sequence[Value]) -> list[Point]:
+    """Residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left out."""
+    by_variant: dict[str, list[Value]] = {}
+    for value in values:
+        if value.value > 0:
+            by_variant.setdefault(value.variant, []).append(value)
+    return sorted(
+        (
+            Point(value.order, 100 * (math.log(value.value) - mean), value)
+            for own in by_variant.values()
+            for mean in [fmean(math.log(each.value) for each in own)]
+            for value in own
+            if value.order is not None
+        ),
+        key=lambda point: point.order,
+    )
+
+
+def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool = False) -> Figure | None:
+    """Residuals against the order of measuring, with the line that fits them best; None if nobody wrote it down."""
+    if len(shown) < FEWEST:
+        return None
+    traces = [_variant(report, name, shown) for name in report.variants]
+    marked = [point for point in shown if (point.value.variant, point.value.block) in flags]
+    if marked:
+        traces.append(_flagged(marked, flags))
+    line, slope = _line(shown)
+    return figure(
+        [*traces, line],
+        320 if legend else 280,
+        showlegend=legend,
+        legend=legend_above(),
+        margin={"l": 60, "r": 10, "t": 30 if legend else 8, "b": 42},
+        xaxis={
+            "title": {"text": f"order of measuring (line: {100 * slope:+.2g} % per 100)"},
+            "zeroline": False,
+            "showgrid": False,
+        },
+        yaxis={"title": {"text": "off the variant's mean, %"}, "zerolinecolor": INK},
+    )
+
+
+def over_all(report: Report) -> list[Point]:
+    """For each boot the median of its residuals over all benchmarks: what touched all of them alike."""
+    by_place: dict[tuple[str, int], list[Point]] = {}
+    by_name: dict[str, list[Value]] = {}
+    for value in report.values:
+        by_name.setdefault(value.benchmark, []).append(value)
+    for own in by_name.values():
+        for point in points(own):
+            by_place.setdefault((point.value.variant, point.order), []).append(point)
+    found = [Point(place, median(each.residual for each in own), own[0].value) for (_, place), own in by_place.items()]
+    return sorted(found, key=lambda point: point.order)
+
+
+def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
+    own = thinned([point for point in shown if point.value.variant == name])
+    return {
+        "type": "scatter",
+        "name": text(name),
+        "mode": "markers",
+        "x": [point.order for point in own],
+        "y": [point.residual for point in own],
+        "marker": {"size": 6, "color": colours(report)[name]},
+        "hovertext": [_hover(point) for point in own],
+        "hoverinfo": "text",
+    }
+
+
+def _flagged(marked: Sequence[Point], flags: Flags) -> Part:
+    return {
+        "type": "scatter",
+        "name": "disturbed",
+        "mode": "markers",
+        "x": [point.order for point in marked],
+        "y": [point.residual for point in marked],
+        "marker": FLAGGED,
+        "hovertext": [text(flags[point.value.variant, point.value.block]) for point in marked],
+        "hoverinfo": "text",
+    }
+
+
+def _line(shown: Sequence[Point]) -> tuple[Part, float]:
+    """The least-squares line through all residuals, and its slope."""
+    at, off = np.array([point.order for point in shown], dtype=float), np.array([point.residual for point in shown])
+    ends = [float(at.min()), float(at.max())]
+    spread = at - at.mean()
+    slope = float(spread @ off / (spread @ spread)) if ends[0] < ends[1] else 0.0
+    line = {
+        "type": "scatter",
+        "name": "drift",
+        "mode": "lines",
+        "x": ends,
+        "y": [float(off.mean()) + slope * (end - float(at.mean())) for end in ends],
+        "line": {"color": INK, "width": 1.5, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
+    return line, slope
+
+
+def _hover(point: Point) -> str:
+    where = [text(point.value.variant)]
+    where += [f"block {point.value.block}"] if point.value.block is not None else []
+    where += [f"layout {point.value.layout}"] if point.value.layout is not None else []
+    return f"{', '.join(where)}: {point.residual:+.3g} %"

@@ -1,0 +1,106 @@
+"""What this run could have seen, and what more of it would see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kdyno.judge.estimate import POWER
+from kdyno.judge.tables import PowerCurve
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
+from kdyno.report.model import Report
+
+MANY_POWERS = 6
+"""Powers of ten on an axis that leave no room for ticks between them."""
+MARGIN = {"l": 56, "r": 10, "t": 8, "b": 42}
+
+
+def power(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
+    """The chance of seeing an effect, over its size; the margin and 80 % are marked."""
+    drawn = [curve for curve in curves if len(curve.power) > 1]
+    if not drawn:
+        return None
+    return figure(
+        [
+            _curve(
+                report,
+                curve.variant,
+                [100 * point.effect for point in curve.power],
+                [100 * point.power for point in curve.power],
+                [f"{100 * point.effect:.3g} %: seen in {point.power:.0%} of runs" for point in curve.power],
+            )
+            for curve in drawn
+        ],
+        280,
+        showlegend=False,
+        margin=MARGIN,
+        shapes=[_mark(x=100 * report.margin), _mark(y=100 * POWER)],
+        xaxis={"title": {"text": "true effect, %"}, "rangemode": "tozero", "nticks": 6},
+        yaxis={"title": {"text": "power, %"}, "range": [0, 103]},
+    )
+
+
+def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
+    """The smallest effect that is seen with 80 % power, over the number of replicates; this run's is a dot."""
+    drawn = [curve for curve in curves if len(curve.detectable) > 1 and all(p.effect > 0 for p in curve.detectable)]
+    if not drawn:
+        return None
+    return figure(
+        [
+            _curve(
+                report,
+                curve.variant,
+                [point.n for point in curve.detectable],
+                [100 * point.effect for point in curve.detectable],
+                [f"n = {point.n}: {100 * point.effect:.3g} %" for point in curve.detectable],
+                [9 if point.n == curve.n else 0 for point in curve.detectable],
+            )
+            for curve in drawn
+        ],
+        280,
+        showlegend=False,
+        margin=MARGIN,
+        shapes=[_mark(y=100 * report.margin)],
+        xaxis={"title": {"text": "replicates"}, **_log_axis([p.n for each in drawn for p in each.detectable])},
+        yaxis={
+            "title": {"text": "smallest effect seen, %"},
+            **_log_axis([100 * report.margin, *(100 * p.effect for each in drawn for p in each.detectable)]),
+        },
+    )
+
+
+def _log_axis(values: Sequence[float]) -> Part:
+    """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten that the values (not negative) span."""
+    shown = [value for value in values if value > 0]
+    powers = range(math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown))) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in ((1, 2, 5) if len(powers) < MANY_POWERS else (1,))]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks], "tickfont": {"size": 10}}
+
+
+def _curve(
+    report: Report,
+    variant: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    said: list[str],
+    sizes: list[int] | None = None,
+) -> Part:
+    colour = colours(report)[variant]
+    return {
+        "type": "scatter",
+        "name": text(variant),
+        "mode": "lines+markers" if sizes else "lines",
+        "x": list(x),
+        "y": list(y),
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "size": sizes or 0, "opacity": 1},
+        "hovertext": [f"{text(variant)}: {each}" for each in said],
+        "hoverinfo": "text",
+    }
+
+
+def _mark(x: float | None = None, y: float | None = None) -> Part:
+    """A line across the plot at one value."""
+    ends = {"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain"} if x is not None else {}
+    ends = ends or {"x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y}
+    return {"type": "line", "line": {"color": INK, "width": 1, "dash": "dot"}, **ends}

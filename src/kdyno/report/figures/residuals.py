@@ -1,0 +1,75 @@
+"""Residuals, for the eye to judge the assumptions of the analysis of variance by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist, quantiles
+
+from kdyno.judge.tables import Residual
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
+from kdyno.report.model import Report
+
+FEWEST = 4
+"""Residuals that make a picture."""
+MARGIN = {"l": 56, "r": 10, "t": 8, "b": 42}
+
+
+def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | None:
+    """Residuals against what a normal distribution would make of them: normal ones lie on the line."""
+    if len(residuals) < FEWEST:
+        return None
+    ranked = sorted(residuals, key=lambda each: each.percent)
+    normal = NormalDist()
+    scores = [normal.inv_cdf((rank + 0.5) / len(ranked)) for rank in range(len(ranked))]
+    low, _, high = quantiles([each.percent for each in ranked], n=4, method="inclusive")
+    slope = (high - low) / (2 * normal.inv_cdf(0.75))
+    ends = [scores[0], scores[-1]]
+    return _residual_figure(
+        [
+            {**_line(ends, [(low + high) / 2 + slope * end for end in ends]), "name": "normal"},
+            *_by_variant(report, list(zip(scores, ranked, strict=True))),
+        ],
+        "normal quantile",
+    )
+
+
+def against_fitted(report: Report, residuals: Sequence[Residual], unit: str) -> Figure | None:
+    """Residuals against the fitted values: an even band where all variants spread alike."""
+    if len(residuals) < FEWEST:
+        return None
+    return _residual_figure(_by_variant(report, [(each.fitted, each) for each in residuals]), f"fitted, {text(unit)}")
+
+
+def _residual_figure(traces: list[Part], across: str) -> Figure:
+    return figure(
+        traces,
+        280,
+        showlegend=False,
+        margin=MARGIN,
+        xaxis={"title": {"text": across}, "zeroline": False, "nticks": 6},
+        yaxis={"title": {"text": "residual, %"}, "zerolinecolor": INK},
+    )
+
+
+def _by_variant(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
+    traces = []
+    for name, colour in colours(report).items():
+        own = [(x, each) for x, each in placed if each.variant == name]
+        traces.append(
+            {
+                "type": "scatter",
+                "name": text(name),
+                "mode": "markers",
+                "x": [x for x, _ in own],
+                "y": [each.percent for _, each in own],
+                "marker": {"size": 5, "color": colour},
+                "hovertext": [f"{text(name)}: {each.percent:+.3g} %" for _, each in own],
+                "hoverinfo": "text",
+            }
+        )
+    return traces
+
+
+def _line(x: list[float], y: list[float]) -> Part:
+    line = {"color": INK, "width": 1.2, "dash": "dash"}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"}

@@ -1,0 +1,79 @@
+"""What all plots have in common: colours, type, and the way onto the page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+from kdyno.report.clean import clean
+from kdyno.report.model import Report
+
+Figure = Any
+"""plotly has no types."""
+Part = dict[str, Any]
+"""A trace, an axis or a note, in plotly's own terms."""
+Each = TypeVar("Each")
+
+COLOURS = {"faster": "#1a7f4b", "slower": "#c0362c", "equivalent": "#3b6ea8", "undecided": "#9a7b1c"}
+VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star", "hexagon", "x", "pentagon")
+"""Of layouts."""
+FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": "#24292f"}
+GRID = "#e6e8eb"
+INK = "#57606a"
+BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": "below", "type": "rect"}
+"""The equivalence margin."""
+CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]]}
+"""No button that would send data anywhere."""
+
+MOST_POINTS = 300
+"""Points that are drawn of one variant: more hide each other, and make the page large."""
+
+
+def colours(report: Report) -> dict[str, str]:
+    """The colour of each variant, the same in all plots."""
+    return {name: VARIANT_COLOURS[place % len(VARIANT_COLOURS)] for place, name in enumerate(report.variants)}
+
+
+def text(said: str) -> str:
+    """A name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
+    return html.escape(clean(said), quote=False)
+
+
+def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
+    """A plot from its traces. Axes get the report's grid unless they say otherwise."""
+    axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
+    shown = [trace | {end: _rounded(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
+    common = {"template": "none", "font": FONT, "paper_bgcolor": "white", "plot_bgcolor": "white"}
+    return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
+
+
+def legend_above(y: float = 1.0) -> Part:
+    return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0}
+
+
+def thinned(values: Sequence[Each], most: int = MOST_POINTS) -> list[Each]:
+    """At most `most` of the values, evenly spread over their order."""
+    return list(values[:: max(1, -(-len(values) // most))])
+
+
+def to_div(figure: Figure, name: str) -> str:
+    """Return a figure as HTML that needs plotly.js on the page. Its data are escaped for a script element."""
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG))
+
+
+def to_json(figure: Figure) -> str:
+    """Return a figure as JSON that a script element may hold: nothing in it ends the element."""
+    return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _rounded(values: Sequence[Any]) -> list[Any]:
+    """Seven digits are more than a plot shows, and half of what a page would else carry."""
+    return [float(f"{value:.7g}") if isinstance(value, float) else value for value in values]
+
+
+def _axes(layout: Mapping[str, Any]) -> dict[str, Part]:
+    return {name: axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}

@@ -1,0 +1,56 @@
+"""How the templates of the HTML report show facts as text."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from kdyno.judge.verdict import confidence, limit, percent
+from kdyno.kernel.recipe import Recipe
+from kdyno.report.clean import clean, clean_lines
+
+
+def cleaned(value: Any) -> Any:
+    """Clean every text on its way into the page; what is marked as HTML or is a number stays as it is."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return clean_lines(value)
+    return value
+
+
+def changed(recipe: Recipe) -> dict[str, str]:
+    """The knobs of a recipe that were turned, as text."""
+    knobs = recipe.model_dump(mode="json", exclude_defaults=True)
+    return {"toolchain": recipe.toolchain} | {name: _knob(value) for name, value in knobs.items()}
+
+
+def _knob(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={_knob(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return " ".join(str(each) for each in value)
+    return {True: "y", False: "n"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
+def command(words: tuple[str, ...]) -> str:
+    return clean(shlex.join(words))
+
+
+FILTERS = {
+    "limit": limit,
+    "percent": percent,
+    "confidence": confidence,
+    "moment": moment,
+    "bytes": size,
+    "command": command,
+}

@@ -1,0 +1,248 @@
+"""The tables behind the verdicts on one benchmark, as rows of text: effects first, p-values last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kdyno.judge.analysis import Analysis
+from kdyno.judge.power import detectable
+from kdyno.judge.tables import AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.verdict import confidence, limit, percent, signed
+from kdyno.report.clean import clean
+from kdyno.report.model import Report
+from kdyno.report.view import number, p_value
+from kdyno.store.records import Benchmark
+
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
+METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}
+ANOVAS = {"one-way": "one-way", "welch": "Welch", "blocked": "with blocks"}
+MULTIPLES = (1, 2, 4)
+"""Of this run's size, for which the smallest detectable effect is told."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: all texts are clean; the first `words` columns are text, the others figures."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: int = 1
+    note: str = ""
+    folded: bool = False
+    """Not what a reader needs first: a page shows it when asked."""
+
+
+def grids(report: Report, analysis: Analysis) -> list[Grid]:
+    """All tables of one benchmark, those that have a row or say why they have none."""
+    [benchmark] = (each for each in report.benchmarks if each.name == analysis.benchmark)
+    found = [
+        _effects(report, analysis),
+        _groups(report, analysis, benchmark),
+        _anova(analysis),
+        *(_pairs(table, analysis.scale, benchmark, folded=place > 0) for place, table in enumerate(analysis.pairs)),
+        *([_pairs(analysis.dunnett, analysis.scale, benchmark)] if analysis.dunnett else []),
+        *([_mixed(analysis.mixed)] if analysis.mixed else []),
+        _assumptions(analysis),
+        _power(report, analysis),
+    ]
+    return [_without_empty_columns(grid) for grid in found if grid.rows or grid.note]
+
+
+def _without_empty_columns(grid: Grid) -> Grid:
+    """Leave out what no row has: medians of summaries, bootstraps of few blocks."""
+    kept = [place for place in range(len(grid.columns)) if any(row[place] for row in grid.rows)]
+    return replace(
+        grid,
+        columns=tuple(grid.columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in grid.rows),
+        words=sum(place < grid.words for place in kept),
+    )
+
+
+def _effects(report: Report, analysis: Analysis) -> Grid:
+    covered = confidence(report.confidence)
+    rows = []
+    for each in report.comparisons:
+        if each.benchmark != analysis.benchmark or each.estimate is None:
+            continue
+        found = each.estimate
+        rows.append(
+            (
+                clean(each.variant),
+                each.verdict or "",
+                f"{signed(found.ratio - 1)} %",
+                _span(found.low, found.high),
+                _span(found.bootstrap_low, found.bootstrap_high),
+                f"{percent(found.detectable)} %" if found.detectable is not None else "",
+                str(found.units),
+                _figure(found.df),
+                p_value(found.p_equivalence),
+                p_value(found.p),
+                p_value(each.p_adjusted),
+            )
+        )
+    return Grid(
+        title=f"Against {clean(report.baseline)}",
+        columns=(
+            *("variant", "verdict", "effect", f"{covered} interval", "by bootstrap", "sees"),
+            *("n", "df", "p TOST", "p", f"p {CORRECTIONS[report.correction]}"),
+        ),
+        rows=tuple(rows),
+        words=2,
+    )
+
+
+def _groups(report: Report, analysis: Analysis, benchmark: Benchmark) -> Grid:
+    unit = clean(benchmark.unit)
+    return Grid(
+        title="Values",
+        columns=("variant", "n", f"mean, {unit}" if unit else "mean", "sd", "sd, % of mean", "median"),
+        rows=tuple(
+            (
+                clean(each.variant),
+                f"{each.n:,}",
+                _figure(each.mean),
+                _figure(each.sd),
+                percent(each.sd / each.mean) if each.sd is not None and each.mean else "",
+                _figure(each.median),
+            )
+            for each in sorted(analysis.groups, key=lambda each: report.variants.index(each.variant))
+        ),
+    )
+
+
+def _anova(analysis: Analysis) -> Grid:
+    tables = [analysis.one_way, analysis.welch, *([analysis.blocked] if analysis.blocked else [])]
+    reasons = dict.fromkeys(table.reason for table in tables if table.reason)
+    scale = "on logarithms of the values" if analysis.scale == "log" else "on the values as published"
+    said = f"{scale}; ω² is the share of the variance that variants explain"
+    rows = tuple(row for table in tables for row in _anova_rows(table))
+    return Grid(
+        title="Analysis of variance",
+        columns=("analysis", "source", "ω²", "df", "sum of squares", "mean square", "F", "p"),
+        rows=rows,
+        words=2,
+        note=clean("; ".join([*([said] if rows else []), *reasons]) or analysis.reason),
+    )
+
+
+def _anova_rows(table: AnovaTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            ANOVAS[table.kind] if place == 0 else "",
+            row.source,
+            _figure(table.omega_squared, 3) if row.source == "variant" else "",
+            _figure(row.df),
+            _figure(row.sum_of_squares),
+            _figure(row.mean_square),
+            _figure(row.f),
+            p_value(row.p),
+        )
+        for place, row in enumerate(table.rows)
+    ]
+
+
+def _pairs(table: PairTable, scale: Scale, benchmark: Benchmark, *, folded: bool = False) -> Grid:
+    unit = ", %" if scale == "log" else f", {clean(benchmark.unit)}" if benchmark.unit else ""
+    statistic = "t" if table.method == "dunnett" else "Q"
+    return Grid(
+        title=f"{'Against the baseline' if table.method == 'dunnett' else 'All pairs'}: {METHODS[table.method]}",
+        columns=("pair", "effect", f"{confidence(table.confidence)} interval{unit}", statistic, "p"),
+        rows=tuple(
+            (
+                f"{clean(each.first)} / {clean(each.second)}",
+                f"{signed(each.ratio - 1)} %",
+                _log_span(each.low, each.high) if scale == "log" else f"{each.low:+.4g} to {each.high:+.4g}",
+                f"{each.statistic:.4f}" if abs(each.statistic) < 1000 else f"{each.statistic:.4g}",
+                p_value(each.p),
+            )
+            for each in table.tests
+        ),
+        note=clean(table.reason),
+        folded=folded,
+    )
+
+
+def _mixed(table: MixedTable) -> Grid:
+    return Grid(
+        title="Mixed model: blocks as random effects",
+        columns=("variant", "effect", f"{confidence(table.confidence)} interval", "p"),
+        rows=tuple(
+            (clean(each.variant), f"{signed(each.ratio - 1)} %", _span(each.low, each.high), p_value(each.p))
+            for each in table.effects
+        ),
+        note=clean(table.reason),
+    )
+
+
+def _assumptions(analysis: Analysis) -> Grid:
+    found = analysis.assumptions
+    if found is None:
+        return Grid("Assumptions", (), ())
+    checks: list[tuple[str, str, str, float | None]] = [
+        ("equal spread", "largest sd over the smallest", _figure(found.sd_ratio, 3), None),
+        ("equal spread", "Brown-Forsythe F", _figure(found.spread_f, 3), found.spread_p),
+        ("normality of the residuals", "Shapiro-Wilk W", _figure(found.normality_w), found.normality_p),
+        (
+            "no drift",
+            "trend over the order of measuring, % per 100",
+            "" if found.drift is None else signed(found.drift),
+            found.drift_p,
+        ),
+        ("independence", "correlation of neighbours in that order", _figure(found.autocorrelation, 2), None),
+    ]
+    return Grid(
+        title="Assumptions",
+        columns=("assumed", "looked at", "found", "p"),
+        rows=tuple((what, how, shown, p_value(p)) for what, how, shown, p in checks if shown),
+        words=2,
+        note="shown for you to judge; no verdict depends on them",
+    )
+
+
+def _power(report: Report, analysis: Analysis) -> Grid:
+    methods = {
+        each.variant: each.estimate.method
+        for each in report.comparisons
+        if each.benchmark == analysis.benchmark and each.estimate
+    }
+    rows = []
+    for curve in sorted(analysis.power, key=lambda curve: report.variants.index(curve.variant)):
+        paired = methods.get(curve.variant) != "welch"
+        seen = (detectable(curve.n * times, curve.sd, report.alpha, paired=paired) for times in MULTIPLES)
+        needed = "" if curve.blocks_needed is None else f"{curve.blocks_needed:,}"
+        spread = f"{percent(curve.sd)} %"
+        rows.append((clean(curve.variant), str(curve.n), spread, *(f"{percent(each)} %" for each in seen), needed))
+    return Grid(
+        title="What could have been seen",
+        columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),
+        rows=tuple(rows),
+        note="smallest effect with 80 % power, before the correction for many comparisons" if rows else "",
+    )
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{signed(low - 1)} to {signed(high - 1)}"
+
+
+def _log_span(low: float, high: float) -> str:
+    return _span(*(math.exp(min(end, 700.0)) for end in (low, high)))
+
+
+def _figure(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits; large ones as in all tables."""
+    if value is None:
+        return ""
+    return number(value) if value >= 1000 else f"{value:.{digits}g}"
+
+
+def sentences(report: Report, benchmark: str) -> Sequence[str]:
+    """What was found on a benchmark, one sentence for each variant that has one."""
+    return [
+        f"{clean(each.variant)}: {clean(each.sentence)}"
+        for each in report.comparisons
+        if each.benchmark == benchmark and each.sentence
+    ]

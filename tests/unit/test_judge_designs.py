@@ -1,0 +1,215 @@
+"""The judge on other designs than complete blocks of boots: independent groups, summaries, layouts; and on bad data."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kdyno.errors import UserError
+from kdyno.judge.compare import Comparison, Judgement, judge
+from kdyno.judge.estimate import Estimate
+from kdyno.judge.observations import BlockTwice, Observations, Sample, Summary, UnusableSample, UnusableSummary
+from kdyno.store.records import Correction
+from tests.unit.judge_data import apart, in_blocks, noisy, observed, sample
+
+
+def judged(*benchmarks: Observations, margin: float = 0.01, correction: Correction = "holm") -> Judgement:
+    names = list(dict.fromkeys(name for each in benchmarks for name in each.groups))
+    return judge(benchmarks, names, "base", margin=margin, alpha=0.05, correction=correction)
+
+
+def only(benchmark: Observations, margin: float = 0.01) -> Comparison:
+    [found] = judged(benchmark, margin=margin).comparisons
+    return found
+
+
+def estimate(benchmark: Observations) -> Estimate:
+    found = only(benchmark).estimate
+    assert found is not None
+    return found
+
+
+def test_values_without_blocks_are_compared_after_welch() -> None:
+    random = np.random.default_rng(1)
+    base, v = random.lognormal(0, 0.05, 9), random.lognormal(0.1, 0.01, 20)
+    found = estimate(apart({"base": base, "v": v}))
+    welch = stats.ttest_ind(np.log(v), np.log(base), equal_var=False)
+    interval = welch.confidence_interval(0.95)
+    assert (found.method, found.blocks, found.units) == ("welch", 0, 9)
+    assert found.p == pytest.approx(welch.pvalue)
+    assert (found.low, found.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
+    assert found.df == pytest.approx(welch.df)
+
+
+def test_a_published_summary_gives_what_its_values_give_where_the_spread_is_small() -> None:
+    random = np.random.default_rng(2)
+    values = {"base": random.normal(100, 2, 12), "v": random.normal(97, 1, 12)}
+    summaries = {name: Summary(float(each.mean()), float(each.std(ddof=1)), len(each)) for name, each in values.items()}
+    one, two = estimate(apart(values)), estimate(observed(summaries))
+    assert two.ratio == pytest.approx(one.ratio, rel=1e-3)
+    assert (two.low, two.high) == pytest.approx((one.low, one.high), rel=2e-3)
+    assert two.bootstrap_low is None
+
+
+def test_a_summary_that_varies_by_half_its_mean_gets_no_verdict() -> None:
+    found = only(observed({"base": Summary(100, 50, 1000), "v": Summary(200, 20, 1000)}))
+    assert (found.verdict, found.reason) == (
+        "undecided",
+        "the standard deviation is 50.0 % of the mean: a ratio needs the single values",
+    )
+
+
+def test_layouts_are_the_replicates_where_they_were_sampled() -> None:
+    differences = np.array([0.01, 0.012, 0.03, 0.028, -0.01, -0.012])
+    groups = {
+        "base": sample(np.full(6, 100.0), range(6), [0, 0, 1, 1, 2, 2]),
+        "v": sample(100 * np.exp(differences), range(6), [0, 0, 1, 1, 2, 2]),
+    }
+    found = estimate(observed(groups))
+    expected = stats.ttest_1samp([0.011, 0.029, -0.011], 0.0)
+    assert (found.method, found.blocks, found.units, found.df) == ("layouts", 6, 3, 2)
+    assert found.p == pytest.approx(expected.pvalue)
+
+
+def test_one_layout_is_undecided_however_many_boots_it_had() -> None:
+    groups = {
+        "base": sample(np.linspace(100, 101, 20), range(20), [0] * 20),
+        "v": sample(np.linspace(110, 111, 20), range(20), [0] * 20),
+    }
+    found = only(observed(groups))
+    assert (found.verdict, found.reason) == ("undecided", "one layout: no spread known")
+    assert found.sentence.endswith("; one layout: no spread known")
+
+
+def test_blocks_whose_variants_had_other_layouts_are_compared_as_groups_of_layouts() -> None:
+    random = np.random.default_rng(3)
+    groups = {
+        "base": sample(random.lognormal(0, 0.01, 8), range(8), [0, 0, 1, 1, 2, 2, 3, 3]),
+        "v": sample(random.lognormal(0, 0.01, 8), range(8), [0, 1, 2, 3, 0, 1, 2, 3]),
+    }
+    found = estimate(observed(groups))
+    assert (found.method, found.units) == ("welch", 4)
+
+
+def test_exact_layouts_are_exact() -> None:
+    groups = {name: sample(np.full(6, 59017.0), range(6), [0, 1, 2] * 2) for name in ("base", "v")}
+    found = estimate(observed(groups))
+    assert (found.ratio, found.low, found.high, found.p, found.units) == (1, 1, 1, 1, 3)
+
+
+def test_equal_values_in_both_groups_are_a_point_without_doubt() -> None:
+    same = only(apart({"base": [5.0] * 4, "v": [5.0] * 3}))
+    assert same.verdict == "equivalent"
+    other = only(apart({"base": [5.0] * 4, "v": [6.0] * 3}))
+    assert (other.verdict, other.p_adjusted) == ("slower", 0)
+
+
+def test_a_group_without_spread_beside_one_with_is_still_compared() -> None:
+    found = estimate(apart({"base": [5.0] * 4, "v": [6.0, 6.1, 5.9, 6.05]}))
+    assert found.df == pytest.approx(3)
+    assert found.p is not None
+    assert 0 < found.p < 0.01
+
+
+def test_a_single_value_is_undecided() -> None:
+    found = only(apart({"base": [5.0], "v": [6.0, 6.1]}))
+    assert (found.verdict, found.reason) == ("undecided", "one value: no spread known")
+    assert only(observed({"base": Summary(5, 0, 1), "v": Summary(6, 0.1, 12)})).verdict == "undecided"
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 0.0, -1.0])
+def test_a_value_that_is_not_a_positive_number_is_named_by_block_or_row(bad: float) -> None:
+    with pytest.raises(UnusableSample, match=f"benchmark 'b', variant 'v', row 2: {bad:g} is not a positive"):
+        judged(apart({"base": [1.0, 2.0], "v": [1.0, bad]}))
+    with pytest.raises(UnusableSample, match="benchmark 'b', variant 'v', block 7"):
+        judged(observed({"base": sample([1.0, 2.0], [6, 7]), "v": sample([1.0, bad], [6, 7])}))
+
+
+def test_a_block_with_two_values_of_a_variant_is_an_error() -> None:
+    with pytest.raises(BlockTwice, match="block 3 has several values"):
+        judged(observed({"base": sample([1, 2], [3, 4]), "v": sample([1, 2, 3], [4, 3, 3])}))
+
+
+@pytest.mark.parametrize("bad", [Summary(0, 1, 5), Summary(float("nan"), 1, 5), Summary(5, -1, 5), Summary(5, 1, 0)])
+def test_a_summary_that_cannot_be_one_is_named(bad: Summary) -> None:
+    with pytest.raises(UnusableSummary, match="variant 'v'") as caught:
+        judged(observed({"base": Summary(5, 1, 5), "v": bad}))
+    assert isinstance(caught.value, UserError)
+
+
+def test_a_variant_without_values_says_so() -> None:
+    found = judge([apart({"base": [1.0, 2.0]})], ["base", "v"], "base", margin=0.01, alpha=0.05)
+    assert found.comparisons[0].reason == "no value of v"
+    assert found.geometric_means[0].estimate is None
+
+
+def test_the_geometric_mean_of_independent_groups_says_that_it_takes_benchmarks_to_be_independent() -> None:
+    random = np.random.default_rng(4)
+    benchmarks = [
+        apart({"base": random.lognormal(0, 0.02, 12), "v": random.lognormal(0.05, 0.02, 12)}, f"b{i}") for i in range(4)
+    ]
+    [mean] = judged(*benchmarks).geometric_means
+    assert mean.independent
+    assert mean.estimate
+    assert mean.estimate.ratio == pytest.approx(np.exp(-0.05), abs=0.01)
+    errors = [each.estimate.high / each.estimate.low for each in judged(*benchmarks).comparisons if each.estimate]  # type: ignore[operator]
+    assert mean.estimate.high
+    assert mean.estimate.low
+    assert np.log(mean.estimate.high / mean.estimate.low) == pytest.approx(np.mean(np.log(errors)) / 2, rel=0.15)
+
+
+def test_blocks_in_any_order_make_the_same_geometric_mean() -> None:
+    one, two = noisy(5, 0.02), noisy(6, 0.01)
+    backwards = observed(
+        {
+            name: Sample(each.values[::-1], each.blocks[::-1])
+            for name, each in two.groups.items()
+            if isinstance(each, Sample) and each.blocks is not None
+        }
+    )
+    straight, turned = (judged(one, each).geometric_means[0].estimate for each in (two, backwards))
+    assert straight
+    assert turned
+    assert turned.low == pytest.approx(straight.low)
+    assert turned.ratio == pytest.approx(straight.ratio)
+
+
+def test_benjamini_hochberg_is_milder_than_holm_on_many_real_effects() -> None:
+    benchmarks = [noisy(seed, 0.012, blocks=6) for seed in range(12)]
+    holm, bh = (judged(*benchmarks, correction=name) for name in ("holm", "bh"))
+    ps = [float(each.estimate.p) for each in bh.comparisons if each.estimate and each.estimate.p is not None]
+    assert [each.p_adjusted for each in bh.comparisons] == pytest.approx(stats.false_discovery_control(np.array(ps)))
+    pairs = list(zip(holm.comparisons, bh.comparisons, strict=True))
+    assert all((one.p_adjusted or 0) >= (two.p_adjusted or 0) for one, two in pairs)
+    assert any((one.p_adjusted or 0) > 1.5 * (two.p_adjusted or 0) for one, two in pairs)
+
+
+def test_a_look_at_a_stricter_level_has_a_wider_interval_and_says_how_wide() -> None:
+    found = judge([noisy(7, 0.02)], ["base", "v1"], "base", margin=0.01, alpha=0.003, confidence=0.997)
+    estimate = found.comparisons[0].estimate
+    assert estimate
+    assert estimate.confidence == 0.997
+    assert "99.7 % interval" in found.comparisons[0].sentence
+    usual = judge([noisy(7, 0.02)], ["base", "v1"], "base", margin=0.01, alpha=0.05).comparisons[0].estimate
+    assert usual
+    assert estimate.high
+    assert usual.high
+    assert estimate.high > usual.high
+
+
+def test_values_at_the_ends_of_what_a_double_holds_stay_finite() -> None:
+    found = only(in_blocks({"base": [1e-300, 1e300, 1e-300], "v": [1e300, 1e-300, 1e-300]}))
+    assert found.verdict == "undecided"
+    assert found.model_dump_json()
+
+
+def test_ten_million_values_are_judged_in_two_seconds() -> None:
+    random = np.random.default_rng(8)
+    many = apart({"base": random.lognormal(0, 0.1, 5_000_000), "v": random.lognormal(0.05, 0.1, 5_000_000)})
+    judged(noisy(1, 0.0))  # imports what the judge needs
+    begun = time.process_time()
+    assert only(many).verdict == "slower"
+    assert time.process_time() - begun < 2

@@ -1,0 +1,254 @@
+"""Analysis of variance, comparisons of pairs and what they assume: against scipy, statsmodels and the definitions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+import statsmodels.api as sm  # type: ignore[import-untyped]
+import statsmodels.formula.api as smf  # type: ignore[import-untyped]
+from scipy import stats
+
+from kdyno.judge import anova, studentized
+from kdyno.judge.analysis import Analysis, analyse
+from kdyno.judge.blocks import in_blocks
+from kdyno.judge.groups import groups_of, pooled
+from kdyno.judge.observations import Observations, Sample, Summary, Values
+from kdyno.judge.pairwise import dunnett, games_howell, tukey
+from kdyno.judge.tables import AnovaTable, PairTable
+from tests.unit.judge_data import apart, noisy, observed, sample
+from tests.unit.judge_data import in_blocks as complete
+
+
+def analysed(benchmark: Observations) -> Analysis:
+    found = analyse(benchmark, "base", 0.05, 0.01)
+    json.loads(json.dumps(found.model_dump(mode="json"), allow_nan=False))
+    return found
+
+
+def ragged() -> Observations:
+    random = np.random.default_rng(1)
+    sizes = {"base": 12, "v": 10, "w": 14}
+    return apart({name: random.lognormal(0.02 * i, 0.03, n) for i, (name, n) in enumerate(sizes.items())})
+
+
+def with_a_hole() -> Observations:
+    full = noisy(2, 0.01, 0.02)
+    groups = {name: each for name, each in full.groups.items() if isinstance(each, Sample)}
+    kept = np.arange(12) != 4
+    v1 = groups["v1"]
+    assert v1.blocks is not None
+    assert v1.order is not None
+    return observed({**groups, "v1": Sample(v1.values[kept], v1.blocks[kept], v1.order[kept])})
+
+
+def logs(benchmark: Observations) -> list[Values]:
+    return [np.log(each.values) for each in benchmark.groups.values() if isinstance(each, Sample)]
+
+
+def row(table: AnovaTable | None, source: str) -> tuple[float | None, ...]:
+    assert table
+    [found] = (each for each in table.rows if each.source == source)
+    return found.df, found.sum_of_squares, found.f, found.p
+
+
+def test_one_way_is_the_f_test_of_scipy() -> None:
+    expected = stats.f_oneway(*logs(ragged()))
+    df, _, f, p = row(anova.one_way(groups_of(ragged())), "variant")
+    assert (df, f, p) == pytest.approx((2, expected.statistic, expected.pvalue))
+
+
+def test_welch_does_without_equal_spreads() -> None:
+    expected = stats.f_oneway(*logs(ragged()), equal_var=False)
+    _, _, f, p = row(anova.welch(groups_of(ragged())), "variant")
+    assert (f, p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+@pytest.mark.parametrize("benchmark", [noisy(3, 0.01, 0.02), with_a_hole()], ids=["complete", "with a hole"])
+def test_the_blocked_table_is_that_of_statsmodels_with_sums_of_type_two(benchmark: Observations) -> None:
+    rows = [
+        (name, block, float(np.log(value)))
+        for name, each in benchmark.groups.items()
+        if isinstance(each, Sample) and each.blocks is not None
+        for block, value in zip(each.blocks, each.values, strict=True)
+    ]
+    fit = smf.ols("y ~ v + C(b)", pd.DataFrame(rows, columns=["v", "b", "y"])).fit()
+    expected = sm.stats.anova_lm(fit, typ=2)
+    table = in_blocks(benchmark)
+    assert table
+    found = anova.blocked(table)
+    for source, name in (("variant", "v"), ("block", "C(b)")):
+        want = expected.loc[name]
+        assert row(found, source) == pytest.approx((want["df"], want["sum_sq"], want["F"], want["PR(>F)"]))
+    assert row(found, "residual")[:2] == pytest.approx(tuple(expected.loc["Residual"][["df", "sum_sq"]]))
+
+
+def test_blocks_take_out_what_they_share() -> None:
+    found = analysed(noisy(4, 0.015, 0.0))
+    p_blocked, p_one_way = row(found.blocked, "variant")[3], row(found.one_way, "variant")[3]
+    assert p_blocked is not None
+    assert p_one_way is not None
+    assert p_blocked < 0.01 < p_one_way
+    assert found.blocked
+    assert found.blocked.omega_squared
+    assert found.one_way.omega_squared is not None
+    assert found.blocked.omega_squared > found.one_way.omega_squared
+
+
+def test_all_pairs_are_those_of_scipy() -> None:
+    groups = groups_of(ragged())
+    noise = pooled(groups)
+    assert noise
+    _same(tukey(groups, "log", 0.05, noise), stats.tukey_hsd(*logs(ragged())))
+    _same(games_howell(groups, "log", 0.05), stats.tukey_hsd(*logs(ragged()), equal_var=False))
+
+
+def _same(table: PairTable, expected: Any) -> None:
+    places = {"base": 0, "v": 1, "w": 2}
+    interval = expected.confidence_interval(0.95)
+    for each in table.tests:
+        at = places[each.first], places[each.second]
+        assert each.p == pytest.approx(expected.pvalue[at], abs=1e-9)
+        assert (each.low, each.high) == pytest.approx((interval.low[at], interval.high[at]), abs=1e-6)
+        assert each.ratio == pytest.approx(np.exp(each.difference))
+
+
+def test_dunnett_against_the_baseline_is_that_of_scipy() -> None:
+    base, v, w = logs(ragged())
+    expected = stats.dunnett(v, w, control=base, rng=np.random.default_rng(1))
+    interval = expected.confidence_interval(0.95)
+    found = dunnett(groups_of(ragged()), "base", "log", 0.05)
+    assert found
+    assert [each.statistic for each in found.tests] == pytest.approx(expected.statistic)
+    assert [each.p for each in found.tests] == pytest.approx(expected.pvalue, abs=5e-4)
+    assert [each.low for each in found.tests] == pytest.approx(interval.low, abs=5e-4)
+
+
+@pytest.mark.parametrize(("q", "k", "df"), [(3.5, 3, 33), (0.6, 3, 33), (12, 3, 18.2), (3, 4, 2), (3, 8, 1000)])
+def test_the_studentized_range_is_that_of_scipy(q: float, k: int, df: float) -> None:
+    assert studentized.tail(q, k, df) == pytest.approx(stats.studentized_range.sf(q, k, df), abs=1e-6)
+
+
+def test_the_table_that_fits_the_spreads_comes_first() -> None:
+    alike = analysed(noisy(5, 0.01, 0.02)).pairs
+    assert [each.method for each in alike] == ["tukey", "games-howell"]
+    assert "alike; within blocks" in alike[0].reason
+    random = np.random.default_rng(6)
+    wild = apart({"base": random.lognormal(0, 0.01, 9), "v": random.lognormal(0, 0.05, 9), "w": [1.0, 1.01, 0.99]})
+    unlike = analysed(wild).pairs
+    assert [each.method for each in unlike] == ["games-howell", "tukey"]
+    assert "not alike" in unlike[0].reason
+
+
+def test_two_variants_have_no_table_of_pairs() -> None:
+    assert analysed(noisy(7, 0.01)).pairs == ()
+
+
+def test_a_drift_over_the_run_is_seen() -> None:
+    random = np.random.default_rng(8)
+    drifting = {
+        name: 100 * np.exp(0.002 * (3 * np.arange(20) + i) + random.normal(0, 0.002, 20))
+        for i, name in enumerate(("base", "v", "w"))
+    }
+    found = analysed(complete(drifting)).assumptions
+    assert found
+    assert found.drift == pytest.approx(np.expm1(0.2), abs=0.02)
+    assert found.drift_p is not None
+    assert found.drift_p < 1e-6
+    assert found.autocorrelation is not None
+    assert found.autocorrelation > 0.5
+    assert len(found.residuals) == 60
+    quiet = analysed(noisy(9, 0.0, blocks=40)).assumptions
+    assert quiet
+    assert quiet.drift_p is not None
+    assert quiet.drift_p > 0.01
+
+
+def test_the_mixed_model_is_fitted_where_boots_are_missing_and_finds_the_effects() -> None:
+    assert analysed(noisy(2, 0.01, 0.02)).mixed is None
+    found = analysed(with_a_hole()).mixed
+    assert found
+    assert found.converged
+    one, two = found.effects
+    assert (one.variant, two.variant) == ("v1", "v2")
+    assert one.low < 1.01 < one.high
+    assert two.low < 1.02 < two.high
+
+
+def test_layouts_widen_the_mixed_model() -> None:
+    random = np.random.default_rng(10)
+    labels = np.arange(16) % 4
+    shifts = {name: random.normal(0, 0.02, 4)[labels] for name in ("base", "v")}
+    groups = {
+        name: sample(100 * np.exp(shift + random.normal(0, 0.002, 16)), range(16), labels.tolist())
+        for name, shift in shifts.items()
+    }
+    kept = np.arange(16) != 3
+    v = groups["v"]
+    assert v.blocks is not None
+    groups["v"] = Sample(v.values[kept], v.blocks[kept], None, labels[kept])
+    without = {name: Sample(each.values, each.blocks) for name, each in groups.items()}
+    wide, narrow = (analysed(observed(each)).mixed for each in (groups, without))
+    assert wide
+    assert narrow
+    assert wide.effects[0].high - wide.effects[0].low > 1.5 * (narrow.effects[0].high - narrow.effects[0].low)
+
+
+def test_with_layouts_the_tables_have_layouts_for_replicates() -> None:
+    groups = {
+        name: sample(random.lognormal(0, 0.02, 12), range(12), [0, 1, 2] * 4)
+        for name, random in ((name, np.random.default_rng(i)) for i, name in enumerate(("base", "v", "w")))
+    }
+    found = analysed(observed(groups))
+    assert row(found.one_way, "residual")[0] == 6
+    assert row(found.blocked, "residual")[0] == 4
+    assert [each.n for each in found.groups] == [12, 12, 12]
+
+
+def test_summaries_make_the_tables_that_their_values_make() -> None:
+    random = np.random.default_rng(11)
+    values = {name: random.normal(100 + i, 1, 12) for i, name in enumerate(("base", "v", "w"))}
+    found = analysed(
+        observed({name: Summary(float(each.mean()), float(each.std(ddof=1)), 12) for name, each in values.items()})
+    )
+    expected = stats.f_oneway(*values.values())
+    assert row(found.one_way, "variant")[2:] == pytest.approx((expected.statistic, expected.pvalue))
+    assert (found.scale, found.assumptions, found.blocked, found.mixed) == ("raw", None, None, None)
+    tukeys = stats.tukey_hsd(*values.values())
+    assert found.pairs[0].tests[0].p == pytest.approx(tukeys.pvalue[0, 1], abs=1e-9)
+    assert len(found.power) == 2
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "reason"),
+    [
+        (observed({}), "fewer than two variants"),
+        (apart({"base": [1.0, 2.0]}), "fewer than two variants"),
+        (apart({"base": [1.0], "v": [2.0], "w": [3.0]}), "single values: no spread known"),
+        (complete({"base": [5.0] * 4, "v": [5.0] * 4, "w": [6.0] * 4}), "all values of each variant agree"),
+        (complete({"base": [5.0], "v": [6.0]}), "single values"),
+    ],
+)
+def test_data_without_noise_leave_tables_out_and_say_why(benchmark: Observations, reason: str) -> None:
+    found = analysed(benchmark)
+    assert found.reason.startswith(reason)
+    assert (found.one_way.rows, found.pairs, found.power) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "benchmark",
+    [
+        complete({"base": [5.0, 6.0], "v": [5.0, 6.0], "w": [5.0, 6.0]}),
+        complete({"base": [5.0, 5.0, 5.0], "v": [5.0, 5.0, 6.0], "w": [5.0, 5.0, 5.0]}),
+        observed({"base": sample([1.0, 2.0], [0, 1]), "v": sample([1.0, 2.0], [2, 3])}),
+        observed({"base": sample([1.0, 2.0], [0, 1]), "v": sample([1.5], [1])}),
+        apart({"base": [1.0, 1.0, 1.0], "v": [1.0, 1.1, 1.2], "w": [2.0]}),
+        observed({"base": Summary(5, 0, 12), "v": Summary(6, 0, 12), "w": Summary(6, 0.1, 2)}),
+        complete({"base": [1e-300, 1e300, 1.0], "v": [1e300, 1e-300, 1.0], "w": [1.0, 1.0, 1.0]}),
+    ],
+)
+def test_odd_data_give_tables_without_infinities(benchmark: Observations) -> None:
+    assert analysed(benchmark).one_way.kind == "one-way"

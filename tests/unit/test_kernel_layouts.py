@@ -1,0 +1,164 @@
+"""Layouts of the toy kernel: one set of objects, a link order for each seed, and never the wrong one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kdyno.kernel import delegate, places
+from kdyno.kernel.build import BuildFailed, build, build_layouts
+from kdyno.kernel.image import Image
+from kdyno.kernel.knobs import ContradictoryAsks
+from kdyno.kernel.plan import BuildPlan
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
+from kdyno.state import State
+from tests.unit.kernel_toy import built, no_progress, plan, toy_source
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture(autouse=True)
+def _own_ccache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp() / "ccache"))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def source(tmp_path: Path, state: State) -> Source:
+    return toy_source(tmp_path, state)
+
+
+def plans(source: Source, state: State, seeds: tuple[int, ...] = SEEDS, toolchain: str = "gcc") -> list[BuildPlan]:
+    return [plan(Recipe(toolchain=toolchain, layout=seed), source, state) for seed in seeds]
+
+
+def functions(image: Image) -> list[str]:
+    """Names of functions by address."""
+    return re.findall(r"^[0-9a-f]+ [tT] (?!_text|_etext)(\w+)$", image.symbols.read_text(), re.M)
+
+
+def log_of(image: Image) -> str:
+    return (image.directory / "build.log").read_text()
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
+def test_layouts_differ_in_the_order_of_functions_and_in_nothing_else(
+    source: Source, state: State, toolchain: str
+) -> None:
+    if shutil.which(toolchain) is None:
+        pytest.skip(f"needs {toolchain}")
+    images = build_layouts(plans(source, state, toolchain=toolchain), state, no_progress, jobs=2)
+    orders = [functions(image) for image in images]
+    assert len({tuple(order) for order in orders}) == len(SEEDS)
+    assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders[0]))}
+    assert {image.config.read_bytes() for image in images} == {images[0].config.read_bytes()}
+    assert [image.record.recipe.layout for image in images] == list(SEEDS)
+
+
+def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
+    seen: list[str] = []
+    first, *others = build_layouts(plans(source, state), state, lambda _done, _total, line: seen.append(line), jobs=1)
+    assert sum("CC " in line for line in seen) == 3
+    assert [line for line in seen if "LD " in line] == [f"layout {seed}: LD      vmlinux" for seed in SEEDS]
+    assert {image.record.steps for image in others} == {first.record.steps}
+    assert "seed 2" not in log_of(first) and "KDYNO_LAYOUT_SEED=2" not in log_of(others[1])
+    for image, links in ((first, 1), (others[0], 2), (others[1], 2)):
+        assert [log_of(image).count(words) for words in ("  CC ", "  LD ", "is ready")] == [3, links, links]
+    assert list(state.builds.iterdir()) == []
+
+
+def test_the_same_seed_gives_the_same_bytes_wherever_and_after_whichever_other(
+    tmp_path: Path, source: Source, state: State
+) -> None:
+    together = build_layouts(plans(source, state), state, no_progress, jobs=2)[2]
+    elsewhere = State(tmp_path / "elsewhere")
+    alone = built(Recipe(layout=3), toy_source(tmp_path / "again", elsewhere), elsewhere)
+    assert alone.record.key == together.record.key
+    for name in ("vmlinux", "bzImage", "System.map"):
+        assert (alone.directory / name).read_bytes() == (together.directory / name).read_bytes()
+
+
+def test_layouts_that_are_there_are_not_built_again(source: Source, state: State) -> None:
+    two = build(plans(source, state)[1], state, no_progress)
+    seen: list[str] = []
+    asked = [*plans(source, state), plans(source, state)[0]]
+    images = build_layouts(asked, state, lambda _done, _total, line: seen.append(line))
+    assert [image.record.recipe.layout for image in images] == [1, 2, 3, 1]
+    assert images[1] == two
+    assert sum("LD " in line for line in seen) == 2
+    assert [each.cached for each in plans(source, state)] == [True, True, True]
+
+
+def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: State) -> None:
+    def progress(_done: int, _total: int | None, line: str) -> None:
+        if line.startswith("layout 2: LD"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_layouts(plans(source, state), state, progress)
+    assert [each.cached for each in plans(source, state)] == [True, False, False]
+    assert list(state.builds.iterdir()) == []
+    assert len(build_layouts(plans(source, state), state, no_progress)) == 3
+
+
+def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
+    odd = plan(Recipe(layout=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
+    with pytest.raises(delegate.LayoutNotMade, match=r"asked for \(format 1, seed 1; none was made\)") as raised:
+        build(odd, state, no_progress)
+    assert places.log_file(odd.objects_key, state).is_file()
+    assert str(places.log_file(odd.objects_key, state)) in raised.value.advice
+    assert list(state.images.iterdir()) == []
+
+
+def test_a_script_that_lkd_does_not_understand_fails_with_its_reason(tmp_path: Path, state: State) -> None:
+    tree = toy_source(tmp_path, state).tree
+    script = tree / "arch/x86/kernel/vmlinux.lds"
+    script.write_text(script.read_text().replace("*(.text .text.fixup)", "*(.text*)"))
+    changed = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    with pytest.raises(BuildFailed, match=r"lkd: error: can't lay out vmlinux: no input `\*\(\.text \.\.\.\)`"):
+        built(Recipe(layout=1), changed, state)
+
+
+def test_another_lkd_than_kdyno_counts_on_refuses(
+    source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delegate, "FORMAT", "2")
+    with pytest.raises(BuildFailed, match="KDYNO_LAYOUT_FORMAT must be 1: kdyno and lkd are of different versions"):
+        built(Recipe(layout=1), source, state)
+
+
+def test_a_script_of_an_earlier_link_does_not_pass_for_a_new_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    (tmp_path / delegate.SCRIPT).write_text("/* kdyno layout: format 1, seed 1, 5 sections */\n...")
+    delegate.check(tmp_path, 1, log)
+    with pytest.raises(delegate.LayoutNotMade, match="seed 2; format 1, seed 1"):
+        delegate.check(tmp_path, 2, log)
+    delegate.forget(tmp_path)
+    with pytest.raises(delegate.LayoutNotMade, match="none was made"):
+        delegate.check(tmp_path, 1, log)
+
+
+def test_a_layout_and_link_time_optimisation_contradict_each_other(source: Source, state: State) -> None:
+    if shutil.which("clang-19") is None:
+        pytest.skip("needs clang-19")
+    for lto in ("thin", "full"):
+        with pytest.raises(ContradictoryAsks, match=rf'lto = "{lto}" needs CONFIG_LTO_CLANG_\w+=y, but layout = 4'):
+            plan(Recipe.model_validate({"toolchain": "clang-19", "lto": lto, "layout": 4}), source, state)
+
+
+def test_a_missing_delegate_is_said_before_the_build(
+    tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = shutil.which
+    monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda name: None if name == delegate.BINARY else found(name))
+    with pytest.raises(delegate.DelegateMissing, match=f"not installed beside kdyno .{tmp_path}"):
+        plan(Recipe(layout=1), source, state)

@@ -1,0 +1,115 @@
+"""blocks = "auto": the noise that a pilot saw decides how many blocks and iterations come after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdyno.experiment.models import Experiment, JudgeConfig
+from kdyno.kernel.recipe import Recipe
+from kdyno.pilot import PilotSaysNothing, Settled, pilot_of, settle
+from kdyno.store.records import Benchmark, BootRecord, RunRecord, Sample
+from tests.unit import specimen
+
+CALLS = 1_000_000
+BENCHMARK = Benchmark(name="lat_x", test="lat_x", unit="ns", direction="lower", description="x")
+NAMES = ("gcc-12", "gcc-12-O3")
+
+
+def boots(
+    between: float, within: float, *, blocks: int = 60, layout: float = 0.0, layouts: int = 0
+) -> list[BootRecord]:
+    """Boots whose values have these standard deviations of the logarithm, as fractions, by level."""
+    noise = np.random.default_rng(1)
+    of_layout = {(name, k): noise.normal(0, layout) for name in NAMES for k in range(max(1, layouts))}
+    found: list[BootRecord] = []
+    for block in range(blocks):
+        for name in NAMES:
+            number = block % layouts if layouts else 0
+            middle = of_layout[name, number] + noise.normal(0, between)
+            readings = 100 * CALLS * np.exp(middle + noise.normal(0, within, 8))
+            samples = tuple(
+                Sample(benchmark="lat_x", iteration=i, elapsed=int(each), work=CALLS) for i, each in enumerate(readings)
+            )
+            found.append(
+                BootRecord(
+                    variant=name,
+                    block=block,
+                    position=len(found),
+                    layout=number,
+                    seed=1,
+                    status="ok",
+                    started=specimen.NOON,
+                    seconds=3.0,
+                    ready_seconds=2.2,
+                    samples=samples,
+                )
+            )
+    return found
+
+
+def experiment(effect: float, **settings: Any) -> Experiment:
+    return Experiment(
+        name="x",
+        source="s",
+        baseline=NAMES[0],
+        variants=dict.fromkeys(NAMES, Recipe()),
+        auto=True,
+        judge=JudgeConfig(effect=effect, most_blocks=500),
+        **settings,
+    )
+
+
+def run(layouts: int = 0) -> RunRecord:
+    return specimen.run_record(variants=NAMES).model_copy(update={"layouts": layouts})
+
+
+def settled(effect: float, *noise: float, **settings: Any) -> Settled:
+    return settle(experiment(effect, **settings), run(), boots(*noise), [BENCHMARK])
+
+
+def test_half_the_effect_needs_four_times_the_blocks() -> None:
+    coarse, fine = (settled(effect, 0.01, 0.001).experiment.blocks for effect in (0.008, 0.004))
+    assert fine == pytest.approx(4 * coarse, rel=0.15)
+    # both variants vary by 1 %, so the log-ratio by 1.41 %; for 90 % power (3.24 + a little) errors are needed
+    assert fine == pytest.approx((3.24 * 0.0141 / 0.004) ** 2, rel=0.25)
+
+
+def test_noise_within_boots_asks_for_iterations_and_noise_between_boots_for_blocks() -> None:
+    within, between = settled(0.01, 0.001, 0.02).experiment, settled(0.01, 0.02, 0.001).experiment
+    assert within.workload.iterations and within.workload.iterations > 15
+    assert between.workload.iterations == 3
+    assert between.blocks > 2 * within.blocks
+
+
+def test_an_exact_benchmark_needs_the_fewest_blocks() -> None:
+    found = settled(0.01, 0.0, 0.0)
+    assert found.experiment.blocks == 4
+    assert not found.experiment.auto
+    assert "4 blocks" in found.experiment.pilot and "to see 1 % with 90 % power" in found.experiment.pilot
+
+
+def test_a_benchmark_that_no_allowed_plan_can_judge_is_named() -> None:
+    found = settled(0.0001, 0.01, 0.001)
+    assert found.experiment.blocks == 500
+    assert "Not enough, within the limit set, for: lat_x of gcc-12-O3 (± 0.1" in found.why[-1]
+
+
+def test_layouts_are_what_is_repeated_where_they_make_the_noise() -> None:
+    noisy = boots(0.0005, 0.0005, layout=0.01, layouts=10)
+    found = settle(experiment(0.02, layouts=64), run(10), noisy, [BENCHMARK])
+    assert found.experiment.layouts >= 5
+    assert found.experiment.blocks == found.experiment.layouts
+
+
+def test_the_pilot_is_a_short_run_of_its_own_in_which_each_layout_is_there_twice() -> None:
+    pilot = pilot_of(experiment(0.01, layouts=20))
+    assert (pilot.name, pilot.blocks, pilot.layouts, pilot.auto) == ("x-pilot", 12, 6, False)
+    assert (pilot_of(experiment(0.01)).blocks, pilot_of(experiment(0.01)).layouts) == (6, 0)
+
+
+def test_a_pilot_without_a_pair_of_boots_is_said_to_say_nothing() -> None:
+    with pytest.raises(PilotSaysNothing, match="measured no benchmark in two blocks"):
+        settle(experiment(0.01), run(), [], [BENCHMARK])
