@@ -1,0 +1,82 @@
+"""`kdyno judge`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import talk_of
+from kdyno.foreign.asked import FORMATS, Asked
+
+COLUMNS = {
+    "variant": "the variant",
+    "benchmark": "the benchmark",
+    "block": "what was measured together: values of one block are compared with each other",
+    "boot": "the boot that a value comes from; a boot counts once",
+    "layout": "the link order, or the build",
+    "iteration": "the reading within one boot",
+    "order": "the order of measuring: a number or a time",
+    "mean": "the mean of a summary",
+    "sd": "its standard deviation",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="what others measured; NAME=FILE names its variant")
+    parser.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
+    parser.add_argument("--baseline", metavar="NAME", help="compare with this variant (default: found out)")
+    columns = parser.add_argument_group("columns of a table (default: guessed from their names, and shown)")
+    for role, what in COLUMNS.items():
+        columns.add_argument(f"--{role}", metavar="COL", help=what)
+    columns.add_argument("--value", metavar="COL[,COL]", help="the value; several columns are several benchmarks")
+    columns.add_argument("--n", metavar="COL", help="what a summary sums up: a column, or a number for all")
+    meaning = parser.add_argument_group("meaning")
+    meaning.add_argument("--unit", metavar="U", default="", help="unit of values that have none")
+    better = meaning.add_mutually_exclusive_group()
+    better.add_argument("--lower", dest="direction", action="store_const", const="lower", help="lower is better")
+    better.add_argument("--higher", dest="direction", action="store_const", const="higher", help="higher is better")
+    meaning.add_argument(
+        "--margin", type=_fraction, default=0.01, metavar="F", help="effects within it are equivalent (default: 0.01)"
+    )
+    meaning.add_argument("--alpha", type=_fraction, default=0.05, metavar="F", help="error rate (default: 0.05)")
+    meaning.add_argument("--correction", choices=("holm", "bh"), default="holm", help="for many comparisons")
+    meaning.add_argument(
+        "--claims", action="append", default=[], metavar="FILE", help="published Q and p, to be checked"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained HTML file")
+    form.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.foreign.assemble import judge_files
+    from kdyno.report.show import print_report
+
+    report = judge_files(args.files, _asked(args), args.claims)
+    print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
+    return 0
+
+
+def _asked(args: argparse.Namespace) -> Asked:
+    return Asked(
+        format=args.format,
+        baseline=args.baseline,
+        columns={role: name for role in COLUMNS if (name := getattr(args, role)) is not None},
+        values=tuple(args.value.split(",")) if args.value else (),
+        n=args.n,
+        unit=args.unit,
+        direction=args.direction,
+        margin=args.margin,
+        alpha=args.alpha,
+        correction=args.correction,
+    )
+
+
+def _fraction(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
+    return found

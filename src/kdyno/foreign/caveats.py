@@ -1,0 +1,142 @@
+"""What data can't support, whatever its statistics say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kdyno.foreign.gathered import Gathered, listed
+from kdyno.judge.analysis import Analysis
+from kdyno.judge.compare import Comparison
+from kdyno.judge.logratio import MOST_VARIATION
+from kdyno.judge.observations import Labels, Observations, Sample, Summary
+from kdyno.judge.verdict import percent, signed
+
+FEW = 5
+"""Fewer replicates than this hardly know their own spread."""
+
+
+def caveats(
+    gathered: Gathered, baseline: str, analyses: Sequence[Analysis], comparisons: Sequence[Comparison], alpha: float
+) -> tuple[str, ...]:
+    """Everything that a reader must know of the data, one sentence each."""
+    return (
+        *_boots(gathered),
+        *_layout(gathered),
+        *_days(gathered, baseline),
+        *_drift(analyses, alpha),
+        *_few(gathered),
+        *_equal(gathered),
+        *_wide(gathered),
+        *_dropped(comparisons),
+    )
+
+
+def _boots(gathered: Gathered) -> Iterator[str]:
+    if gathered.boots:
+        yield f"{gathered.boots}: what changes from boot to boot may be part of the effect, and isn't in the interval"
+
+
+def _layout(gathered: Gathered) -> Iterator[str]:
+    sampled = [
+        isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
+        for each in gathered.observations
+        for group in each.groups.values()
+    ]
+    if not all(sampled):
+        yield "layout wasn't sampled: relinking alone can make a difference as large as some of these"
+
+
+def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
+    apart: dict[str, list[str]] = {}
+    for each in gathered.observations:
+        days = gathered.days.get(each.benchmark, {})
+        for variant in each.groups:
+            if variant == baseline or baseline not in each.groups:
+                continue
+            if days and not days[variant] & days[baseline]:
+                apart.setdefault(f"{variant} was measured on other days than {baseline}", []).append(each.benchmark)
+            elif not days and _one_after_other(each, variant, baseline):
+                apart.setdefault(f"{variant} and {baseline} weren't interleaved, but one after the other", []).append(
+                    each.benchmark
+                )
+    for said, benchmarks in apart.items():
+        of = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
+        yield f"{said}{of}: whatever changed meanwhile looks like an effect"
+
+
+def _one_after_other(observed: Observations, variant: str, baseline: str) -> bool:
+    orders: list[Labels] = []
+    for name in (variant, baseline):
+        sample = observed.sample(name)
+        if sample is None or sample.order is None or len(sample.order) < 2:
+            return False
+        orders.append(sample.order)
+    one, two = orders
+    return bool(one.max() < two.min() or two.max() < one.min())
+
+
+def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:
+    """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
+    for each in analyses:
+        found = each.assumptions
+        if found is None or found.drift is None or found.drift_p is None:
+            continue
+        if found.drift_p * len(analyses) < alpha:
+            yield (
+                f"{each.benchmark} drifts by {signed(found.drift)} % in 100 measurements (p = {found.drift_p:.2g}): "
+                "values that were measured together must be compared together"
+            )
+
+
+def _few(gathered: Gathered) -> Iterator[str]:
+    sizes = [
+        (group.n if isinstance(group, Summary) else len(group.values), variant, each.benchmark)
+        for each in gathered.observations
+        for variant, group in each.groups.items()
+    ]
+    few = [found for found in sizes if found[0] < FEW]
+    if few:
+        n, variant, benchmark = min(few)
+        values = "value" if n == 1 else "values"
+        others = f", and {len(few) - 1} more of these groups are smaller than {FEW}" if len(few) > 1 else ""
+        yield f"{variant} has {n} {values} of {benchmark}{others}: so few hardly know their own spread"
+
+
+def _equal(gathered: Gathered) -> Iterator[str]:
+    """Groups without any spread: numbers that were rounded to a few digits look as certain as exact counts."""
+    found = [
+        (each.benchmark, variant, group.values[0])
+        for each in gathered.observations
+        for variant, group in each.groups.items()
+        if isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
+    ]
+    if found:
+        benchmark, variant, value = found[0]
+        others = f"; so do those of {len(found) - 1} more groups" if len(found) > 1 else ""
+        yield (
+            f"all values of {benchmark} agree exactly in {variant} ({value:g}){others}: unless they are counts, "
+            "rounding hides their spread, and an interval without width says nothing"
+        )
+
+
+def _wide(gathered: Gathered) -> Iterator[str]:
+    for each in gathered.observations:
+        for variant, group in each.groups.items():
+            if isinstance(group, Summary) and group.sd > MOST_VARIATION * group.mean > 0:
+                yield (
+                    f"{each.benchmark}, {variant}: the standard deviation is {percent(group.sd / group.mean)} % of the "
+                    "mean; such values are hardly normal, and a mean tells little of them"
+                )
+
+
+def _dropped(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    for variant in dict.fromkeys(each.variant for each in comparisons):
+        dropped = [each for each in comparisons if each.variant == variant and each.dropped]
+        if dropped:
+            most = max(each.dropped for each in dropped)
+            yield (
+                f"{most} {'block' if most == 1 else 'blocks'} without {variant} or without the baseline: dropped for "
+                f"this pair ({listed([each.benchmark for each in dropped])})"
+            )

@@ -1,0 +1,95 @@
+"""Published statistics of pairs: does each follow from the means and standard deviations published with it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kdyno.foreign.errors import NoClaim
+from kdyno.foreign.roles import folded
+from kdyno.foreign.sheet import Grid, is_number
+from kdyno.foreign.summary import Published
+
+_COLUMNS = {
+    "benchmark": ("benchmark", "machine", "test", "metric", "workload", "host"),
+    "pair": ("pair", "comparison", "contrast", "groups", "variants"),
+    "first": ("first", "a", "group_1", "group1", "variant_1"),
+    "second": ("second", "b", "group_2", "group2", "variant_2"),
+    "q": ("q", "statistic", "tukey_q", "q_statistic"),
+    "p": ("p", "p_value", "pvalue", "p_adj", "p_adjusted"),
+}
+_VERSUS = re.compile(r"\s+(?:vs\.?|versus|against|and|-|–|/)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A pair's statistic as it was printed."""
+
+    where: str
+    """`FILE, line 3`"""
+    benchmark: str
+    first: str
+    second: str
+    q: str
+    p: str
+    """Empty if it wasn't published."""
+
+
+def looks_like(header: Sequence[str]) -> bool:
+    found = _columns(header)
+    return "q" in found and ("pair" in found or {"first", "second"} <= found.keys())
+
+
+def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
+    """Read a table of claims about what was published; names may be shortened as long as they are clear.
+
+    Raises NoClaim.
+    """
+    at = _columns(grid.header)
+    benchmarks = list(dict.fromkeys(each.benchmark for each in published))
+    found = []
+    for row in grid.rows:
+        text = {role: row.cells[where] for role, where in at.items()}
+        if "q" not in text or not ("pair" in text or {"first", "second"} <= text.keys()):
+            raise NoClaim(file=file, line=row.line, why="there is no pair with a Q in it")
+        pair = _VERSUS.split(text["pair"]) if "pair" in text else [text.get("first", ""), text.get("second", "")]
+        if len(pair) != 2:
+            raise NoClaim(file=file, line=row.line, why=f"{text['pair']!r} is not a pair like `a vs b`")
+        if "benchmark" not in text and len(benchmarks) > 1:
+            raise NoClaim(file=file, line=row.line, why="nothing says which benchmark the statistic is of")
+        benchmark = _match(text.get("benchmark", benchmarks[0]), {name: name for name in benchmarks})
+        if benchmark is None:
+            raise NoClaim(file=file, line=row.line, why=f"no benchmark like {text['benchmark']!r}")
+        own = [each for each in published if each.benchmark == benchmark]
+        names = {name: each.variant for each in own for name in (each.variant, each.label) if name}
+        first, second = (_match(name, names) for name in pair)
+        if first is None or second is None:
+            wrong = pair[0] if first is None else pair[1]
+            raise NoClaim(file=file, line=row.line, why=f"no variant like {wrong!r} in {benchmark}")
+        q, p = text.get("q", ""), text.get("p", "")
+        if not is_number(q) or (p and not is_number(p)):
+            raise NoClaim(file=file, line=row.line, why=f"Q {q!r} or p {p!r} is not a number")
+        found.append(Claim(f"{file}, line {row.line}", benchmark, first, second, q, p))
+    return found
+
+
+def _columns(header: Sequence[str]) -> dict[str, int]:
+    names = [folded(each) for each in header]
+    return {
+        role: names.index(fit[0])
+        for role, known in _COLUMNS.items()
+        if (fit := [name for name in known if name in names])
+    }
+
+
+def _match(text: str, names: dict[str, str]) -> str | None:
+    """The name that is meant: exactly, in whatever case, or the only one that it is a part of."""
+    text = text.strip()
+    if text in names:
+        return names[text]
+    low = text.lower()
+    same = {names[name] for name in names if name.lower() == low} or {
+        names[name] for name in names if low in name.lower()
+    }
+    return same.pop() if len(same) == 1 else None

@@ -1,0 +1,139 @@
+"""What can be wrong with a file that somebody else made."""
+
+from __future__ import annotations
+
+from kdyno.errors import UserError
+from kdyno.report.clean import clean
+
+
+class FileError(UserError):
+    """What it quotes from a file may hold anything, and must not steer a terminal."""
+
+    def __init__(self, **facts: object) -> None:
+        super().__init__(**facts)
+        self.advice = clean(self.advice)
+        self.args = (clean(str(self)),)
+
+
+class Unreadable(FileError):
+    message = "can't read {file}: {why}"
+    hint = "name a file that exists and that you may read"
+
+
+class EmptyFile(FileError):
+    message = "{file} is empty"
+    hint = "name a file with measurements in it"
+
+
+class NotText(FileError):
+    message = "{file} is not text: {why}"
+    hint = (
+        "name a file of one of these formats: CSV, markdown table, hyperfine, pyperf, lmbench, stress-ng, perf stat -x,"
+    )
+
+
+class WrongEncoding(FileError):
+    message = "{file}, line {line}: byte 0x{byte:02x} is not UTF-8"
+    hint = "convert it: iconv -f latin1 -t utf-8 {file}"
+
+
+class NoRows(FileError):
+    message = "{file} has a header and no rows"
+    hint = "name a file with measurements in it"
+
+
+class NoHeader(FileError):
+    message = "{file}: the first line holds numbers, not the names of columns"
+    hint = "put a line of names above it: variant,value"
+
+
+class Broken(FileError):
+    """A file that starts as its format does and doesn't go on like it."""
+
+    message = "{file} can't be read as {format}: {why}"
+    hint = "say what it is with --format, or write the file again"
+
+
+class RaggedRow(FileError):
+    message = "{file}, line {line}: fields: {found}, in the header: {wanted}"
+    hint = "mend that line; text with {delimiter} in it must be quoted"
+
+
+class HugeField(FileError):
+    message = "{file}, line {line}: a field of {size} characters"
+    hint = "a quote that is never closed looks like this"
+
+
+class BadValue(FileError):
+    message = "{file}, line {line}, column {column!r}: {value!r} is not a positive number"
+    hint = "values are compared as ratios; mend that line or leave it out"
+
+
+class EmptyCell(FileError):
+    message = "{file}, line {line}, column {column!r}: nothing there"
+    hint = "every row needs a {role}"
+
+
+class NoSuchColumn(FileError):
+    message = "{file} has no column {column!r}"
+    hint = "{nearest}its columns: {known}"
+
+
+class NoColumn(FileError):
+    message = "{file}: no column looks like the {role}"
+    hint = "name it with --{role}; columns: {known}"
+
+
+class ManyVariants(FileError):
+    message = "column {column!r} has {count} different values, too many for {role}s"
+    hint = "name the right column with --{role}"
+
+
+class OneVariant(FileError):
+    message = "there is only one variant: {name}"
+    hint = "{advice}"
+
+
+class NoSuchBaseline(FileError):
+    message = "no variant is called {name!r}"
+    hint = "{nearest}variants: {known}"
+
+
+class MixedUnits(FileError):
+    message = "benchmark {benchmark!r} has values in {one!r} and in {other!r}, which can't be converted into each other"
+    hint = "give them different benchmark names, or one unit"
+
+
+class MixedFormats(FileError):
+    message = "{one} is {one_format}, {other} is {other_format}"
+    hint = "judge files of one format at a time; say which with --format if that was recognised wrongly"
+
+
+class BlockTwice(FileError):
+    message = "variant {variant!r}, benchmark {benchmark!r}: {count} rows for block {block!r}"
+    hint = "name the column that tells them apart: --iteration (readings of one boot) or --boot"
+
+
+class NoSize(FileError):
+    message = "{file}: nothing says how many measurements {what} sums up"
+    hint = "--n 12, or --n COLUMN"
+
+
+class SummaryTwice(FileError):
+    message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean"
+    hint = "one row for each; name the column that tells benchmarks apart with --benchmark"
+
+
+class OnlyStatistics(FileError):
+    message = "{file} has published statistics, and there is no table of means to check them against"
+    hint = "name the file with means, standard deviations and n as well"
+
+
+class NothingThere(FileError):
+    message = "{file}: no measurement found in it ({format})"
+    hint = "say what it is with --format"
+
+
+class NoClaim(FileError):
+    message = "{file}, line {line}: {why}"
+    hint = "a published statistic needs the columns pair (`a vs b`), Q and p, and benchmark if there are several"

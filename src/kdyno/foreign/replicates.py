@@ -1,0 +1,155 @@
+"""From the rows of a long table to the units of replication: a boot counts once, however often it was read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kdyno.foreign import units
+from kdyno.foreign.errors import BlockTwice
+from kdyno.foreign.harmonise import in_one_unit, with_order
+from kdyno.foreign.long_form import Frame
+from kdyno.judge.observations import Labels, Sample
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One benchmark of a long table."""
+
+    benchmark: str
+    unit: str
+    better: str
+    """What the table says of the direction; empty for nothing."""
+    samples: Mapping[str, Sample]
+    """By variant, in the order of the file."""
+    days: Mapping[str, frozenset[str]]
+    """By variant: the days on which it was measured; empty where none are given."""
+    boots: Mapping[str, int]
+    """By variant: number of boots; empty where no column tells boots apart."""
+
+
+def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
+    """Sum up to one value for each boot, or block, or row, whichever the table knows, by the median.
+
+    Returns the benchmarks in the order of the file, and what a reader must know of it. Raises MixedUnits, BlockTwice.
+    """
+    notes: list[str] = []
+    benchmarks = _in_order(table["benchmark"])
+    variants = _in_order(table["variant"])
+    table = _summed_up(_without_lone_layouts(in_one_unit(with_order(table))), notes)
+    labels = {role: _labels(table[role]) for role in ("block", "layout", "order") if role in table}
+    values = table["value"].to_numpy()
+    places = _places(table)
+    found = []
+    for benchmark in benchmarks:
+        groups = {variant: places[benchmark, variant] for variant in variants if (benchmark, variant) in places}
+        where = {variant: table.iloc[at] for variant, at in groups.items()} if _has_words(table) else {}
+        first = table.iloc[next(iter(groups.values()))[0]]
+        found.append(
+            Measured(
+                benchmark=benchmark,
+                unit=units.shown(str(first["unit"])),
+                better=str(first["direction"]) if "direction" in table else "",
+                samples={
+                    variant: Sample(
+                        values=values[at],
+                        blocks=labels["block"][at] if "block" in labels else None,
+                        order=labels["order"][at] if "order" in labels else None,
+                        clusters=labels["layout"][at] if "layout" in labels else None,
+                    )
+                    for variant, at in groups.items()
+                },
+                days=_days(where),
+                boots={each: rows["boot"].nunique() for each, rows in where.items() if "boot" in rows},
+            )
+        )
+    return found, tuple(notes)
+
+
+def _days(where: Mapping[str, Frame]) -> dict[str, frozenset[str]]:
+    return {each: frozenset(rows["day"].astype(str).str[:10]) for each, rows in where.items() if "day" in rows}
+
+
+def _has_words(table: Frame) -> bool:
+    return "day" in table or "boot" in table
+
+
+def _in_order(column: Any) -> list[str]:
+    """The names of a column of categories, in the order in which they come."""
+    return [str(name) for name in column.unique()]
+
+
+def _places(table: Frame) -> dict[tuple[str, str], Labels]:
+    """(benchmark, variant) -> the rows of it, in the order of the file."""
+    benchmark, variant = table["benchmark"].cat, table["variant"].cat
+    wide = len(variant.categories)
+    codes = benchmark.codes.to_numpy().astype(np.int64) * wide + variant.codes.to_numpy()
+    if codes.max(initial=0) < 2**15:
+        codes = codes.astype(np.int16)  # sorted by radix
+    order = np.argsort(codes, kind="stable")
+    used, first = np.unique(codes[order], return_index=True)
+    ends = [*first[1:], len(order)]
+    return {
+        (str(benchmark.categories[code // wide]), str(variant.categories[code % wide])): order[start:end]
+        for code, start, end in zip(used.tolist(), first, ends, strict=True)
+    }
+
+
+def _labels(column: Any) -> Labels:
+    """Whole numbers for a column: its own if it has them."""
+    if not hasattr(column, "cat"):
+        return column.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    names = [str(each) for each in column.cat.categories]
+    plain = all(re.fullmatch("0|[1-9][0-9]{0,14}", name) for name in names)
+    numbers = np.array([int(name) for name in names] if plain else range(len(names)), dtype=np.int64)
+    return numbers[column.cat.codes.to_numpy()]  # type: ignore[no-any-return]
+
+
+def _without_lone_layouts(table: Frame) -> Frame:
+    """A level with one layout of some variant is none: it can't tell the variant from its layout."""
+    if "layout" not in table or table.groupby("variant", observed=True)["layout"].nunique().min() > 1:
+        return table
+    return table.drop(columns="layout")
+
+
+def _summed_up(table: Frame, notes: list[str]) -> Frame:
+    """One row for each unit of replication."""
+    what = ["benchmark", "variant"]
+    if "run" in table and "block" in table and table["run"].nunique() > 1:
+        own = (table["run"].astype(str) + " " + table["block"].astype(str)).astype("category")
+        table = table.assign(block=own)
+    within = [role for role in ("block", "boot", "layout") if role in table]
+    if "boot" in within:
+        before = len(table)
+        table = _medians(table, what + within)
+        if len(table) < before:
+            notes.append(
+                f"each boot counts once, with the median of its values ({before:,} rows, {len(table):,} medians)"
+            )
+    if "block" not in within:
+        return table
+    doubled = table.duplicated([*what, "block"], keep=False)
+    if not doubled.any():
+        return table
+    if "boot" not in within and "iteration" not in table:
+        first = table[doubled].iloc[0]
+        same = table[(table[[*what, "block"]] == first[[*what, "block"]]).all(axis=1)]
+        raise BlockTwice(
+            variant=first["variant"], benchmark=first["benchmark"], block=str(first["block"]), count=len(same)
+        )
+    before = len(table)
+    table = _medians(table, [*what, *(role for role in within if role != "boot")])
+    notes.append(
+        f"a variant counts once in a block, with the median of its values ({before:,} values, {len(table):,} medians)"
+    )
+    return table
+
+
+def _medians(table: Frame, keys: list[str]) -> Frame:
+    rest = {each: "first" for each in table if each not in keys and each not in ("value", "order", "iteration", "run")}
+    how = {"value": "median", **({"order": "min"} if "order" in table else {}), **rest}
+    return table.groupby(keys, observed=True, sort=False).agg(how).reset_index()

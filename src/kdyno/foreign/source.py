@@ -1,0 +1,65 @@
+"""A file as the user named it, and its text."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kdyno.foreign.errors import EmptyFile, NotText, Unreadable, WrongEncoding
+
+LOOKED_AT = 65536
+"""Bytes in which a file must show what it is."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The content of one file."""
+
+    shown: str
+    """As the user named it."""
+    name: str
+    """The variant that the file stands for where its format knows none: NAME of NAME=FILE, else the file's stem."""
+    data: bytes
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def head(self) -> str:
+        """The beginning of the text; enough to see what it is."""
+        return self.data[:LOOKED_AT].decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text. Raises EmptyFile, NotText and WrongEncoding."""
+        self.require_text()
+        return self.data.decode("utf-8-sig")
+
+    def require_text(self) -> None:
+        """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""
+        if not self.data.strip():
+            raise EmptyFile(file=self.shown)
+        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise NotText(file=self.shown, why="it is UTF-16; convert it: iconv -f utf-16 -t utf-8")
+        if b"\0" in self.data[:LOOKED_AT]:
+            raise NotText(file=self.shown, why="it has zero bytes")
+        try:
+            self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            raise WrongEncoding(file=self.shown, line=line, byte=self.data[error.start]) from error
+
+
+def read(named: str) -> Source:
+    """Read FILE or NAME=FILE; a file whose own name has a `=` in it is read as it is. Raises Unreadable."""
+    path, name = Path(named), ""
+    if "=" in named and not path.exists():
+        name, _, rest = named.partition("=")
+        path = Path(rest)
+    try:
+        return Source(shown=str(path), name=name or path.stem, data=path.read_bytes())
+    except OSError as error:
+        raise Unreadable(file=str(path), why=error.strerror) from error

@@ -1,0 +1,308 @@
+"""`kdyno judge FILE`, from files to the report."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdyno.cli.main import main
+from kdyno.foreign import errors
+from kdyno.foreign.asked import Asked
+from kdyno.foreign.assemble import MOST_VALUES, judge_files
+from kdyno.report.data import write_csv
+from kdyno.report.model import FileReport, to_json
+from kdyno.store.records import Lane
+from tests.unit import specimen
+
+DATA = Path(__file__).parent.parent / "data" / "foreign"
+
+
+def judged(tmp_path: Path, text: str, **asked: object) -> FileReport:
+    file = tmp_path / "data.csv"
+    file.write_text(text)
+    return judge_files([str(file)], Asked(**asked))  # type: ignore[arg-type]
+
+
+def noisy(variants: dict[str, float], n: int = 12, seed: int = 1) -> str:
+    """CSV with a block column; each variant is so many times 100 ns."""
+    random = np.random.default_rng(seed)
+    lines = [
+        f"{block},{name},{100 * factor * random.normal(1, 0.003):.6f}\n"
+        for block in range(n)
+        for name, factor in variants.items()
+    ]
+    return "block,variant,time_ns\n" + "".join(lines)
+
+
+def has(report: FileReport, *words: str) -> bool:
+    return any(all(word in notice for word in words) for notice in report.notices)
+
+
+@pytest.mark.parametrize("lane", ["model", "wall"])
+def test_kdyno_s_own_csv_is_read_back_to_the_same_verdicts(tmp_path: Path, lane: Lane) -> None:
+    run = specimen.run_record(lane=lane)
+    kept = {"lat_syscall.null", "lat_pipe.roundtrip", "lat_proc.fork", "bw_pipe.64k", "bw_unix.64k"}
+    boots = [
+        boot.model_copy(update={"samples": tuple(each for each in boot.samples if each.benchmark in kept)})
+        for boot in specimen.boot_records(run)
+    ]
+    own = specimen.report(tmp_path, run, boots)
+    text = io.StringIO()
+    write_csv(own, text)
+    found = judged(tmp_path, text.getvalue(), baseline=own.baseline, margin=own.margin, alpha=own.alpha)
+    measured = {each.benchmark for each in found.comparisons}
+    ours = [each for each in own.comparisons if each.benchmark in measured]
+    theirs = {(each.variant, each.benchmark): each for each in found.comparisons}
+    assert len(ours) == len(theirs) == len(kept) * 2
+    for each in ours:
+        again = theirs[each.variant, each.benchmark]
+        assert (again.verdict, again.direction, again.dropped) == (each.verdict, each.direction, each.dropped)
+        assert again.estimate == each.estimate
+        assert again.p_adjusted == each.p_adjusted
+    assert not has(found, "boot to boot")
+
+
+def test_the_published_table_is_analysed_and_the_one_wrong_q_is_flagged() -> None:
+    found = judge_files([str(DATA / "compiler_patch.csv")], Asked(), [str(DATA / "compiler_patch_claims.csv")])
+    wrong = [notice for notice in found.notices if "does not follow" in notice]
+    assert len(wrong) == 1
+    assert "Ryzen 5950X: x86-64-v3 against Zen 3: Q 9.6524 does not follow" in wrong[0]
+    assert "this Q would fit N100, x86-64-v3 against Alder Lake" in wrong[0]
+    assert has(found, "8 of 9 published statistics follow")
+    assert found.baseline == "generic"
+    f = {each.benchmark: each.one_way.rows[0].f for each in found.analyses}
+    means = {
+        "Ryzen 5950X": (79.8, 79.456, 79.44),
+        "i7-4790K": (344.28, 342.035, 342.189),
+        "N100": (589.457, 589.217, 588.797),
+    }
+    sds = {
+        "Ryzen 5950X": (0.1076, 0.0772, 0.0912),
+        "i7-4790K": (0.6455, 0.4971, 0.2415),
+        "N100": (0.1596, 0.1382, 0.1532),
+    }
+    for machine, three in means.items():
+        between = 12 * np.var(three, ddof=1)
+        assert f[machine] == pytest.approx(between / np.mean(np.square(sds[machine])))
+    for analysis in found.analyses:
+        [tukey] = (each for each in analysis.pairs if each.method == "tukey")
+        assert len(tukey.tests) == 3
+    [alike] = (
+        test for test in found.analyses[0].pairs[0].tests if {test.first, test.second} == {"x86-64-v3", "CPU family"}
+    )
+    assert alike.statistic == pytest.approx(0.597, abs=0.001)
+    assert alike.p == pytest.approx(0.907, abs=0.001)
+
+
+def test_the_same_table_in_markdown_says_the_same() -> None:
+    found = judge_files([str(DATA / "compiler_patch.md")], Asked(n="12", unit="s"))
+    plain = judge_files([str(DATA / "compiler_patch.csv")], Asked())
+    assert [each.estimate for each in found.comparisons] == [each.estimate for each in plain.comparisons]
+    assert has(found, "line 13", "Zen 3", "does not follow")
+
+
+def test_claims_are_recognised_among_the_files() -> None:
+    found = judge_files([str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")], Asked())
+    assert has(found, "8 of 9 published statistics follow")
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("5950X,v3 vs Zen 9,1.0,0.5", "no variant like 'Zen 9' in Ryzen 5950X"),
+        ("M1,v3 vs Zen 3,1.0,0.5", "no benchmark like 'M1'"),
+        ("5950X,v3,1.0,0.5", "not a pair"),
+        ("5950X,v3 vs Zen 3,big,0.5", "Q 'big' or p '0.5' is not a number"),
+    ],
+)
+def test_a_claim_that_is_not_understood_is_named(tmp_path: Path, row: str, says: str) -> None:
+    file = tmp_path / "claims.csv"
+    file.write_text(f"machine,pair,Q,p\n{row}\n")
+    with pytest.raises(errors.NoClaim) as caught:
+        judge_files([str(DATA / "compiler_patch.csv")], Asked(), [str(file)])
+    assert "line 2" in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_claims_without_means_are_refused() -> None:
+    with pytest.raises(errors.OnlyStatistics):
+        judge_files([str(DATA / "compiler_patch_claims.csv")], Asked())
+
+
+def test_the_published_gains_of_stress_ng_come_out() -> None:
+    found = judge_files([str(DATA / "stress_ng_published.csv")], Asked())
+    gain = {each.benchmark: each.estimate.ratio - 1 for each in found.comparisons if each.estimate}
+    assert gain["af-alg"] == pytest.approx(0.027, abs=0.0005)
+    assert gain["mmap"] == pytest.approx(0.016, abs=0.0006)
+    assert gain["pipe"] == pytest.approx(0.013, abs=0.0005)
+    verdict = {each.benchmark: each.verdict for each in found.comparisons}
+    assert verdict == {"af-alg": "faster", "pipe": "faster", "mmap": "faster", "fork": "equivalent"}
+    [fork] = (each for each in found.comparisons if each.benchmark == "fork")
+    assert fork.p_adjusted is not None
+    assert fork.p_adjusted > 0.05
+
+
+def test_a_report_is_json_without_nan() -> None:
+    found = judge_files([str(DATA / "lmbench-before-1.txt"), str(DATA / "lmbench-after-1.txt")], Asked())
+    assert '"schema_version": 1' in to_json(found)
+    assert all(each.verdict == "undecided" for each in found.comparisons)
+
+
+def test_three_runs_of_lmbench_show_what_five_percent_are() -> None:
+    files = [f"{name}={DATA}/lmbench-{name}-{number}.txt" for name in ("after", "before") for number in (1, 2, 3)]
+    found = judge_files(files, Asked())
+    assert found.baseline == "before"
+    assert found.read_as.startswith("lmbench output (recognised; else --format); baseline before: by its name")
+    [mean] = found.geometric_means
+    assert mean.estimate is not None
+    assert mean.estimate.ratio == pytest.approx(1 / 0.95, abs=0.004)
+    assert mean.verdict == "faster"
+
+
+def test_a_block_in_which_one_variant_is_missing_is_dropped_for_its_pair_and_said(tmp_path: Path) -> None:
+    lines = noisy({"base": 1, "v": 0.97, "w": 1.02}).splitlines(keepends=True)
+    found = judged(tmp_path, "".join(line for line in lines if not line.startswith("3,v,")))
+    v, w = found.comparisons
+    assert (v.dropped, w.dropped) == (1, 0)
+    assert v.estimate is not None
+    assert (v.estimate.blocks, v.verdict, w.verdict) == (11, "faster", "slower")
+    assert has(found, "1 block without v or without the baseline: dropped for this pair (time_ns)")
+
+
+def test_values_that_all_are_equal_are_equivalent(tmp_path: Path) -> None:
+    found = judged(tmp_path, "variant,time_ns\n" + "a,5\n" * 6 + "b,5\n" * 6)
+    assert found.comparisons[0].verdict == "equivalent"
+    assert has(found, "all values of time_ns agree exactly in a (5)", "rounding hides their spread")
+
+
+def test_a_single_value_decides_nothing(tmp_path: Path) -> None:
+    found = judged(tmp_path, "variant,time_ns\na,5\nb,6\n")
+    assert found.comparisons[0].verdict == "undecided"
+    assert has(found, "1 value of time_ns")
+
+
+def test_one_variant_can_t_be_compared(tmp_path: Path) -> None:
+    with pytest.raises(errors.OneVariant, match="only one variant: a"):
+        judged(tmp_path, "variant,value\na,5\na,6\n")
+
+
+def test_a_baseline_that_is_not_there_is_hinted_at(tmp_path: Path) -> None:
+    with pytest.raises(errors.NoSuchBaseline) as caught:
+        judged(tmp_path, "variant,value\ngeneric,5\nv3,6\n", baseline="genric")
+    assert caught.value.advice == "did you mean 'generic'? variants: generic, v3"
+
+
+@pytest.mark.parametrize(
+    ("variants", "baseline"),
+    [(("v3", "generic"), "generic"), (("x", "linux-6.1-old"), "linux-6.1-old"), (("x", "y"), "x")],
+)
+def test_the_baseline_is_known_by_its_name_or_is_the_first(
+    tmp_path: Path, variants: tuple[str, str], baseline: str
+) -> None:
+    found = judged(tmp_path, "variant,time_ns\n" + "".join(f"{name},5\n{name},6\n" for name in variants))
+    assert found.baseline == baseline
+
+
+def test_files_of_two_formats_are_not_judged_together() -> None:
+    with pytest.raises(errors.MixedFormats, match=r"hyperfine JSON, .* is lmbench output"):
+        judge_files([str(DATA / "hyperfine-one.json"), str(DATA / "lmbench-before-1.txt")], Asked())
+
+
+def test_a_file_that_is_not_there_is_a_user_error() -> None:
+    with pytest.raises(errors.Unreadable, match="No such file"):
+        judge_files(["v=/nonexistent/file"], Asked())
+
+
+def test_boots_that_nobody_wrote_down_are_warned_of(tmp_path: Path) -> None:
+    lone = "variant,time_ns\n" + "".join(f"{name},{100 + n}\n" for name in "ab" for n in range(6))
+    assert has(judged(tmp_path, lone), "nothing says how many boots these values come from")
+    assert has(judged(tmp_path, noisy({"a": 1, "b": 1})), "nothing says whether each block is another boot")
+    boots = "variant,boot,time_ns\n" + "".join(f"{name},{n // 6},{100 + n}\n" for name in "ab" for n in range(6))
+    assert has(judged(tmp_path, boots), "only one boot each of a, b")
+    many = "variant,boot,time_ns\n" + "".join(f"{name},{n},{100 + n}\n" for name in "ab" for n in range(6))
+    assert not has(judged(tmp_path, many), "boot to boot")
+
+
+def test_a_layout_column_with_several_layouts_ends_the_warning(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    rows = [(name, layout, block) for block in range(12) for layout in (block % 4,) for name in ("a", "b")]
+    text = "".join(f"{name},{layout},{block},{random.normal(100, 1):.4f}\n" for name, layout, block in rows)
+    found = judged(tmp_path, "variant,layout,block,time_ns\n" + text)
+    assert not has(found, "layout wasn't sampled")
+    assert found.comparisons[0].estimate is not None
+    assert (found.comparisons[0].estimate.method, found.comparisons[0].estimate.units) == ("layouts", 4)
+    one = judged(tmp_path, noisy({"a": 1, "b": 1}))
+    assert has(one, "layout wasn't sampled")
+
+
+def test_drift_is_warned_of(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    text = "".join(f"{'ab'[n % 2]},{n},{100 + 0.3 * n + random.normal(0, 0.3):.4f}\n" for n in range(40))
+    assert has(judged(tmp_path, "variant,order,time_ns\n" + text), "time_ns drifts by +", "in 100 measurements")
+    still = "".join(f"{'ab'[n % 2]},{n},{100 + random.normal(0, 0.3):.4f}\n" for n in range(40))
+    assert not has(judged(tmp_path, "variant,order,time_ns\n" + still), "drifts")
+
+
+def test_variants_measured_on_different_days_are_warned_of(tmp_path: Path) -> None:
+    def text(days: str) -> str:
+        lines = [f"{name},2025-03-0{days[at]},{100 + n}\n" for at, name in enumerate("ab") for n in range(6)]
+        return "variant,date,time_ns\n" + "".join(lines)
+
+    assert has(judged(tmp_path, text("12")), "b was measured on other days than a")
+    assert not has(judged(tmp_path, text("11")), "days")
+
+
+def test_variants_measured_one_after_the_other_are_warned_of(tmp_path: Path) -> None:
+    text = "".join(f"{name},{6 * at + n},{100 + n % 3}\n" for at, name in enumerate("ab") for n in range(6))
+    assert has(judged(tmp_path, "variant,order,time_ns\n" + text), "b and a weren't interleaved")
+
+
+def test_a_spread_too_wide_for_a_summary_is_warned_of(tmp_path: Path) -> None:
+    found = judged(tmp_path, "kernel,mean,sd,n,unit\na,10,5,12,s\nb,10,1,12,s\n")
+    assert has(found, "the standard deviation is 50.0 % of the mean")
+    assert found.comparisons[0].verdict == "undecided"
+
+
+def test_more_values_than_a_plot_needs_are_thinned_and_said(tmp_path: Path) -> None:
+    n = MOST_VALUES
+    values = np.random.default_rng(8).normal(100, 1, 2 * n).round(3).tolist()
+    text = "variant,time_ns\n" + "".join(f"{'ab'[at % 2]},{value}\n" for at, value in enumerate(values))
+    found = judged(tmp_path, text)
+    assert len(found.values) == MOST_VALUES
+    assert has(found, "plots show 20,000 of 40,000 values")
+    assert found.comparisons[0].estimate is not None
+    assert found.comparisons[0].estimate.units == n
+
+
+def test_the_correction_reaches_the_judge(tmp_path: Path) -> None:
+    text = noisy({"base": 1, "v": 1.002, "w": 1.003, "x": 1.001})
+    holm, bh = (judged(tmp_path, text, correction=name) for name in ("holm", "bh"))
+    ps = [[each.p_adjusted for each in report.comparisons] for report in (holm, bh)]
+    assert ps[0] != ps[1]
+    assert bh.correction == "bh"
+
+
+def test_the_verb_prints_the_report_and_what_is_wrong_with_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    table, claims = str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")
+    assert main(["judge", table, "--claims", claims, "--margin", "0.003"]) == 0
+    said = capsys.readouterr().out
+    assert "does not follow" in said
+    assert "x86-64-v3 against generic" in said
+    assert "Tukey" in said
+    assert main(["judge", table, "--baseline", "CPU family", "--higher", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["baseline"], report["comparisons"][0]["direction"]) == ("CPU family", "higher")
+    assert main(["judge", str(DATA / "nothing.csv")]) == 1
+    assert "hint: name a file that exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--margin", "2"], ["--alpha", "x"], ["--lower", "--higher"], ["--format", "xml"]])
+def test_options_that_make_no_sense_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["judge", "file", *words])
+    assert left.value.code == 1
+    assert words[0] in capsys.readouterr().err

@@ -1,0 +1,228 @@
+"""Output of benchmark programs, most of it real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kdyno.errors import UserError
+from kdyno.foreign import hyperfine, lmbench, perf_stat, pyperf, stress_ng
+from kdyno.foreign.asked import Asked
+from kdyno.foreign.detect import detect
+from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere
+from kdyno.foreign.programs import gather
+from kdyno.foreign.series import Reading
+from kdyno.foreign.source import Source, read
+from kdyno.judge.observations import Sample, Summary
+
+DATA = Path(__file__).parent.parent / "data" / "foreign"
+
+
+def source(text: str, name: str = "file") -> Source:
+    return Source(shown=f"{name}.txt", name=name, data=text.encode())
+
+
+def of(reading: Reading, benchmark: str) -> tuple[float, ...]:
+    [found] = (each.values for each in reading.series if each.benchmark == benchmark)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("hyperfine-one.json", "hyperfine"),
+        ("pyperf-before.json", "pyperf"),
+        ("pyperf-calibrated.json", "pyperf"),
+        ("stress-before.txt", "stress-ng"),
+        ("stress-before.yaml", "stress-ng"),
+        ("perf-r-before.csv", "perf"),
+        ("perf-before-1.csv", "perf"),
+        ("lmbench-before-1.txt", "lmbench"),
+        ("compiler_patch.csv", "table"),
+        ("compiler_patch.md", "table"),
+    ],
+)
+def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
+    assert detect(read(str(DATA / file)), Asked()) == form
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"results": [', '{"benchmarks": []}'])
+def test_json_that_is_neither_hyperfine_s_nor_pyperf_s_is_refused(text: str) -> None:
+    with pytest.raises(Broken):
+        detect(source(text), Asked())
+
+
+def test_hyperfine_s_times_are_read_by_command() -> None:
+    document = json.loads((DATA / "hyperfine-one.json").read_text())
+    found = hyperfine.read(read(str(DATA / "hyperfine-one.json")))
+    assert [each.command for each in found.series] == [each["command"] for each in document["results"]]
+    assert found.series[0].values == tuple(document["results"][0]["times"])
+    assert found.series[0].unit == "s"
+
+
+def test_runs_of_hyperfine_that_failed_are_left_out_and_said() -> None:
+    text = '{"results": [{"command": "make", "times": [1.0, 0.1, 1.2], "exit_codes": [0, 2, 0]}]}'
+    found = hyperfine.read(source(text))
+    assert found.series[0].values == (1.0, 1.2)
+    assert found.notes == ("1 of 3 runs of make failed: left out",)
+
+
+def test_a_command_of_hyperfine_without_single_times_is_said() -> None:
+    found = hyperfine.read(source('{"results": [{"command": "make", "mean": 1.0, "times": null}]}'))
+    assert found.series == ()
+    assert "no single times" in found.notes[0]
+
+
+@pytest.mark.parametrize("text", ['{"results": [{"times": [1]}]}', '{"results": [{"command": "a", "times": ["x"]}]}'])
+def test_broken_hyperfine_json_is_a_user_error(text: str) -> None:
+    with pytest.raises(Broken):
+        hyperfine.read(source(text))
+
+
+def test_pyperf_counts_a_process_once_and_leaves_warmups_and_calibration_out() -> None:
+    document = json.loads((DATA / "pyperf-calibrated.json").read_text())
+    runs = document["benchmarks"][0]["runs"]
+    assert "values" not in runs[0]
+    found = pyperf.read(read(str(DATA / "pyperf-calibrated.json")))
+    assert len(of(found, "lenlist")) == len(runs) - 1
+    first = sorted(runs[1]["values"])
+    assert of(found, "lenlist")[0] == pytest.approx((first[0] + first[1]) / 2)
+
+
+def test_pyperf_takes_the_name_from_wherever_it_stands() -> None:
+    text = '{"metadata": {"name": "x", "unit": "byte"}, "benchmarks": [{"runs": [{"values": [2, 4]}]}]}'
+    [series] = pyperf.read(source(text)).series
+    assert (series.benchmark, series.unit, series.values) == ("x", "B", (3.0,))
+
+
+def test_stress_ng_s_lines_are_read_run_after_run() -> None:
+    found = stress_ng.read(read(str(DATA / "stress-before.txt")))
+    assert len(of(found, "pipe")) == 3
+    assert of(found, "pipe")[0] == 86441.28
+    assert of(found, "get")[0] == 408.71
+    assert {each.direction for each in found.series} == {"higher"}
+
+
+def test_stress_ng_s_yaml_says_what_its_lines_say() -> None:
+    found = stress_ng.read(read(str(DATA / "stress-before.yaml")))
+    assert [each.benchmark for each in found.series] == ["pipe", "get"]
+    assert all(len(each.values) == 1 and each.unit == "bogo ops/s" for each in found.series)
+
+
+def test_perf_s_standard_error_is_kept_and_what_was_not_counted_is_said() -> None:
+    found = perf_stat.read(read(str(DATA / "perf-r-before.csv")))
+    [clock] = (each for each in found.series if each.benchmark == "task-clock")
+    assert (clock.values, clock.unit) == ((1.79,), "ms")
+    assert clock.error == pytest.approx(0.1408)
+    assert "cycles was not supported: left out" in found.notes
+    assert any("context-switches is 0" in note for note in found.notes)
+
+
+def test_perf_s_multiplexing_warns() -> None:
+    found = perf_stat.read(source("12345,,cycles,1000000,42.50,1.2,GHz\n"))
+    assert found.notes == ("cycles was counted 42.50 % of the time and scaled up (multiplexing)",)
+
+
+def test_event_names_of_perf_may_hold_the_separator() -> None:
+    found = perf_stat.read(source("77,,cpu/event=0x3c,umask=0x1/u,1.50%,1000000,100.00,,\n"))
+    [series] = found.series
+    assert (series.benchmark, series.values, series.error) == ("cpu/event=0x3c,umask=0x1/u", (77.0,), 0.015)
+
+
+def test_perf_s_counts_of_single_cpus_are_benchmarks_of_their_own() -> None:
+    lines = ("CPU0,10.5,msec,cpu-clock", "CPU1,11.5,msec,cpu-clock", "S0,2,22.0,msec,cpu-clock")
+    text = "".join(f"{line},1000,100.00,,\n" for line in lines)
+    assert [each.benchmark for each in perf_stat.read(source(text)).series] == [
+        "cpu-clock, CPU0",
+        "cpu-clock, CPU1",
+        "cpu-clock, S0",
+    ]
+
+
+def test_intervals_of_perf_are_refused() -> None:
+    with pytest.raises(Broken, match="intervals of -I"):
+        perf_stat.read(source("     0.100638649;1.92;msec;task-clock;1917264;100.00;0.019;CPUs utilized\n"))
+
+
+def test_lmbench_s_lines_and_tables_are_read() -> None:
+    found = lmbench.read(read(str(DATA / "lmbench-before-1.txt")))
+    units = {each.benchmark: (each.unit, each.direction) for each in found.series}
+    assert units["Simple syscall"] == ("us", "lower")
+    assert units["Pipe bandwidth"] == ("MB/s", "higher")
+    assert units["File write bandwidth"] == ("KB/s", "higher")
+    assert units["Pagefaults"] == ("us", "lower")
+    assert units["integer bit"] == ("ns", "lower")
+    assert units["context switch, 64k, 2 processes"] == ("us", "lower")
+    assert units["memory latency, stride 128, 0.00049 MB"] == ("ns", "lower")
+    assert units["mmap, 1.048576 MB"] == ("us", "lower")
+    assert units["file create, 0k"] == ("ops/s", "higher")
+    assert units["Socket bandwidth using localhost, 10.485760 MB"] == ("MB/s", "higher")
+    assert units["Memory bzero bandwidth, 0.000512 MB"] == ("MB/s", "higher")
+    assert len(units) == 26
+    assert found.notes == ("int64 mul is -0.02, and ratios need positive numbers: left out",)
+
+
+def test_a_lone_table_of_lat_ctx_is_lmbench() -> None:
+    text = '"size=0k ovr=1.09\n8 1.80\n'
+    assert detect(source(text), Asked()) == "lmbench"
+    assert of(lmbench.read(source(text)), "context switch, 0k, 8 processes") == (1.80,)
+
+
+def test_commands_of_a_lone_hyperfine_file_are_the_variants() -> None:
+    found = gather([read(str(DATA / "hyperfine-one.json"))], "hyperfine", Asked())
+    [observed] = found.observations
+    assert tuple(observed.groups) == ("find /usr/share/doc", "seq 100000")
+    assert (observed.unit, observed.direction) == ("ms", "lower")
+
+
+def test_of_several_hyperfine_files_each_is_a_variant() -> None:
+    files = [read(str(DATA / f"hyperfine-{name}.json")) for name in ("before", "after")]
+    found = gather(files, "hyperfine", Asked())
+    assert [each.benchmark for each in found.observations] == ["ls /", "seq 1000"]
+    assert found.variants == ("hyperfine-before", "hyperfine-after")
+
+
+def test_several_files_of_a_name_are_replicates() -> None:
+    files = [read(f"{name}={DATA}/lmbench-{name}-{number}.txt") for name in ("before", "after") for number in (1, 2, 3)]
+    found = gather(files, "lmbench", Asked())
+    assert found.variants == ("before", "after")
+    [syscall] = (each for each in found.observations if each.benchmark == "Simple syscall")
+    assert all(isinstance(group, Sample) and len(group.values) == 3 for group in syscall.groups.values())
+    assert "each file counts once for its variant, with the median of its values" in found.notes
+    assert found.boots == "nothing says whether each file is another boot"
+
+
+def test_perf_s_means_need_the_number_of_runs() -> None:
+    files = [read(f"{name}={DATA}/perf-r-{name}.csv") for name in ("before", "after")]
+    with pytest.raises(NoSize, match="perf stat -r"):
+        gather(files, "perf", Asked())
+    clock = gather(files, "perf", Asked(n="5")).observations[0]
+    group = clock.groups["before"]
+    assert isinstance(group, Summary)
+    assert (group.mean, group.n) == (1.79, 5)
+    assert group.sd == pytest.approx(0.1408 * 1.79 * 5**0.5)
+
+
+def test_units_of_two_files_are_brought_together_or_refused() -> None:
+    one, two = (
+        source(f"Pipe latency: {value}\n", name)
+        for value, name in (("8.0 microseconds", "a"), ("8100 nanoseconds", "b"))
+    )
+    [latency] = gather([one, two], "lmbench", Asked()).observations
+    group = latency.groups["b"]
+    assert latency.unit == "us"
+    assert isinstance(group, Sample)
+    assert group.values.tolist() == pytest.approx([8.1])
+    [latency] = gather([one, two], "lmbench", Asked(unit="ns")).observations
+    assert latency.unit == "ns"
+    with pytest.raises(MixedUnits, match="'us' and in 'MB/s'"):
+        gather([one, source("Pipe latency: 8.1 MB/sec\n", "b")], "lmbench", Asked())
+
+
+def test_a_file_in_which_nothing_is_found_is_a_user_error() -> None:
+    with pytest.raises(NothingThere):
+        gather([source("hello\n")], "lmbench", Asked())
+    with pytest.raises(UserError):
+        gather([source("hello\n")], "hyperfine", Asked())
