@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from kdyno.experiment.models import Experiment
+from kdyno.experiment.plan import recipes
 from kdyno.kernel.build import build_layouts, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
@@ -15,15 +18,25 @@ from kdyno.kernel.source import fetch
 from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
-SEEDS = (0, 1)
+RECIPES = {"one": Recipe(opt="O2"), "other": Recipe(opt="O2", layout=7)}
+"""They differ in nothing but link order."""
+EXPERIMENT = Experiment(
+    name="order", source="debian:linux-source-6.12", baseline="one", variants=RECIPES, blocks=4, layouts=2
+)
 
 
 @pytest.fixture(scope="session")
-def layouts(state: Path) -> list[Image]:
-    """Two layouts of Debian's 6.12, from one set of objects."""
-    source = fetch("debian:linux-source-6.12", State(state), print)
-    plans = [plan_build(Recipe(opt="O2", layout=seed), source, "dyno", State(state)) for seed in SEEDS]
+def all_layouts(state: Path) -> list[Image]:
+    """Two layouts of each variant, from one set of objects."""
+    source = fetch(EXPERIMENT.source, State(state), print)
+    wanted = [recipe for name in RECIPES for recipe in recipes(EXPERIMENT, name)]
+    plans = [plan_build(recipe, source, "dyno", State(state)) for recipe in wanted]
     return build_layouts(plans, State(state), lambda _done, _total, _line: None)
+
+
+@pytest.fixture(scope="session")
+def layouts(all_layouts: list[Image]) -> list[Image]:
+    return all_layouts[:2]
 
 
 def symbols(image: Image, types: str) -> list[str]:
@@ -62,3 +75,34 @@ def test_every_layout_boots(kdyno: Kdyno, layouts: list[Image]) -> None:
     for image in layouts:
         done = kdyno("boot", image.record.key, "--lane", "model", command=("uname", "-r"))
         assert done.stdout.strip() == image.record.release
+
+
+MEASURED = """
+[workload]
+tests = ["lat_syscall"]
+[machine.pmu]
+clock = "cycles"
+"""
+
+
+def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is_sampled(
+    kdyno: Kdyno, all_layouts: list[Image]
+) -> None:
+    text = 'layouts = 2\n[variants.one]\nopt = "O2"\n[variants.other]\nopt = "O2"\nlayout = 7\n' + MEASURED
+    report = json.loads(kdyno("run", kdyno.experiment("order", text, baseline="one", blocks=4), "--json").stdout)
+    booted = {image["key"] for variant in report["run"]["variants"] for image in variant["images"]}
+    assert booted == {image.record.key for image in all_layouts}
+    assert {boot["layout"] for boot in report["boots"]} == {0, 1}
+    for each in report["comparisons"]:
+        assert (each["estimate"]["method"], each["estimate"]["units"], each["estimate"]["blocks"]) == ("layouts", 2, 4)
+        assert each["verdict"] not in ("faster", "slower"), each["sentence"]
+    assert not any("layout wasn't sampled" in notice for notice in report["notices"])
+
+
+def test_without_layouts_the_report_says_that_layout_was_not_sampled(kdyno: Kdyno, layouts: list[Image]) -> None:
+    seeds = [image.record.recipe.layout for image in layouts]
+    text = "".join(f'[variants.order-{seed}]\nopt = "O2"\nlayout = {seed}\n' for seed in seeds) + MEASURED
+    path = kdyno.experiment("two", text, baseline=f"order-{seeds[0]}", blocks=2)
+    assert kdyno("run", path).stdout.startswith("note: cycles are modelled")
+    notices = json.loads(kdyno("report", "latest", "--json").stdout)["notices"]
+    assert any(notice.startswith("layout wasn't sampled") for notice in notices)

@@ -40,7 +40,7 @@ def test_the_one_wrong_q_is_flagged_and_its_row_found() -> None:
     assert found.resembles == "v3 against Alder Lake (N100)"
     assert found.sentence == (
         "v3 against Zen 3: Q 9.6524 does not follow from the means and sds, which give 0.597 (0.5594 to 0.6347 with "
-        "rounding); it would fit v3 against Alder Lake (N100); p 0.899995 is not that of Q 9.6524"
+        "rounding); it would fit v3 against Alder Lake (N100); p 0.8999947 is not that of Q 9.6524"
     )
 
 

@@ -185,5 +185,5 @@ def _sentence(check: PairCheck) -> str:
     if check.resembles:
         parts.append(f"it would fit {check.resembles}")
     if check.p_follows is False:
-        parts.append(f"p {check.published_p:g} is not that of Q {check.published_q:g}")
+        parts.append(f"p {check.published_p:.10g} is not that of Q {check.published_q:.10g}")
     return f"{names}: {'; '.join(parts)}" if parts else f"{names}: follows from the means and sds"

@@ -64,11 +64,10 @@ def _origin(report: Report) -> list[str]:
         named = f"run {run.id[:12]} {clean(run.name)}"
         return [f"{named}: {blocks} of {len(run.variants)} variants{layouts}, baseline {clean(report.baseline)}"]
     if isinstance(report, FileReport):
-        columns = ", ".join(f"{role} from {clean(column)}" for role, column in report.columns.items())
+        columns = ", ".join(f"{role} from {clean(column)}" for role, column in report.columns.items() if role != column)
         return [
             f"{', '.join(map(clean, report.files))}: {clean(report.read_as)}",
             *([f"columns: {columns}"] if columns else []),
-            f"baseline {clean(report.baseline)}",
         ]
     return []
 
