@@ -13,6 +13,7 @@ from typing import Literal
 from kdyno.host import host_facts
 from kdyno.instrument.agent import AgentMissing, find_agent
 from kdyno.instrument.pmu import PluginMissing, find_plugin
+from kdyno.kernel.delegate import DelegateMissing, find_lkd
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
@@ -85,6 +86,7 @@ def examine(state: State) -> Iterator[Finding]:
         yield _present(file, lambda path: path if Path(path).exists() else None)
     yield _busybox_is_static()
     yield _agent()
+    yield _delegate()
     yield _plugin()
     yield _qemu_loads_plugins()
     yield _rust()
@@ -114,6 +116,13 @@ def _agent() -> Finding:
         return Finding("kdyno-agent", "ok", str(find_agent()))
     except AgentMissing as error:
         return Finding("kdyno-agent", "missing", str(error), "pip install .")
+
+
+def _delegate() -> Finding:
+    try:
+        return Finding("kdyno-delegate", "ok", str(find_lkd()))
+    except DelegateMissing as error:
+        return Finding("kdyno-delegate", "optional", str(error), "pip install .")
 
 
 def _plugin() -> Finding:

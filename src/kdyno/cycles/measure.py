@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from kdyno.cycles.evaluate import Role
 from kdyno.cycles.family import Family
 from kdyno.errors import InfrastructureError
+from kdyno.installed import installed, scripts
 from kdyno.instrument.pmu import find_plugin
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.process import ToolFailed, ToolMissing, output, quoted, spawned
@@ -75,12 +75,9 @@ class Measured:
 
 def find_probe() -> Path:
     """The probe's binary; raises ProbeMissing."""
-    scripts = Path(sysconfig.get_path("scripts"))
-    if (beside := scripts / "kdyno-probe").is_file():
-        return beside
-    if found := shutil.which("kdyno-probe"):
-        return Path(found)
-    raise ProbeMissing(where=scripts)
+    if found := installed("kdyno-probe"):
+        return found
+    raise ProbeMissing(where=scripts())
 
 
 def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-import shutil
-import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kdyno.errors import InfrastructureError, UserError
+from kdyno.installed import installed, scripts
 from kdyno.instrument.job import TestOrder
 from kdyno.process import output
 
@@ -35,12 +34,9 @@ class UnknownParameter(UserError):
 
 def find_agent() -> Path:
     """The agent's binary; raises AgentMissing."""
-    scripts = Path(sysconfig.get_path("scripts"))
-    if (beside := scripts / "kdyno-agent").is_file():
-        return beside
-    if found := shutil.which("kdyno-agent"):
-        return Path(found)
-    raise AgentMissing(where=scripts)
+    if found := installed("kdyno-agent"):
+        return found
+    raise AgentMissing(where=scripts())
 
 
 def catalogue() -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
+from kdyno.installed import installed, scripts
 from kdyno.kernel.toolchain import Toolchain
 
 BINARY = "kdyno-delegate"
@@ -34,12 +33,9 @@ class LayoutNotMade(InfrastructureError):
 
 def find_lkd() -> Path:
     """The binary that is lkd where it is called so; raises DelegateMissing."""
-    scripts = Path(sysconfig.get_path("scripts"))
-    if (beside := scripts / BINARY).is_file():
-        return beside
-    if found := shutil.which(BINARY):
-        return Path(found)
-    raise DelegateMissing(where=scripts)
+    if found := installed(BINARY):
+        return found
+    raise DelegateMissing(where=scripts())
 
 
 def environment(seed: int, toolchain: Toolchain) -> dict[str, str]:
