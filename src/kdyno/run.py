@@ -84,5 +84,5 @@ def _until_decided(boots: Boots, prepared: Prepared, store: Store, talk: Talk) -
                 f"look {look}: nothing is undecided after {blocks} of {last} blocks: the run ends here, as planned"
             )
             return outcome
-        talk.say(f"look {look}, after {blocks} of {last} blocks: {left} comparisons are undecided")
+        talk.say(f"look {look}, after {blocks} of {last} blocks: {left} undecided")
     return boots.carry_out(last)

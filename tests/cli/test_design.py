@@ -45,8 +45,8 @@ def test_a_run_with_looks_goes_on_while_something_is_undecided(lab: Lab) -> None
     lab.recording.add("noisy", slower("lat_syscall.null", 10), blocks=[0])
     repeat(lab, 8)
     said = lab("run", lab.experiment("noisy", blocks=8, more=LOOKS), "--json")
-    assert "look 1, after 2 of 8 blocks: 1 comparisons are undecided" in said.err
-    assert "look 3, after 6 of 8 blocks: 1 comparisons are undecided" in said.err
+    assert "look 1, after 2 of 8 blocks: 1 undecided" in said.err
+    assert "look 3, after 6 of 8 blocks: 1 undecided" in said.err
     assert len(lab.cells()) == 16
     assert json.loads(said.out)["run"]["stopped_at"] is None
 
