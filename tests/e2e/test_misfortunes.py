@@ -146,7 +146,7 @@ def test_clang_with_thin_lto_gets_the_configuration_that_it_asks_for(kdyno: Kdyn
 
 def test_a_command_in_a_guest_gives_its_output_and_its_exit_status(kdyno: Kdyno) -> None:
     experiment = kdyno.experiment("boot", PLAIN, baseline="plain", blocks=1)
-    image = next(iter(json.loads(kdyno("build", experiment, "--json").stdout).values()))
+    image = next(iter(json.loads(kdyno("build", experiment, "--json").stdout).values()))[0]
     words = ["boot", image["key"], "--lane", "model"]
     done = kdyno(*words, command=["sh", "-c", "uname -r; echo oops >&2; exit 7"], status=7)
     assert (done.stdout, done.stderr.strip()) == (f"{image['release']}\n", "oops")
