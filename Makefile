@@ -3,12 +3,18 @@
 # make check  format, lints, types, schemas and docs; seconds
 # make bench  the harness's own figures, as ratios
 
-PY := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
+# A machine without any locale has at least this one; without it, paths with an ü can't be told.
+export LC_ALL := C.UTF-8
+# cargo, pip and kdyno keep files in HOME.
+ifneq ($(shell test -d "$$HOME" && test -w "$$HOME" && echo yes),yes)
+$(info HOME is not set or can't be written to: $(CURDIR)/.home takes its place)
+export HOME := $(CURDIR)/.home
+endif
 # pytest's arguments: make test T='-m "not e2e"'
 T ?=
 
-.PHONY: demo test check bench setup-demo setup-test
+.PHONY: demo test check bench setup-demo setup-test setup-check
 
 demo: setup-demo
 	kdyno doctor
@@ -18,7 +24,7 @@ test: setup-test
 	cargo test --workspace --quiet
 	pytest $(T)
 
-check: setup-test
+check: setup-check
 	ruff format --check src tests tools
 	ruff check src tests tools
 	mypy
@@ -29,8 +35,6 @@ check: setup-test
 bench: setup-demo
 	python tools/bench
 
-setup-demo:
-	@tools/setup demo
-
-setup-test:
-	@tools/setup test
+setup-demo setup-test setup-check:
+	@mkdir -p "$(HOME)"
+	@tools/setup $(@:setup-%=%)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from kdyno.kernel.delegate import DelegateMissing, find_lkd
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
+from kdyno.packages import Requirement, install_command, requirements
 from kdyno.process import attempt
 from kdyno.state import State
 
@@ -24,8 +25,12 @@ DISK_NEEDED_MB = 8_000
 """One kernel tree (2 GB), the objects of one build, images and samples."""
 MEMORY_NEEDED_MB = 3_000
 """Two compilers and a link of the dyno configuration, or two guests."""
+RUST_NEEDED = (1, 88)
+"""As in Cargo.toml and tools/setup."""
 
 Status = Literal["ok", "missing", "optional"]
+STATUS_WITHOUT: dict[str, Status] = {"needed": "missing", "wanted": "optional", "extra": "optional"}
+"""What the lack of a program is, by who needs it; of what isn't here kdyno itself has no need."""
 
 
 @dataclass(frozen=True)
@@ -39,51 +44,11 @@ class Finding:
     """A command, where a command mends it."""
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A program, what it is for, and the Debian package that has it."""
-
-    program: str
-    package: str
-    purpose: str
-    optional: bool = False
-
-
-TOOLS = (
-    Tool("make", "make", "runs Kbuild"),
-    Tool("gcc", "gcc", "compiles kernels, and the kernel's own host programs"),
-    Tool("ld", "binutils", "links kernels"),
-    Tool("flex", "flex", "builds the kernel's Kconfig reader"),
-    Tool("bison", "bison", "builds the kernel's Kconfig reader"),
-    Tool("bc", "bc", "computes kernel/time/timeconst.h"),
-    Tool("perl", "perl", "runs some of the kernel's scripts"),
-    Tool("lz4", "lz4", "compresses bzImage of the dyno configuration"),
-    Tool("tar", "tar", "unpacks kernel sources"),
-    Tool("xz", "xz-utils", "unpacks kernel sources"),
-    Tool("git", "git", "applies patches, reads sources from repositories"),
-    Tool(QEMU, "qemu-system-x86", "boots kernels"),
-    Tool("busybox", "busybox-static", "is the guests' shell"),
-    Tool("qemu-x86_64", "qemu-user", "runs the programs that `kdyno calibrate` fits weights to", optional=True),
-    Tool("ccache", "ccache", "makes the second build of a similar kernel several times faster", optional=True),
-    Tool("clang-19", "clang-19", 'compiles variants with toolchain = "clang-19"', optional=True),
-    Tool("ld.lld-19", "lld-19", 'links variants with toolchain = "clang-19"', optional=True),
-    Tool("llvm-ar-19", "llvm-19", 'archives variants with toolchain = "clang-19"', optional=True),
-)
-
-HEADERS = (
-    Tool("/usr/include/gelf.h", "libelf-dev", "objtool, which the kernel builds for itself, needs libelf"),
-    Tool("/usr/include/openssl/ssl.h", "libssl-dev", "kernels that sign modules need OpenSSL", optional=True),
-)
-
-SOURCE = Tool("/usr/src/linux-source-6.12.tar.xz", "linux-source-6.12", "the kernel of the demo", optional=True)
-
-
 def examine(state: State) -> Iterator[Finding]:
     """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
-    for tool in TOOLS:
-        yield _present(tool, shutil.which)
-    for file in (*HEADERS, SOURCE):
-        yield _present(file, lambda path: path if Path(path).exists() else None)
+    for requirement in requirements():
+        if requirement.when in STATUS_WITHOUT:
+            yield _present(requirement)
     yield _busybox_is_static()
     yield _agent()
     yield _delegate()
@@ -95,19 +60,18 @@ def examine(state: State) -> Iterator[Finding]:
     yield _kvm()
 
 
-def _present(tool: Tool, find: Callable[[str], str | None]) -> Finding:
-    name = Path(tool.program).name
-    if found := find(tool.program):
-        return Finding(name, "ok", found)
-    status: Status = "optional" if tool.optional else "missing"
-    return Finding(name, status, tool.purpose, f"sudo apt-get install -y {tool.package}")
+def _present(requirement: Requirement) -> Finding:
+    name = Path(requirement.program).name
+    if path := requirement.path():
+        return Finding(name, "ok", path)
+    return Finding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, install_command(requirement.package))
 
 
 def _busybox_is_static() -> Finding:
     busybox = shutil.which("busybox")
     if busybox and b"/ld-linux" in Path(busybox).read_bytes()[:65536]:
         detail = f"{busybox} is linked dynamically and can't run in a guest"
-        return Finding("static busybox", "missing", detail, "sudo apt-get install -y busybox-static")
+        return Finding("static busybox", "missing", detail, install_command("busybox-static"))
     return Finding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
 
 
@@ -143,21 +107,21 @@ def _qemu_loads_plugins() -> Finding:
         return Finding(name, "optional", f"can't be tried without {QEMU}")
     if (why := why_no_plugin(QEMU, plugin)) is None:
         return Finding(name, "ok", f"{QEMU} loads the PMU plugin")
-    mend = "sudo apt-get install -y qemu-system-x86"
+    mend = install_command("qemu-system-x86")
     return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
 
 
 def _rust() -> Finding:
     """Only those who build kdyno itself need Rust."""
-    needed = (1, 88)
-    mend = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
+    wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
+    mend = install_command(*(row.package for row in requirements() if row.when == "rust"))
     if shutil.which("cargo") is None:
-        return Finding("rust", "optional", "no cargo; building kdyno itself needs Rust 1.88 or newer", mend)
-    said = attempt(["cargo", "--version"]).stdout
-    version = re.search(r"(\d+)\.(\d+)", said)
-    if version and (int(version[1]), int(version[2])) >= needed:
-        return Finding("rust", "ok", said.strip())
-    return Finding("rust", "optional", f"{said.strip()}: building kdyno itself needs Rust 1.88 or newer", mend)
+        return Finding("rust", "optional", f"no cargo; {wanted}", mend)
+    banner = attempt(["cargo", "--version"]).stdout.strip()
+    version = re.search(r"(\d+)\.(\d+)", banner)
+    if version and (int(version[1]), int(version[2])) >= RUST_NEEDED:
+        return Finding("rust", "ok", banner)
+    return Finding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
 
 
 def _disk(state: State) -> Finding:

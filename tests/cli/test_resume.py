@@ -19,7 +19,8 @@ from tests.cli.replay import BLOCKS, slower
 ALL = sorted((variant, block) for variant in ("baseline", "slow") for block in BLOCKS)
 
 STUCK = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in a background job, which ignores it
 from kdyno.machine.fake import FakeMachine
 as_recorded, count = FakeMachine.boot, 0
 def boot(machine, order):

@@ -57,8 +57,12 @@ class Kdyno:
 
 @pytest.fixture(scope="session")
 def state() -> Path:
-    """KDYNO_TEST_STATE, else .state in the checkout: kept between runs, so that kernels are built once."""
-    return Path(os.environ.get("KDYNO_TEST_STATE") or ROOT / ".state")
+    """KDYNO_TEST_STATE, else a cache of the user's: kept between runs and checkouts, so that kernels are built once.
+
+    Not in the checkout: Kbuild takes no path with a space.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("KDYNO_TEST_STATE") or Path(cache) / "kdyno-tests")
 
 
 @pytest.fixture

@@ -117,6 +117,18 @@ def test_a_tarball_is_unpacked_without_its_top_directory(tmp_path: Path, state: 
     assert (found.tree / "Makefile").is_file()
 
 
+@pytest.mark.parametrize(("name", "package"), [("linux.tar.bz2", "bzip2"), ("linux.tar.zst", "zstd")])
+def test_a_tarball_whose_decompressor_is_missing_names_the_package_that_has_it(
+    tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    path = tarball_of(toy_tree(tmp_path), name)
+    monkeypatch.setattr("shutil.which", lambda program: None if program == package else f"/usr/bin/{program}")
+    with pytest.raises(unpack.DecompressorMissing, match=f"{package} is not installed") as caught:
+        fetch(str(path), state, silent)
+    assert caught.value.advice == f"install it: sudo apt-get install -y {package}"
+    assert list(state.sources.iterdir()) == []
+
+
 def test_a_broken_tarball_is_said_and_leaves_nothing(tmp_path: Path, state: State) -> None:
     path = tarball_of(toy_tree(tmp_path), "linux.tar.gz")
     path.write_bytes(path.read_bytes()[:500])

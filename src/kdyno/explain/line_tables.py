@@ -14,9 +14,9 @@ from kdyno import process
 from kdyno.explain.measured import Measured
 from kdyno.explain.model import Inlining
 from kdyno.profile.functions import plain_name
+from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
 
-SYMBOLIZER = "llvm-symbolizer"
 MOST_ADDRESSES = 4000
 """Asked for in one go; takes a second or two beyond reading the tables."""
 ADDRESSES_EACH = 400
@@ -48,8 +48,8 @@ def has_line_tables(vmlinux: Path) -> bool:
 
 def chains(addresses: Iterable[int], vmlinux: Path) -> list[list[str]]:
     """For each address the functions that it is code of, the innermost first; empty if the symbolizer can't say."""
-    words = [SYMBOLIZER, f"--obj={vmlinux}", "--inlines", "--output-style=JSON"]
     try:
+        words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--inlines", "--output-style=JSON"]
         done = process.attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses), timeout=SECONDS)
     except (process.ToolMissing, subprocess.TimeoutExpired):
         return []

@@ -14,12 +14,20 @@ from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel.seen import recall, remember, stat_signature
 from kdyno.kernel.trees import Say, made_once, remove_tree, tree_path
+from kdyno.packages import install_command, requirements
 from kdyno.state import DiskFull, State, disk_full_is_said
 
 CHECKPOINT = 20_000
 """tar records of 10 kB between two words about progress."""
+COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
+"""What tar calls for the last part of a tarball's name."""
 UNCLEAN = (".config", "include/config", "arch/x86/include/generated")
 """Kbuild refuses to build with O= from a tree that has one of these (outputmakefile, top Makefile)."""
+
+
+class DecompressorMissing(InfrastructureError):
+    message = "{path} can't be unpacked: {program} is not installed"
+    hint = "install it: {command}"
 
 
 class TarballBroken(UserError):
@@ -37,8 +45,17 @@ class TreeNotClean(UserError):
     hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
 
 
+def require_decompressor(path: Path) -> None:
+    """Raise DecompressorMissing unless the program is here that tar needs for this tarball."""
+    program = COMPRESSION.get(path.suffix)
+    if program and shutil.which(program) is None:
+        package = next(row.package for row in requirements() if row.program == program)
+        raise DecompressorMissing(path=path, program=program, command=install_command(package))
+
+
 def tarball(path: Path, to: Path, say: Say) -> None:
     """Unpack a tarball into the empty directory `to`, without its one top directory."""
+    require_decompressor(path)
     say(f"unpacking {path.name}")
     lines: list[str] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -11,11 +10,12 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.instrument.pmu_record import PmuRecord, Region
-from kdyno.process import ToolMissing, attempt, output
+from kdyno.process import attempt
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.flat import flat
 from kdyno.profile.functions import plain_name
+from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.select import WORK
 from kdyno.profile.vmlinux import require_line_tables, require_same
 
@@ -31,11 +31,6 @@ class NothingRan(UserError):
 class ProfgenFailed(UserError):
     message = "{tool} makes no profile of it: {said}"
     hint = "was vmlinux built by a compiler newer than {tool}? clang and llvm-profgen should be of one release"
-
-
-class LlvmToolMissing(ToolMissing):
-    message = "{tool} is not installed, under this name or with a version (llvm-profgen-19)"
-    hint = "apt-get install llvm-19"
 
 
 @dataclass(frozen=True)
@@ -74,11 +69,11 @@ def cover(
         raise NothingRan(record=path)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         source, text = Path(scratch) / "edges", Path(scratch) / "profile"
-        source.write_text(unsymbolized(edges))
+        source.write_text(unsymbolized(edges), encoding="utf-8")
         notes = profgen(tool, source, vmlinux, text, "text")
         if out:
             profgen(tool, source, vmlinux, out, "extbinary")
-        named = functions_named(text.read_text(errors="replace"))
+        named = functions_named(text.read_text(encoding="utf-8", errors="replace"))
     left_out = [(row.name, row.share) for row in rows if plain_name(row.name) not in named]
     with_lines = have_lines(vmlinux, [start for start, _, _ in edges.ranges])
     return Coverage(
@@ -120,18 +115,3 @@ def have_lines(vmlinux: Path, addresses: Iterable[int]) -> list[bool]:
     words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--functions=none", "--no-inlines"]
     done = attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses))
     return [not line.startswith("??") for line in done.stdout.splitlines() if line]
-
-
-def find_tool(name: str) -> str:
-    """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
-    pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
-    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
-    found = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
-    if not found:
-        raise LlvmToolMissing(tool=name)
-    return found.pop() if len(found) == 1 else max(sorted(found), key=_version)
-
-
-def _version(tool: str) -> tuple[int, ...]:
-    said = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
-    return tuple(map(int, said[1].split("."))) if said else ()

@@ -1,0 +1,30 @@
+"""The programs of LLVM that read profiles and line tables, under whatever version this host has them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from kdyno.packages import install_command
+from kdyno.process import ToolMissing, output
+
+
+class LlvmToolMissing(ToolMissing):
+    message = "{tool} is not installed, under this name or with a version (llvm-profgen-19)"
+    hint = f"install it: {install_command('llvm-19')}"
+
+
+def find_tool(name: str) -> str:
+    """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
+    pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
+    folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
+    found = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
+    if not found:
+        raise LlvmToolMissing(tool=name)
+    return found.pop() if len(found) == 1 else max(sorted(found), key=_version)
+
+
+def _version(tool: str) -> tuple[int, ...]:
+    said = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
+    return tuple(map(int, said[1].split("."))) if said else ()

@@ -1,0 +1,103 @@
+"""The table of Debian packages has all that the code calls, and set-up, doctor and the table agree."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kdyno.doctor import RUST_NEEDED, examine
+from kdyno.kernel.unpack import COMPRESSION
+from kdyno.packages import Requirement, install_command, requirements
+from kdyno.state import State
+
+ROOT = Path(__file__).parent.parent.parent
+RUNNERS = {"attempt", "check_output", "output", "Popen", "run", "spawned", "stream_lines"}
+"""Functions whose first argument is a command."""
+ESSENTIAL = {"bash", "cp", "dpkg-query", "env", "ldd", "mv", "rm", "setpriv", "sh", "unshare"}
+"""What Debian has installed always: packages marked Essential."""
+BINUTILS = {"as", "objcopy", "objdump", "strip"}
+"""They come with `ld` and `nm`, which the table has."""
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    scripts = [path for path in (ROOT / "tools").iterdir() if path.read_text().startswith("#!/usr/bin/env python")]
+    for path in (*ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py"), *scripts):
+        if "fakelinux" not in path.parts:
+            yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def first_words(command: ast.expr, named: dict[str, list[ast.expr]]) -> Iterator[str]:
+    """The programs that a command starts with, where the code says so in so many letters."""
+    match command:
+        case ast.List(elts=[ast.Constant(value=str(program)), *_]):
+            yield program
+        case ast.List(elts=[ast.Name(id=name), *_]):
+            values = [value.value for value in named.get(name, []) if isinstance(value, ast.Constant)]
+            yield from (program for program in values if isinstance(program, str))
+        case ast.List(elts=[ast.Starred(value=first), *_]) | ast.BinOp(left=first):
+            yield from first_words(first, named)
+        case ast.Name(id=name):
+            for value in named.pop(name, []):
+                yield from first_words(value, named)
+
+
+def calls(module: ast.Module) -> Iterator[str]:
+    """The programs that a module calls or looks for."""
+    named: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            named.setdefault(node.targets[0].id, []).append(node.value)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and node.args:
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            match name, node.args[0]:
+                case "which", ast.Constant(value=str(program)):
+                    yield program
+                case "find_tool", ast.Constant(value=str(program)):
+                    yield f"{program}-19"  # as Debian's packages call it
+                case _, command if name in RUNNERS:
+                    yield from first_words(command, dict(named))
+
+
+def test_every_program_that_the_code_calls_is_in_the_table() -> None:
+    listed = {row.program for row in requirements()} | ESSENTIAL | BINUTILS
+    called = {(program, path.name) for path, module in modules() for program in calls(module)}
+    programs = {program for program, _ in called}
+    assert {"git", "tar", "patch", "ccache", "cp", "nm", "qemu-system-x86_64"} <= programs, (
+        "the search finds too little"
+    )
+    assert not {(program, file) for program, file in called if program not in listed and "/" not in program}
+
+
+def test_every_decompressor_is_in_the_table() -> None:
+    assert set(COMPRESSION.values()) <= {row.program for row in requirements()}
+
+
+@pytest.mark.parametrize("row", list(requirements()), ids=lambda row: Path(row.program).name)
+def test_set_up_has_installed_what_the_table_says(row: Requirement) -> None:
+    if row.when not in ("rust", "lints"):  # these may be rustup's, and in no PATH of this process
+        assert row.path(), f"{row.program} isn't here: tools/setup test"
+
+
+def test_what_each_row_says_is_known_and_short() -> None:
+    for row in requirements():
+        assert row.when in {"needed", "wanted", "extra", "tests", "setup", "rust", "lints"}
+        assert 5 < len(row.purpose) < 70
+
+
+def test_the_doctor_names_the_package_of_a_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    findings = {finding.name: finding for finding in examine(State(tmp_path / "state"))}
+    assert (findings["flex"].status, findings["flex"].mend) == ("missing", install_command("flex"))
+    assert (findings["clang-19"].status, findings["clang-19"].mend) == ("optional", install_command("clang-19"))
+    assert (findings["rust"].status, findings["rust"].mend) == ("optional", install_command("cargo-web", "rustc-web"))
+
+
+def test_the_needed_rust_is_the_same_everywhere() -> None:
+    needed = ".".join(map(str, RUST_NEEDED))
+    assert re.search(r'rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text())[1] == needed  # type: ignore[index]
+    assert f"\nRUST={needed}\n" in (ROOT / "tools/setup").read_text()

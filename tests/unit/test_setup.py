@@ -1,0 +1,163 @@
+"""tools/setup, with stand-ins for apt-get, dpkg-query, cargo and Python that only say what they were asked for."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PYTHON = """\
+case "$*" in
+    --version) echo Python 3.11.0 ;;
+    "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    "-m pip --version") ;;
+    "-m pip install"*) if [ -e no-network ]; then exit 1; fi ;;
+esac
+"""
+
+
+class Checkout:
+    """A checkout with what set-up reads, and stand-ins for the programs that it calls."""
+
+    def __init__(self, directory: Path) -> None:
+        self.home, self.stubs = directory / "home", directory / "stubs"
+        self.place = directory / "kernels für alle"
+        self.calls_file = directory / "calls"
+        for name in ("tools/setup", "src/kdyno/data/debian-packages.txt", "pyproject.toml", "Cargo.toml", "Cargo.lock"):
+            (self.place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.place / name)
+        (self.place / "crates").mkdir()
+        self.home.mkdir()
+        self.stubs.mkdir()
+        self.stub("git", "exit 1")
+        self.stub("sudo", '"$@"')
+        self.stub("apt-get", "")
+        self.stub("dpkg-query", f'case " $(cat {self.stubs}/missing) " in *" $4 "*) exit 1 ;; esac; echo installed')
+        self.stub("cargo", "echo cargo 1.90.0")
+        self.stub("python3", PYTHON)
+        self.without_packages("cargo-web", "rustc-web")
+
+    def stub(self, program: str, script: str) -> None:
+        path = self.stubs / program
+        path.unlink(missing_ok=True)  # it may be a link to the host's program
+        path.write_text(f'#!/bin/sh\necho "{program} $*" >> {self.calls_file}\n{script}\n')
+        path.chmod(0o755)
+
+    def without_packages(self, *packages: str) -> None:
+        (self.stubs / "missing").write_text(" ".join(packages))
+
+    def setup(self, goal: str = "demo") -> subprocess.CompletedProcess[str]:
+        self.calls_file.write_text("")
+        return subprocess.run(
+            [self.place / "tools/setup", goal],
+            env={"PATH": f"{self.stubs}:/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def calls(self, program: str) -> list[str]:
+        lines = self.calls_file.read_text().splitlines()
+        return [line.partition(" ")[2] for line in lines if line.startswith(f"{program} ")]
+
+    def environments_made(self) -> int:
+        return self.calls("python3").count("-m venv --clear .venv")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_the_first_set_up_makes_the_environment_and_the_second_does_nothing(checkout: Checkout) -> None:
+    first = checkout.setup()
+    assert (first.returncode, checkout.environments_made()) == (0, 1), first.stderr
+    assert "installing kdyno" in first.stderr
+    second = checkout.setup()
+    assert (second.returncode, second.stderr, checkout.environments_made()) == (0, "", 0)
+
+
+def test_set_up_does_not_call_git(checkout: Checkout) -> None:
+    assert checkout.setup("test").returncode == 0
+    assert checkout.calls("git") == []
+
+
+def test_an_installation_that_failed_is_begun_anew(checkout: Checkout) -> None:
+    (checkout.place / "no-network").write_text("")
+    assert checkout.setup().returncode != 0
+    (checkout.place / "no-network").unlink()
+    assert (checkout.setup().returncode, checkout.environments_made()) == (0, 1)
+
+
+def test_an_environment_that_was_left_unfinished_is_made_anew(checkout: Checkout) -> None:
+    (checkout.place / ".venv/bin").mkdir(parents=True)
+    (checkout.place / ".venv/bin/python").symlink_to("/usr/bin/python3")
+    assert (checkout.setup().returncode, checkout.environments_made()) == (0, 1)
+
+
+def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
+    assert checkout.setup().returncode == 0
+    checkout.place = checkout.place.rename(checkout.place.with_name("elsewhere"))
+    assert (checkout.setup().returncode, checkout.environments_made()) == (0, 1)
+
+
+def test_changed_sources_of_rust_programs_are_installed_without_a_new_environment(checkout: Checkout) -> None:
+    assert checkout.setup().returncode == 0
+    (checkout.place / "crates/new.rs").write_text("fn main() {}\n")
+    changed = checkout.setup()
+    assert (changed.returncode, checkout.environments_made()) == (0, 0)
+    assert "installing kdyno" in changed.stderr
+
+
+def test_only_missing_packages_are_installed_and_by_one_call(checkout: Checkout) -> None:
+    checkout.without_packages("flex", "bison", "clang-19", "cargo-web")
+    assert checkout.setup().returncode == 0
+    update, install = checkout.calls("apt-get")
+    assert update.startswith("update")
+    assert install.endswith(" bison flex")
+    assert checkout.setup("test").returncode == 0
+    assert checkout.calls("apt-get")[-1].endswith(" clang-19")
+
+
+def test_without_cargo_debians_newest_is_installed_and_nothing_removed_for_it(checkout: Checkout) -> None:
+    checkout.stub("cargo", "echo cargo 1.63.0")
+    done = checkout.setup()
+    assert "needs Rust 1.88 or newer" in done.stderr
+    install = checkout.calls("apt-get")[-1]
+    assert install.endswith("--no-remove cargo-web rustc-web")
+    assert (checkout.place / ".venv/bin/cargo").readlink() == Path("/usr/bin/cargo")
+
+
+def test_lints_are_installed_beside_debians_rust_only(checkout: Checkout) -> None:
+    checkout.without_packages("cargo-web", "rustfmt-web", "rust-web-clippy")
+    assert checkout.setup("check").returncode == 0
+    assert checkout.calls("apt-get") == []
+    checkout.without_packages("rustfmt-web", "rust-web-clippy")
+    assert checkout.setup("check").returncode == 0
+    assert checkout.calls("apt-get")[-1].endswith(" rust-web-clippy rustfmt-web")
+
+
+def test_without_sudo_an_ordinary_user_is_told_the_command(checkout: Checkout) -> None:
+    for program in Path("/usr/bin").iterdir():
+        if program.name != "sudo" and not (checkout.stubs / program.name).exists():
+            (checkout.stubs / program.name).symlink_to(program)
+    (checkout.stubs / "sudo").unlink()
+    checkout.stub("id", "echo 1000")
+    checkout.without_packages("flex")
+    done = subprocess.run(
+        [checkout.place / "tools/setup"],
+        env={"PATH": str(checkout.stubs), "HOME": str(checkout.home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "this needs root, and sudo is not installed; as root: apt-get update" in done.stderr
+
+
+def test_an_unknown_goal_is_refused(checkout: Checkout) -> None:
+    done = checkout.setup("everything")
+    assert (done.returncode, "no such goal: everything" in done.stderr) == (1, True)
