@@ -88,7 +88,8 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
             wanted[plan.objects_key].append((variant, plan))
     found: dict[str, Image] = {}
     for group in wanted.values():
-        with talk.working(f"building {', '.join(dict.fromkeys(variant for variant, _ in group))}") as advance:
+        variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
+        with talk.working(f"building {variants}", about=True) as advance:
             built = build_layouts([plan for _, plan in group], state, advance)
         found |= {image.record.key: image for image in built}
     return {variant: tuple(found[plan.key] for plan in layouts) for variant, layouts in plans.items()}

@@ -25,6 +25,7 @@ from kdyno.store.records import Benchmark, BootRecord, RunRecord
 
 ITERATIONS = (3, 100)
 FEWEST_BLOCKS = 4
+COMES_FIRST = "a pilot comes first; how many blocks and iterations come after it is decided by what it saw"
 SHOWN = 5
 """Benchmarks that are named where a plan is not enough for all."""
 

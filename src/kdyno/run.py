@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from kdyno.boots import Boots, Outcome
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import look_ends
+from kdyno.forecast import forecast
+from kdyno.instrument.agent import benchmark_count
 from kdyno.line import Prepared, begin_run, build_images, choose_run, prepare
+from kdyno.outlook import run_ahead
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.giving_up import given_up
@@ -30,8 +33,9 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
     if experiment.auto:
-        from kdyno.pilot import pilot_of, settle
+        from kdyno.pilot import COMES_FIRST, pilot_of, settle
 
+        talk.say(COMES_FIRST)
         done = _run(pilot_of(experiment), state, store, talk, again=again)
         pilot = store.run(done.run_id)
         settled = settle(experiment, pilot, store.boots(pilot.id), store.benchmarks(pilot.id))
@@ -56,6 +60,9 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
         if is_complete(run_id):
             talk.say(f"run {run_id} is complete: nothing to do (--again carries the experiment out once more)")
             return Done(run_id, Outcome(given_up=given_up(store.boots(run_id))))
+        ahead = forecast(prepared, run_id, state, store)
+        for line in run_ahead(ahead, experiment, benchmark_count(prepared.job.tests)):
+            talk.say(line)
         images = build_images(prepared.plans, state, talk)
         begin_run(run_id, prepared, images, store)
         boots = Boots(run_id, prepared, images, state=state, store=store, talk=talk)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PLAIN_EVERY_SECONDS = 15.0
+SPEED_AFTER_SECONDS = 10.0
+"""The first lines of a kernel build come much faster than the others: before that, the speed tells nothing."""
 
 Advance = Callable[[int, int | None, str], None]
 """(done, total or None, what it is at): tells how far a piece of work is."""
@@ -30,69 +32,110 @@ class Talk:
         print(text, file=sys.stderr, flush=True)
 
     @contextmanager
-    def working(self, what: str) -> Iterator[Advance]:
-        """Show one piece of work; the body calls the Advance that it is given."""
+    def working(self, what: str, *, about: bool = False) -> Iterator[Advance]:
+        """Show one piece of work; the body calls the Advance that it is given. `about`: its totals are estimates."""
         if self.quiet:
             yield lambda _done, _total, _note: None
         elif self.bars:
-            with _bar(what) as advance:
+            with _bar(what, Pace(about)) as advance:
                 yield advance
         else:
-            yield _plain(what)
+            yield _plain(what, Pace(about))
+
+
+class Pace:
+    """How far a piece of work is and how long it will take, in the words that a terminal and a file both get."""
+
+    def __init__(self, about: bool = False) -> None:
+        self.about = about
+        self.began = time.monotonic()
+        self.first: tuple[float, int] | None = None
+        """When the total was first known, and how much was done by then: that tells nothing about the speed."""
+
+    def count(self, done: int, total: int | None) -> str:
+        if total is None:
+            return f"{done:,}"
+        return f"{done:,} of {'about ' if self.about else ''}{max(done, total):,}"
+
+    def elapsed(self) -> str:
+        return f"{_clock(time.monotonic() - self.began)} elapsed"
+
+    def left(self, done: int, total: int | None) -> str:
+        """Empty while there is nothing to estimate it from, and where an estimated total was passed."""
+        if total is None:
+            return ""
+        now = time.monotonic()
+        self.first = self.first or (now, done)
+        seconds, steps = now - self.first[0], done - self.first[1]
+        if seconds < SPEED_AFTER_SECONDS or steps < 1 or done >= total:
+            return ""
+        return f"{_clock(seconds / steps * (total - done))} left"
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Advance]:
+def _bar(what: str, pace: Pace) -> Iterator[Advance]:
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class Elapsed(ProgressColumn):
+        """Goes on while the work says nothing."""
+
+        def render(self, task: Task) -> Text:  # noqa: ARG002
+            return Text(pace.elapsed())
+
+    class Yielding(TextColumn):
+        """Gives way where the terminal is narrow, so that no figure is cut."""
+
+        def render(self, task: Task) -> Text:
+            text = super().render(task)
+            text.no_wrap = True
+            return text
 
     columns = (
-        TextColumn("{task.description}"),
+        Yielding("{task.description}", table_column=Column()),
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("[dim]{task.fields[note]}"),
+        TextColumn("{task.fields[count]}"),
+        Elapsed(table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[left]}"),
+        Yielding("[dim]{task.fields[note]}", table_column=Column()),
     )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as progress:
-        task = progress.add_task(escape(what), total=None, note="")
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(escape(what), total=None, count="", left="", note="")
 
         def advance(done: int, total: int | None, note: str) -> None:
-            # A total that was guessed from an earlier build may be passed.
-            shown = None if total is None else max(total, done)
-            progress.update(task, completed=done, total=shown, note=escape(note[:40]))
+            progress.update(
+                task,
+                completed=done,
+                total=None if total is None else max(total, done),
+                count=pace.count(done, total),
+                left=pace.left(done, total),
+                note=escape(note[:40]),
+            )
 
         yield advance
 
 
-def _plain(what: str) -> Advance:
-    start = last = time.monotonic()
-    before: int | None = None
+def _plain(what: str, pace: Pace) -> Advance:
+    last = pace.began
 
     def advance(done: int, total: int | None, note: str) -> None:
-        nonlocal last, before
-        before = done if before is None else before  # done by an earlier command: tells nothing about the speed of this
+        nonlocal last
+        left = pace.left(done, total)
         now = time.monotonic()
         if now - last < PLAIN_EVERY_SECONDS:
             return
         last = now
-        of = f" of about {total}" if total else ""
-        left = ""
-        if total and before < done < total:
-            left = f", {_span((now - start) / (done - before) * (total - done))} left"
-        print(f"{what}: {done}{of}{left} ({note})", file=sys.stderr, flush=True)
+        times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), left]))
+        print(f"{what}: {times} ({note})", file=sys.stderr, flush=True)
 
     return advance
 
 
-def _span(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+def _clock(seconds: float) -> str:
+    """Minutes and seconds, after an hour hours too: `5:10`, `1:05:10`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

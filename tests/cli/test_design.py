@@ -27,6 +27,7 @@ def test_a_run_with_looks_ends_when_nothing_is_undecided_and_stays_ended(lab: La
 
     first = lab("run", experiment, "--json")
     report = json.loads(first.out)
+    assert "to do: boot at most 24 times (12 blocks of 2 variants), measure 34 benchmarks" in first.err
     assert "look 1: nothing is undecided after 3 of 12 blocks: the run ends here" in first.err
     assert len(lab.cells()) == 6
     assert any(notice.startswith("stopped at look 1 of 4, after 3 of 12 blocks") for notice in report["notices"])
@@ -70,7 +71,10 @@ def test_automatic_blocks_make_a_pilot_and_then_the_run_that_it_plans(lab: Lab) 
     said = lab("run", experiment, "--json")
     report = json.loads(said.out)
     pilot = next(run for run in json.loads(lab("runs", "--json").out) if run["name"] == "replay-pilot")
-    assert f"after the pilot run {pilot['id']}: " in said.err
+    pilots, runs = said.err.split(f"after the pilot run {pilot['id']}: ")
+    assert "a pilot comes first; " in pilots
+    assert "to do: boot 12 times (6 blocks of 2 variants), measure 34 benchmarks" in pilots
+    assert f"to do: boot {2 * report['run']['blocks']} times ({report['run']['blocks']} blocks of 2 " in runs
     assert report["run"]["name"] == "replay"
     assert 4 <= report["run"]["blocks"] <= 60
     assert any(notice.startswith(f"after the pilot run {pilot['id']}") for notice in report["notices"])

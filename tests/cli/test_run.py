@@ -37,6 +37,20 @@ def test_a_slower_benchmark_is_judged_slower_and_all_others_equivalent(lab: Lab)
     assert set(judged.values()) == {"equivalent"}
 
 
+def test_a_run_says_first_what_it_will_do_and_how_long_it_takes_and_one_that_goes_on_what_is_left(lab: Lab) -> None:
+    lab.recording.add("same")
+    experiment = lab.experiment("same")
+    lab.on_boot([None, None, KeyboardInterrupt()])
+    first, second, third = (lab("run", experiment).err for _ in range(3))
+    assert first.splitlines()[1:3] == [
+        "to do: boot 6 times (3 blocks of 2 variants), measure 34 benchmarks",
+        "time: about 36 s, a guess: no such boot is on record here yet",
+    ]
+    assert "to do: boot 4 times (3 blocks of 2 variants, 2 on record), measure 34 benchmarks\ntime: about " in second
+    assert "by what was measured here" in second
+    assert "to do: " not in third and "time: " not in third
+
+
 def test_an_equal_variant_is_judged_equivalent_in_everything(lab: Lab) -> None:
     lab.recording.add("same")
     assert set(verdicts(report(lab, "run", lab.experiment("same")), "same").values()) == {"equivalent"}

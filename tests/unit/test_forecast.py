@@ -12,7 +12,8 @@ from kdyno.experiment.models import Experiment
 from kdyno.forecast import BuildForecast, Forecast, forecast
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan
-from kdyno.kernel.kconfig import Base
+from kdyno.kernel.kconfig import Base, resolve_base
+from kdyno.kernel.knobs import Ask
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.toolchain import Toolchain
 from kdyno.line import Prepared
@@ -91,11 +92,46 @@ def test_variants_that_differ_only_in_how_they_are_started_share_an_image(state:
     assert decisions(forecast(prepared(cached=True), "run", state, store))["fast"] == "cached"
 
 
-def test_without_anything_like_it_the_time_of_a_build_is_unknown_and_so_is_the_whole(
+def on_base(ahead: Prepared, base: str) -> Prepared:
+    """The same experiment on another base configuration."""
+    return replace(
+        ahead,
+        plans={
+            name: tuple(plan.model_copy(update={"base": resolve_base(base)}) for plan in plans)
+            for name, plans in ahead.plans.items()
+        },
+    )
+
+
+def test_without_anything_like_it_the_time_of_a_build_is_a_guess_from_its_files_and_the_cores(
+    state: State, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {}
+    for cores in (1, 2):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        ahead = forecast(on_base(prepared(), "dyno"), "run", state, store)
+        build = ahead.builds[0]
+        assert build.seconds_from.startswith("a guess: 730 files to compile on ")
+        assert (build.guess, ahead.guessed) == (True, ("build", "boot"))
+        assert ahead.as_data()["guessed"] == ("build", "boot")
+        seconds[cores] = build.seconds
+    assert seconds == {1: 750.0, 2: 385.0}
+
+
+def test_options_that_are_asked_for_on_top_of_the_base_count(state: State, store: Store) -> None:
+    recipe = VARIANTS["plain"]
+    asks = (*(Ask(symbol=f"NEW_{n}", value="y", by="x") for n in range(100)), Ask(symbol="SMP", value="y", by="x"))
+    asked = plan("a", recipe).model_copy(update={"base": resolve_base("dyno"), "asks": asks})
+    ahead = forecast(replace(prepared(), plans={"plain": (asked,)}), "run", state, store)
+    assert ahead.builds[0].seconds_from.startswith("a guess: 920 files")
+
+
+def test_where_only_configuring_tells_the_time_of_a_build_is_unknown_and_so_is_the_whole(
     state: State, store: Store
 ) -> None:
-    ahead = forecast(prepared(), "run", state, store)
+    ahead = forecast(on_base(prepared(), "make:randconfig"), "run", state, store)
     assert [build.seconds for build in ahead.builds] == [None, None, 0.0]
+    assert ahead.builds[0].seconds_from == "unknown: only configuring tells how much make:randconfig compiles"
     assert ahead.seconds is None
     assert ahead.as_data()["seconds"] is None
 
@@ -110,11 +146,13 @@ def test_a_build_is_expected_to_take_as_long_as_the_slowest_like_it(state: State
     (state.images / ("3" * 64) / "image.json").write_text("not JSON")
     ahead = forecast(prepared(), "run", state, store)
     assert [build.seconds for build in ahead.builds] == [241.9, 241.9, 0.0]
+    assert (ahead.builds[0].seconds_from, ahead.builds[0].guess) == ("measured: the slowest such build here", False)
 
 
 def test_the_time_of_boots_is_a_guess_until_one_is_on_record(state: State, store: Store) -> None:
     ahead = forecast(prepared(cached=True), "run", state, store)
     assert ahead.boot_seconds_from.startswith("a guess")
+    assert ahead.guessed == ("boot",)
     assert ahead.seconds == 12 * ahead.boot_seconds / 2
 
 
@@ -126,6 +164,22 @@ def test_boots_on_record_are_not_ahead_and_tell_how_long_the_others_take(state: 
     ahead = forecast(prepared(cached=True), run.id, state, store)
     assert (ahead.boots_done, len(ahead.boots)) == (0, 12)  # of variants with other names
     assert (ahead.boot_seconds, ahead.boot_seconds_from) == (19.5, f"median of run {run.id}")
+    assert ahead.guessed == ()
+
+
+def test_boots_of_a_variant_that_was_given_up_are_not_ahead(state: State, store: Store) -> None:
+    run = specimen.run_record(blocks=4, variants=("gcc-12", "gcc-12-O3"))
+    store.begin(run)
+    for boot in specimen.boot_records(run, iterations=1, failed=None):
+        if (boot.variant, boot.block) in {("gcc-12", 0), ("gcc-12-O3", 0), ("gcc-12-O3", 1)}:
+            ends = {"status": "failed", "samples": ()} if boot.variant == "gcc-12-O3" else {}
+            store.add_boot(run.id, boot.model_copy(update=ends), specimen.benchmarks())
+    variants = dict.fromkeys(("gcc-12", "gcc-12-O3"), VARIANTS["plain"])
+    of = prepared(cached=True)
+    experiment = of.experiment.model_copy(update={"baseline": "gcc-12", "variants": variants})
+    ahead = forecast(replace(of, experiment=experiment, plans={}), run.id, state, store)
+    assert [boot.variant for boot in ahead.boots] == ["gcc-12"] * 3
+    assert ahead.boots_done == 3
 
 
 def test_boots_without_the_emulated_pmu_dont_tell_how_long_those_with_it_take(state: State, store: Store) -> None:
@@ -140,5 +194,5 @@ def test_boots_without_the_emulated_pmu_dont_tell_how_long_those_with_it_take(st
 
 def test_the_whole_is_the_builds_and_the_boots_side_by_side() -> None:
     builds = (BuildForecast("a", "k", "build", "", 100.0), BuildForecast("b", "k", "shared", "", 0.0))
-    ahead = Forecast("run", builds, (), 0, 5.0, "", 2)
+    ahead = Forecast("run", builds, (), 0, 5.0, "", False, 2)
     assert ahead.seconds == 100.0

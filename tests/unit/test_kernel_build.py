@@ -12,7 +12,7 @@ import pytest
 
 from kdyno.errors import KdynoError
 from kdyno.kernel import build as build_module
-from kdyno.kernel import kconfig_check, places
+from kdyno.kernel import estimate, kconfig_check, places
 from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
@@ -325,14 +325,15 @@ def test_of_two_builds_at_once_one_waits_and_takes_the_others_image(
     assert f"built {image.record.key}" in child.communicate(timeout=30)[0]
 
 
-def test_progress_counts_lines_and_knows_the_total_from_the_last_image_of_the_base(
+def test_progress_counts_lines_up_to_a_guess_from_the_config_and_then_to_those_of_the_last_image_of_the_base(
     source: Source, state: State
 ) -> None:
     seen: list[tuple[int, int | None, str]] = []
     first = build(plan(Recipe(), source, state), state, lambda *step: seen.append(step))
     assert seen[0] == (0, None, "configuring")
     assert [done for done, _, _ in seen[1:]] == list(range(1, first.record.steps + 1))
-    assert {total for _, total, _ in seen} == {None}
+    options = estimate.options_on(first.config.read_text())
+    assert {total for _, total, _ in seen[1:]} == {estimate.lines(options)}
     seen.clear()
     build(plan(Recipe(opt="O3"), source, state), state, lambda *step: seen.append(step))
     assert {total for done, total, _ in seen if done} == {first.record.steps}

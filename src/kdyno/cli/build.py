@@ -16,11 +16,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment, only_variants
+    from kdyno.forecast import forecast_builds
     from kdyno.line import build_images, plan_builds
+    from kdyno.outlook import builds_ahead
 
     experiment = only_variants(load_experiment(args.experiment), args.variant)
     state, talk = state_of(args), talk_of(args)
-    images = build_images(plan_builds(experiment, state, talk), state, talk)
+    plans = plan_builds(experiment, state, talk)
+    for line in builds_ahead(forecast_builds(plans, state)):
+        talk.say(line)
+    images = build_images(plans, state, talk)
     if args.json:
         print_json({name: [image.record.model_dump(mode="json") for image in of] for name, of in images.items()})
         return 0

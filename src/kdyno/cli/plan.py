@@ -24,14 +24,15 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment
     from kdyno.forecast import forecast
     from kdyno.line import prepare, run_identity
+    from kdyno.outlook import span, total_time
 
     state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
     if experiment.auto:
-        from kdyno.pilot import pilot_of
+        from kdyno.pilot import COMES_FIRST, pilot_of
 
         experiment = pilot_of(experiment)
-        talk.say("a pilot comes first; how many blocks and iterations come after it is decided by what it saw")
+        talk.say(COMES_FIRST)
     prepared = prepare(experiment, state, talk)
     with store_of(args) as store:
         ahead = forecast(prepared, run_identity(prepared, 0), state, store)
@@ -42,10 +43,12 @@ def act(args: argparse.Namespace) -> int:
     print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
     print("\nimages")
     for build in ahead.builds:
-        took = f", {_span(build.seconds)}" if build.decision == "build" and build.seconds is not None else ""
+        took = f", {span(build.seconds)}" if build.seconds else ""
         print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
+        if build.decision == "build":
+            print(f"  {'':<24} {'':<12}  {build.seconds_from}")
     _print_boots(ahead, experiment)
-    print(f"\ntime: {_span(ahead.seconds)}")
+    print(f"\ntime: {total_time(ahead)}")
     return 0
 
 
@@ -69,9 +72,3 @@ def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
     if blocks > BLOCKS_SHOWN and ahead.boots:
         print("  ...")
     print(f"  about {ahead.boot_seconds:.1f} s each ({ahead.boot_seconds_from})")
-
-
-def _span(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown: nothing like it was built here yet (minutes for the dyno configuration)"
-    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"

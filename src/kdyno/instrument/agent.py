@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,12 @@ def find_agent() -> Path:
 def catalogue() -> dict[str, Any]:
     """The agent's tests by name, as `kdyno-agent list --json` describes them."""
     return {test["name"]: test for test in json.loads(output([find_agent(), "list", "--json"]))["tests"]}
+
+
+def benchmark_count(tests: Iterable[TestOrder]) -> int:
+    """How many benchmarks these tests yield."""
+    known = catalogue()
+    return sum(len(known[test.name]["benchmarks"]) for test in tests)
 
 
 def tsc_khz() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import kdyno
-from kdyno.kernel import delegate, images, kconfig, kconfig_check
+from kdyno.kernel import delegate, estimate, images, kconfig, kconfig_check
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
@@ -86,7 +86,8 @@ def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: i
     with workplace(plans[0], state) as work:
         progress(0, None, "configuring")
         notes = _configure(work)
-        steps = _make(work, work.make, progress, images.expected_steps(work.plan.base.spec, state), jobs)
+        expected = images.expected_steps(work.plan.base.spec, state) or _guessed_steps(work)
+        steps = _make(work, work.make, progress, expected, jobs)
         _keep(work, notes, steps, started)
         logged = work.written.tell()
         for plan in plans[1:]:
@@ -103,7 +104,7 @@ def _configure(work: Work) -> tuple[str, ...]:
     plan = work.plan
     for command in kconfig.steps(plan.base, plan.asks, work.objects, work.make):
         work.run(command)
-    config = kconfig_check.read_config((work.objects / ".config").read_text())
+    config = kconfig_check.read_config((work.objects / ".config").read_text(encoding="utf-8"))
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
     if plan.base.kind != "fragment":
         return plan.notes
@@ -112,6 +113,11 @@ def _configure(work: Work) -> tuple[str, ...]:
     lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
     misses = kconfig_check.unmet(lines.values(), config, plan.tree)
     return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
+
+
+def _guessed_steps(work: Work) -> int:
+    """Lines that a build of the .config just made should have, before any image of its base is there to tell."""
+    return estimate.lines(estimate.options_on((work.objects / ".config").read_text(encoding="utf-8")))
 
 
 def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
@@ -147,7 +153,7 @@ def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> I
         recipe=plan.recipe.model_copy(update={"cmdline": ()}),
         base=plan.base.spec,
         toolchain=plan.toolchain.identity,
-        release=(work.objects / "include/config/kernel.release").read_text().strip(),
+        release=(work.objects / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
         sizes=images.sizes(work.objects),
         build_seconds=round(seconds, 1),
         steps=steps,

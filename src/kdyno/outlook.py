@@ -1,0 +1,60 @@
+"""A forecast in words: what `kdyno plan` ends with, and `kdyno run` and `kdyno build` begin with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdyno.experiment.models import Experiment
+from kdyno.forecast import BuildForecast, Forecast
+
+
+def span(seconds: float) -> str:
+    """Seconds as a person would say them."""
+    return f"about {seconds / 60:,.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
+
+
+def build_time(build: BuildForecast) -> str:
+    """How long one build takes, and how that is known."""
+    return build.seconds_from if build.seconds is None else f"{span(build.seconds)} ({build.seconds_from})"
+
+
+def total_time(ahead: Forecast) -> str:
+    """How long all of it takes, and whether that was measured here or is a guess."""
+    if ahead.seconds is None:
+        (why, *_) = (build.seconds_from for build in ahead.builds if build.seconds is None)
+        return f"{why}; {span(ahead.seconds_of_boots)} of boots come after that"
+    if not ahead.seconds:
+        return "none: all of it is done"
+    if not ahead.guessed:
+        return f"{span(ahead.seconds)}, by what was measured here"
+    return f"{span(ahead.seconds)}, a guess: no such {' or '.join(ahead.guessed)} is on record here yet"
+
+
+def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[str]:
+    """What a run will do, less what is on record already, and how long it will take."""
+    kernels, layouts = _to_build(ahead.builds)
+    builds = [f"build {_counted(len(kernels), 'kernel')}"] if kernels else []
+    links = [f"link {_counted(layouts, 'more layout')}"] if layouts else []
+    design = f"{_counted(experiment.blocks, 'block')} of {_counted(len(experiment.variants), 'variant')}"
+    done = f", {ahead.boots_done:,} on record" if ahead.boots_done else ""
+    most = "at most " if experiment.judge.looks > 1 else ""
+    boots = f"boot {most}{_counted(len(ahead.boots), 'time')} ({design}{done})"
+    steps = [*builds, *links, boots, f"measure {_counted(benchmarks, 'benchmark')}"]
+    return [f"to do: {', '.join(steps)}", f"time: {total_time(ahead)}"]
+
+
+def builds_ahead(builds: Sequence[BuildForecast]) -> list[str]:
+    """What has to be built, and how long it will take; nothing where all images are there."""
+    kernels, layouts = _to_build(builds)
+    links = [f"to do: link {_counted(layouts, 'more layout')}"] if layouts else []
+    return [*(f"to do: build {kernel.variant}, {build_time(kernel)}" for kernel in kernels), *links]
+
+
+def _to_build(builds: Sequence[BuildForecast]) -> tuple[list[BuildForecast], int]:
+    """Those that are compiled, and how many layouts are only linked."""
+    kernels = [build for build in builds if build.decision == "build"]
+    return kernels, sum(build.decision == "link" for build in builds)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
