@@ -11,11 +11,14 @@ from threading import Event, Thread
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
 from kdyno.instrument.job import Job
+from kdyno.kernel.config_of import config_of
 from kdyno.kernel.images import RECORD, read_record
+from kdyno.kernel.kconfig_check import read_config
 from kdyno.machine.base import BootOrder
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.console import read_console
-from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.platforms import NEEDS, Output, Platform, lacks, port_needs
+from kdyno.machine.qemu import PORT_MISSING, QemuMachine
 from kdyno.state import State
 from kdyno.talk import Talk
 
@@ -43,9 +46,18 @@ class NoTerminal(UserError):
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
+class KernelLacks(UserError):
+    message = "{kernel} can't run {what} on {platform}: options are missing in {config}\n{lists}"
+    hint = "{way_out}"
+
+
 class BootFailed(InfrastructureError):
     message = "the boot {ended}: {reason}"
     hint = "--console FILE keeps the whole console; --append loglevel=7 makes the kernel say more"
+
+
+class NoPort(BootFailed):
+    hint = "build a kernel with these, or take another platform: {others}"
 
 
 def find_kernel(named: str, state: State) -> Path:
@@ -84,6 +96,7 @@ def boot_command(
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
+    require_options(kernel, config.platform, "stream")
     machine = _machine(config, kernel, talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
         job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, command=command)
@@ -105,6 +118,9 @@ def boot_command(
         for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
             talk.warn(f"console: {line}")
     ended_how = "was lost" if end.status == "lost" else "failed"
+    if PORT_MISSING in end.reason:
+        others = "; ".join(port_needs(platform) for platform in NEEDS if platform != config.platform)
+        raise NoPort(ended=ended_how, reason=end.reason, others=others)
     raise BootFailed(ended=ended_how, reason=end.reason or "the command left no exit status")
 
 
@@ -112,11 +128,35 @@ def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed
     """Give the user a shell in a guest, on this terminal."""
     if not is_interactive():
         raise NoTerminal()
+    require_options(kernel, config.platform, "console")
     machine = _machine(config, kernel, talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
         job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, interactive=True)
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
+
+
+def require_options(kernel: Path, platform: Platform, output: Output) -> None:
+    """Refuse a kernel that can't come so far by its configuration, if that is known; raises KernelLacks."""
+    path = config_of(kernel)
+    if path is None:
+        return
+    config = read_config(path.read_text(encoding="utf-8", errors="replace"))
+    lacking = {name: lacks(config, name, output) for name in NEEDS}
+    if not lacking[platform]:
+        return
+    suitable = [name for name, missing in lacking.items() if not missing]
+    if suitable:
+        way_out = f"--platform {suitable[0]} will do: this kernel has all that it needs"
+    else:
+        way_out = "no platform will do: build a kernel with all that one of them needs (=y: the guest has no modules)"
+        if output == "stream" and not lacks(config, platform, "console"):
+            way_out += "; a shell needs less: `kdyno boot` without a command works"
+    lists = [
+        "\n  ".join([f"{name} needs", *(lack.text for lack in missing)]) for name, missing in lacking.items() if missing
+    ]
+    what = "a command" if output == "stream" else "a shell"
+    raise KernelLacks(kernel=kernel, what=what, platform=platform, config=path, lists="\n".join(lists), way_out=way_out)
 
 
 def _machine(config: QemuConfig, kernel: Path, talk: Talk) -> QemuMachine:

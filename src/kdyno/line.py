@@ -19,6 +19,7 @@ from kdyno.instrument.agent import test_orders
 from kdyno.instrument.job import DEFAULT_ITERATIONS, Job
 from kdyno.kernel.build import BuildPlan, build_layouts, plan_build
 from kdyno.kernel.image import Image
+from kdyno.kernel.plan import check_without_source
 from kdyno.kernel.source import fetch
 from kdyno.machine.base import Description, Machine
 from kdyno.machine.config import FakeConfig, QemuConfig
@@ -49,6 +50,7 @@ class Prepared:
 
 def plan_builds(experiment: Experiment, state: State, talk: Talk) -> Plans:
     """What has to be built for each variant; raises KdynoError for all that can be known to fail."""
+    check_without_source(experiment.variants.values(), experiment.config, state)
     source = fetch(experiment.source, state, talk.say)
     plans = {
         name: tuple(plan_build(recipe, source, experiment.config, state) for recipe in recipes(experiment, name))

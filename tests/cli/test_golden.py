@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kdyno
+from kdyno.experiment.load import load_experiment
 from kdyno.host import host_facts
 from tests.cli.conftest import Lab, Said
 from tests.cli.replay import died, slower
@@ -82,6 +83,23 @@ def test_an_empty_store_says_how_a_run_is_made(lab: Lab) -> None:
     check("runs-none", lab, lab("runs"))
 
 
+def test_an_experiment_to_start_from_is_written(lab: Lab) -> None:
+    lab.patch.chdir(lab.directory)
+    check("init", lab, lab("init"))
+    assert load_experiment(lab.directory / "quickstart.toml").baseline == "gcc-O2"
+
+
+def test_a_file_that_exists_is_not_written_over(lab: Lab) -> None:
+    path = lab.directory / "mine.toml"
+    path.write_text("mine")
+    check("init-exists", lab, lab("init", str(path)))
+    assert path.read_text() == "mine"
+
+
+def test_an_experiment_is_not_written_where_there_is_no_directory(lab: Lab) -> None:
+    check("init-nowhere", lab, lab("init", str(lab.directory / "nowhere" / "mine.toml")))
+
+
 def test_a_run_is_shown(done: Lab) -> None:
     check("show", done, done("show", "latest"))
 
@@ -106,6 +124,7 @@ def test_samples_are_written_as_csv(done: Lab) -> None:
 
 def test_a_plan_shows_images_boots_and_time(lab: Lab) -> None:
     """The toy kernel, on the machine `qemu`: nothing is built and nothing is booted."""
+    lab.patch.setattr("os.cpu_count", lambda: 2)
     check("plan", lab, lab("plan", toy_experiment(lab), "-q"))
 
 
@@ -130,6 +149,9 @@ def test_a_plan_of_what_was_built_says_so(lab: Lab) -> None:
     said = lab("plan", experiment).out
     assert re.search(r"gcc-O2 +[0-9a-f]{12}  cached: built before", said)
     assert re.search(r"gcc-O3 +[0-9a-f]{12}  build, about \d+ s: no image", said)
+    assert "  measured: the slowest such build here\n" in said
+    assert re.search(r"^to do: build gcc-O3, about \d+ s \(measured: the", lab("build", experiment, "gcc-O3").err, re.M)
+    assert "to do" not in lab("build", experiment).err
 
 
 def test_bad_usage_says_what_is_missing(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""A QEMU that boots nothing: it leaves the agent stream and the PMU record that a test gives it."""
+"""A QEMU that boots nothing: it leaves the agent stream, the console and the PMU record that a test gives it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ esac
 for word; do
     case "$word" in
         file,id=agent,path=*) cp $FAKE/stream "${{word#file,id=agent,path=}}";;
+        file:*) [ ! -e $FAKE/console ] || cp $FAKE/console "${{word#file:}}";;
         *,out=*) out="${{word#*,out=}}"; [ ! -e $FAKE/record ] || cp $FAKE/record "${{out%%,*}}";;
     esac
 done
@@ -47,9 +48,9 @@ class FakeQemu:
     def probe(self, said: str) -> None:
         (self.directory / "probe").write_text(said + "\n")
 
-    def leaves(self, *, stream: bytes | None = None, record: bytes | None = None) -> None:
+    def leaves(self, *, stream: bytes | None = None, console: bytes | None = None, record: bytes | None = None) -> None:
         """From now on boots leave these files; None: as before."""
-        for name, content in {"stream": stream, "record": record}.items():
+        for name, content in {"stream": stream, "console": console, "record": record}.items():
             if content is not None:
                 (self.directory / name).write_bytes(content)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import kdyno
 from kdyno.errors import KdynoError
 from kdyno.instrument.job import Job
 from kdyno.instrument.pmu import PluginMissing, PmuConfig, find_plugin
@@ -85,6 +87,20 @@ def test_the_installed_plugin_lies_in_the_package(monkeypatch: pytest.MonkeyPatc
         assert find_plugin().parent.name == "kdyno"
     except PluginMissing as missing:
         assert "kdyno/kdyno_pmu" in str(missing)
+
+
+@pytest.mark.parametrize("new", ["kdyno_pmu.abi3.so", "kdyno_pmu.cpython-311-x86_64-linux-gnu.so"])
+def test_the_plugin_of_a_wheel_or_a_checkout_wins_over_what_an_older_installation_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, new: str
+) -> None:
+    monkeypatch.delenv("KDYNO_PMU_PLUGIN", raising=False)
+    monkeypatch.setattr(kdyno, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / new).write_bytes(b"new")
+    assert find_plugin() == tmp_path / new
+    for old in ("kdyno_pmu.cpython-310-x86_64-linux-gnu.so", "kdyno_pmu.cpython-312-x86_64-linux-gnu.so"):
+        (tmp_path / old).write_bytes(b"old")
+        os.utime(tmp_path / old, (0, 0))
+    assert find_plugin() == tmp_path / new
 
 
 @pytest.mark.parametrize("said", ["-plugin: invalid option", "plugin interface not enabled in this build"])

@@ -23,6 +23,7 @@ VERBS = {
     "plan": "show what an experiment would build and boot, how long it should take, and why",
     "build": "build the kernels of an experiment",
     "boot": "boot a kernel and run a shell or a command in it",
+    "init": "write an experiment to start from: the demo's",
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
     "runs": "list the runs in the store",
     "show": "show one run: its parts, its boots, and the command that repeats it",

@@ -18,7 +18,7 @@ def act(args: argparse.Namespace) -> int:
         print_json([run.model_dump(mode="json") for run in runs])
         return 0
     if not runs:
-        print("no runs yet: `kdyno run experiments/quickstart.toml` makes one")
+        print("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` carries it out")
         return 0
     print(f"{'RUN':<12}  {'EXPERIMENT':<24} {'LANE':<6} {'BOOTS':>9}  {'FAILED':>6}  {'CREATED':<16}  STATUS")
     for run in runs:

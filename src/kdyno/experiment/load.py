@@ -23,7 +23,7 @@ from kdyno.machine.config import MACHINES, FakeConfig, QemuConfig
 
 class NoExperiment(UserError):
     message = "can't read the experiment {path}: {why}"
-    hint = "experiments/quickstart.toml is one to start from"
+    hint = "`kdyno init FILE` writes one to start from"
 
 
 class NotToml(UserError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -47,14 +46,20 @@ class RegionMissing(InfrastructureError):
 
 
 def find_plugin() -> Path:
-    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises PluginMissing."""
+    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises PluginMissing.
+
+    A wheel has it as kdyno_pmu.abi3.so; an editable install gives it the suffix of the Python that made it, so that a
+    checkout may hold several. The newest is that of the last installation.
+    """
     if named := os.environ.get("KDYNO_PMU_PLUGIN"):
-        place = Path(named).absolute()
+        place, plugins = Path(named).absolute(), [Path(named).absolute()]
     else:
-        place = Path(kdyno.__file__).parent / f"kdyno_pmu{sysconfig.get_config_var('EXT_SUFFIX')}"
-    if not place.is_file():
+        place = Path(kdyno.__file__).parent / "kdyno_pmu.*.so"
+        plugins = list(place.parent.glob(place.name))
+    existing = [plugin for plugin in plugins if plugin.is_file()]
+    if not existing:
         raise PluginMissing(where=place)
-    return place
+    return max(existing, key=lambda plugin: plugin.stat().st_mtime_ns)
 
 
 def plugin_words(

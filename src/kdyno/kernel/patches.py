@@ -58,6 +58,11 @@ def read_patch(path: Path) -> Patch:
     return Patch(path=path, digest=hashlib.sha256(content).hexdigest())
 
 
+def read_patches(paths: Sequence[str]) -> tuple[Patch, ...]:
+    """The patches that a recipe names; the content of a patch counts, not its name."""
+    return tuple(read_patch(Path(path).expanduser().absolute()) for path in paths)
+
+
 def patched(source: Source, patches: Sequence[Patch], state: State, say: Say) -> Patched:
     """Return the tree of `source` with the patches in it; made at the first call, kept for the next ones."""
     if not patches:
@@ -70,10 +75,10 @@ def patched(source: Source, patches: Sequence[Patch], state: State, say: Say) ->
         say(f"applying {len(patches)} patch{'es' if len(patches) > 1 else ''} to a copy of {source.identity.spec}")
         copy_by_links(source.tree, partial)
         notes = [note for patch in patches for note in apply(patch, partial, source.identity.spec)]
-        record.write_text(json.dumps(notes))
+        record.write_text(json.dumps(notes), encoding="utf-8")
 
     made_once(tree, fill, state, say)
-    return Patched(tree=tree, notes=tuple(json.loads(record.read_text())))
+    return Patched(tree=tree, notes=tuple(json.loads(record.read_text(encoding="utf-8"))))
 
 
 def apply(patch: Patch, tree: Path, source: str) -> list[str]:
@@ -87,7 +92,7 @@ def apply(patch: Patch, tree: Path, source: str) -> list[str]:
         return []
     if _git_apply(patch, tree, "--check", "--reverse") is None:
         return [f"{patch.path.name} is already applied in {source}"]
-    text = patch.path.read_text(errors="replace")
+    text = patch.path.read_text(encoding="utf-8", errors="replace")
     raise PatchFailed(path=patch.path, source=source, said=explain(failed, text))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from kdyno.frozen import Frozen, digest
 from kdyno.kernel import images, kconfig, knobs, patches, toolchain
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import Ask, Context
+from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.toolchain import Toolchain
@@ -56,6 +58,16 @@ class BuildPlan(Frozen):
     needs: tuple[str, ...] = ()
     """Flags of /proc/cpuinfo that a machine must have to run it."""
     notes: tuple[str, ...] = ()
+
+
+def check_without_source(recipes: Collection[Recipe], base: str, state: State) -> None:
+    """Refuse what is missing on this host, before a source is unpacked for it: that may take a minute."""
+    kconfig.resolve_base(base)
+    for name in {recipe.toolchain for recipe in recipes}:
+        toolchain.find(name, state)
+    for recipe in recipes:
+        patches.read_patches(recipe.patches)
+        read_fragments(recipe.fragments)
 
 
 def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say = lambda _: None) -> BuildPlan:

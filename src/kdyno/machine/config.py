@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from kdyno.frozen import Frozen
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.machine.base import Limits
+from kdyno.machine.platforms import Platform
 from kdyno.store.records import Lane
 
 
@@ -21,7 +22,7 @@ class QemuConfig(Frozen):
     """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
     accel: Literal["auto", "kvm", "tcg"] = "auto"
     """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
-    platform: Literal["microvm", "q35"] = "microvm"
+    platform: Platform = "microvm"
     """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
     cpu: str | None = None
     """QEMU's CPU model; None: a fixed Haswell in the model lane, `host` under KVM, `max` under TCG."""

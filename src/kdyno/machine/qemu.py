@@ -21,6 +21,7 @@ from kdyno.machine.cpu_flags import missing_flags
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
+from kdyno.machine.platforms import port_needs
 from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.process import ToolMissing, output, spawned
@@ -34,6 +35,8 @@ QUICK_TIMER = ("nolapic_timer", "no_timer_check")
 With -icount each PAUSE leaves the emulated CPU, so that these loops were a third of the host's work for a whole boot
 with all tests. Without them it is the PIT that ticks, just as often."""
 PORT = "org.kdyno.agent"
+PORT_MISSING = f"no virtio port {PORT}"
+"""What the agent says on the console if it doesn't find it."""
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
 
@@ -165,6 +168,8 @@ class QemuMachine:
             left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
         report = read_stream(stream)
         status, reason = verdict_on_boot(left, report, console)
+        if PORT_MISSING in reason:
+            reason += f": {port_needs(self.config.platform)}"
         end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
         return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
 
@@ -229,7 +234,7 @@ def _why_lost(status: int, said: Path, directory: Path) -> str | None:
         return f"the disk that holds {directory.parent} is full"
     if status == 0:
         return None
-    words = said.read_text(errors="replace").strip()[-300:]
+    words = said.read_text(encoding="utf-8", errors="replace").strip()[-300:]
     if status < 0:
         return f"QEMU was killed by signal {-status}"
     return f"QEMU ended with status {status}: {words or 'it said nothing'}"

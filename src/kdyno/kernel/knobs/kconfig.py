@@ -44,7 +44,12 @@ def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribut
 
 def contribute_fragments(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
     """Files of fragments; their content counts, not their names."""
-    return Contribution(asks=tuple(ask for path in value for ask in read_fragment(Path(path).expanduser())))
+    return Contribution(asks=read_fragments(value))
+
+
+def read_fragments(paths: Sequence[str]) -> tuple[Ask, ...]:
+    """The asks of all fragments that a recipe names."""
+    return tuple(ask for path in paths for ask in read_fragment(Path(path).expanduser()))
 
 
 def _inline(name: str, value: KconfigValue) -> Ask:
@@ -69,7 +74,7 @@ def spelled(symbol: str, value: KconfigValue) -> str:
 def read_fragment(path: Path) -> list[Ask]:
     """The asks of a fragment file."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FragmentMissing(path=path, why=getattr(error, "strerror", None) or "it is not text") from error
     return parse_fragment(text, f"fragment {path.name}")

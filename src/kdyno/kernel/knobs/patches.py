@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from kdyno.kernel.knobs.base import Context, Contribution
-from kdyno.kernel.patches import read_patch
+from kdyno.kernel.patches import read_patches
 
 
 def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
-    """The content of a patch counts, not its name."""
-    return Contribution(patches=tuple(read_patch(Path(path).expanduser().absolute()) for path in value))
+    """What they hold is checked; whether they apply comes out when they are applied."""
+    return Contribution(patches=read_patches(value))

@@ -1,0 +1,41 @@
+"""`kdyno init`"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from kdyno.errors import UserError
+
+NAME = "quickstart.toml"
+
+
+class NotOverwritten(UserError):
+    message = "{path} exists, and is left as it is"
+    hint = "name another file: kdyno init FILE"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", type=Path, default=Path(NAME), help=f"file to write (default: {NAME})")
+
+
+def act(args: argparse.Namespace) -> int:
+    from importlib.resources import files
+
+    from kdyno.report.files import write_atomically
+
+    path: Path = args.file
+    if path.exists() or path.is_symlink():
+        raise NotOverwritten(path=path)
+    write_atomically(path, files("kdyno").joinpath("data", "experiments", NAME).read_text(encoding="utf-8"))
+    word = shlex.quote(str(path))
+    print(f"wrote {path}; edit it, or take it as it is. Next:")
+    width = len(f"kdyno plan {word}")
+    for command, purpose in (
+        ("kdyno doctor", "is everything here that it needs?"),
+        (f"kdyno plan {word}", "what it would build and boot, and how long that should take"),
+        (f"kdyno run {word}", "carries it out, and prints the verdicts"),
+    ):
+        print(f"  {command:<{width}}  # {purpose}")
+    return 0

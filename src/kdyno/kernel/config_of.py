@@ -1,0 +1,27 @@
+"""The configuration that a bzImage was built with, where one lies at its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+BUILD_TREE = ("arch", "x86", "boot", "bzImage")
+
+
+def config_of(kernel: Path) -> Path | None:
+    """`config-RELEASE` beside `vmlinuz-RELEASE`, `config` beside an image, or .config of the build tree."""
+    _, dash, release = kernel.name.partition("-")
+    candidates = [kernel.with_name(f"config-{release}" if dash else "config")]
+    if kernel.parts[-len(BUILD_TREE) :] == BUILD_TREE:
+        config = kernel.parents[len(BUILD_TREE) - 1] / ".config"
+        # One that was changed after the build says nothing about the kernel.
+        if config.is_file() and config.stat().st_mtime <= kernel.stat().st_mtime:
+            candidates.append(config)
+    return next((path for path in candidates if _is_config(path)), None)
+
+
+def _is_config(path: Path) -> bool:
+    """Many a file is called `config`."""
+    try:
+        return "\nCONFIG_X86=y\n" in path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False

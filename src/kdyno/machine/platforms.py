@@ -1,0 +1,78 @@
+"""What a kernel must have built in for each of QEMU's platforms: one table, and what of it a configuration lacks.
+
+Here is only what nothing works without. Without devtmpfs, tmpfs or proc the agent starts all the same, and what can't
+run then says so itself. The initramfs holds no modules, so that =m is as good as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Platform = Literal["microvm", "q35"]
+Output = Literal["stream", "console"]
+"""How a guest's output reaches the host: that of tests and commands by the agent stream, a shell's by the console."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A symbol of Kconfig (without CONFIG_) that must be y."""
+
+    symbol: str
+    why: str
+    output: Output | None = None
+    """What it is needed for; None: for both."""
+
+
+ANYWHERE = (
+    Need("X86_64", "the agent and busybox are 64-bit programs"),
+    Need("BINFMT_ELF", "the agent and busybox are ELF programs"),
+    Need("BLK_DEV_INITRD", "they come in an initramfs"),
+    Need("TTY", "a shell needs a terminal", "console"),
+    Need("SERIAL_8250", "the terminal is a serial port", "console"),
+    Need("SERIAL_8250_CONSOLE", "the kernel's console is that port", "console"),
+    Need("SYSFS", "the agent looks for its port in /sys/class/virtio-ports", "stream"),
+    Need("VIRTIO_CONSOLE", "the agent's port is one of virtio-serial", "stream"),
+)
+NEEDS: Mapping[Platform, tuple[Need, ...]] = {
+    "microvm": (
+        *ANYWHERE,
+        Need("VIRTIO_MMIO", "devices are on virtio-mmio", "stream"),
+        # Without ACPI QEMU appends virtio_mmio.device=... to the command line; see machine/qemu.py.
+        Need("VIRTIO_MMIO_CMDLINE_DEVICES", "the kernel command line says where they are", "stream"),
+    ),
+    "q35": (
+        *ANYWHERE,
+        Need("PCI", "devices are on PCI", "stream"),
+        Need("VIRTIO_PCI", "virtio is on PCI too", "stream"),
+    ),
+}
+"""The symbols have had these names since before 4.19."""
+
+STATES = {"m": "module", "n": "not set"}
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A need that a kernel doesn't meet."""
+
+    need: Need
+    state: str
+    """`module` or `not set`."""
+
+    @property
+    def text(self) -> str:
+        return f"CONFIG_{self.need.symbol}=y (here: {self.state}): {self.need.why}"
+
+
+def lacks(config: Mapping[str, str], platform: Platform, output: Output) -> list[Lack]:
+    """What the platform needs for this output, and the configuration has not. Pure."""
+    values = {need: config.get(need.symbol, "n") for need in NEEDS[platform] if need.output in (None, output)}
+    return [Lack(need, STATES.get(value, value)) for need, value in values.items() if value != "y"]
+
+
+def port_needs(platform: Platform) -> str:
+    """What an agent that runs, but has no port, may be missing."""
+    symbols = ", ".join(f"CONFIG_{need.symbol}=y" for need in NEEDS[platform] if need.output == "stream")
+    return f"{platform} needs {symbols}"
