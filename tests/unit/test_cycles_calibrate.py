@@ -14,7 +14,7 @@ from kdyno.cli.main import main
 from kdyno.cycles import measure as measuring
 from kdyno.cycles.calibrate import CantWrite, as_toml, calibrate, calibrated, write
 from kdyno.cycles.family import load_family
-from kdyno.cycles.measure import NoUserEmulation, ProbeBroken, Program, last_iterations, measure
+from kdyno.cycles.measure import NoUserEmulation, NoUserPlugins, ProbeBroken, Program, last_iterations, measure
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.process import ToolFailed
 from kdyno.talk import Talk
@@ -149,7 +149,18 @@ def test_a_qemu_that_fails_is_quoted(tools: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_program_without_a_time_or_a_count_is_named(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CYCLES", "0")
     monkeypatch.setattr(measuring, "QEMU_USER", str(tools / "kdyno-probe"))
+    monkeypatch.setattr(measuring, "read_pmu_record", lambda _: counted(0, 1))
     with pytest.raises(ProbeBroken, match="no time for b"):
         measure(family(), times=3, passes=1, talk=Talk(quiet=True))
     with pytest.raises(ProbeBroken, match="counted nothing for b"):
         last_iterations(counted(0), (Program("a", "k", "fit"), Program("b", "k", "held-out")))
+
+
+def test_a_qemu_without_plugins_is_said_before_anything_is_timed(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    qemu = tools / "qemu-x86_64"
+    qemu.write_text("#!/bin/sh\necho \"qemu: unknown option 'plugin'\" >&2\nexit 1\n")
+    qemu.chmod(0o755)
+    monkeypatch.setattr(measuring, "QEMU_USER", str(qemu))
+    monkeypatch.setenv("CYCLES", "0")
+    with pytest.raises(NoUserPlugins, match="built without plugins"):
+        measure(family(), times=3, passes=1, talk=Talk(quiet=True))

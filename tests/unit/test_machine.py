@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -145,6 +146,16 @@ def test_the_model_lane_runs_on_tcg_with_icount_a_seed_and_no_host_clock(tmp_pat
     assert "-seed 9" in words
     assert "clock=vm" in words
     assert command[command.index("-append") + 1].endswith("nokaslr nolapic_timer no_timer_check a=b")
+
+
+@pytest.mark.parametrize(("platform", "transport"), [("microvm", "virtio-mmio"), ("q35", "virtio-pci")])
+def test_in_the_model_lane_no_other_thread_serves_virtio(
+    tmp_path: Path, platform: Literal["microvm", "q35"], transport: str
+) -> None:
+    command = QemuMachine(QemuConfig(lane="model", platform=platform)).command(
+        order(tmp_path), Path("/i"), serial="null", stream=Path("/s")
+    )
+    assert f"-global {transport}.ioeventfd=off" in " ".join(command)
 
 
 def test_a_microvm_alone_ticks_without_the_local_apics_timer(tmp_path: Path) -> None:

@@ -49,12 +49,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class Help(argparse.HelpFormatter):
-    """argparse forgets how far it indents verbs, and would break the line after the longest one."""
+    """Before Python 3.13 argparse forgets how far it indents verbs, and breaks the line after the longest one."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
         if isinstance(action.choices, dict):
-            self._action_max_length += self._indent_increment
+            longest = max(map(len, action.choices)) + self._current_indent + self._indent_increment
+            self._action_max_length = max(self._action_max_length, longest)
 
 
 def make_parser(load: Collection[str]) -> argparse.ArgumentParser:

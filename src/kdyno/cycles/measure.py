@@ -36,6 +36,13 @@ class NoUserEmulation(ToolMissing):
     hint = "sudo apt-get install -y qemu-user"
 
 
+class NoUserPlugins(InfrastructureError):
+    message = "{tool} of this host was built without plugins: nothing counts what programs do under it"
+    hint = (
+        "Debian 12's qemu-user has plugins, Debian 13's has not; or build QEMU with --enable-plugins, without --static"
+    )
+
+
 class ProbeBroken(InfrastructureError):
     message = "kdyno-probe and kdyno don't understand each other: {why}"
     hint = "they must be of one release: pip install ."
@@ -81,15 +88,15 @@ def find_probe() -> Path:
 
 
 def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
-    """Time every program natively, `times` times in each of `passes`, and count it under the family's hardware."""
+    """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
     probe, plugin = find_probe(), find_plugin()
     if shutil.which(QEMU_USER) is None:
         raise NoUserEmulation(tool=QEMU_USER)
     programs = _programs(probe)
-    with talk.working("timing on this CPU") as advance:
-        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
+    with talk.working("timing on this CPU") as advance:
+        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
     return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
 
 
@@ -128,8 +135,13 @@ def _counted(
     options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
     # In QEMU's options a comma begins the next one, and two commas are one.
     words = ",".join(str(option).replace(",", ",,") for option in options)
-    for done, row in enumerate(_rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"]), 1):
-        advance(done, len(programs), str(row["program"]))
+    try:
+        for done, row in enumerate(_rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"]), 1):
+            advance(done, len(programs), str(row["program"]))
+    except ToolFailed as error:
+        if "unknown option 'plugin'" in str(error):
+            raise NoUserPlugins(tool=QEMU_USER) from error
+        raise
     return read_pmu_record(out)
 
 
