@@ -71,7 +71,7 @@ def emulators(pid: int) -> list[int]:
 def words_of(pid: int) -> list[bytes]:
     """The command line of a process; empty if it is over."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return [word for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if word]
     except (ProcessLookupError, FileNotFoundError):
         return []
 
