@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +15,15 @@ from typing import Literal
 from kdyno.host import host_facts
 from kdyno.instrument.agent import AgentMissing, find_agent
 from kdyno.instrument.pmu import PluginMissing, find_plugin
+from kdyno.kernel import ccache
 from kdyno.kernel.delegate import DelegateMissing, find_lkd
+from kdyno.kernel.places import why_unfit
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
 from kdyno.packages import Requirement, install_command, requirements
 from kdyno.process import attempt
-from kdyno.state import State
+from kdyno.state import State, nearest, why_not_writable
 
 DISK_NEEDED_MB = 8_000
 """One kernel tree (2 GB), the objects of one build, images and samples."""
@@ -55,6 +59,9 @@ def examine(state: State) -> Iterator[Finding]:
     yield _plugin()
     yield _qemu_loads_plugins()
     yield _rust()
+    yield _state_directory(state)
+    yield _temporary_directory()
+    yield from _ccache()
     yield _disk(state)
     yield _memory()
     yield _kvm()
@@ -124,9 +131,45 @@ def _rust() -> Finding:
     return Finding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
 
 
+def _state_directory(state: State) -> Finding:
+    """Its parts are looked at one by one: what was made under sudo belongs to root."""
+    name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
+    if why := why_unfit(state):
+        return Finding(name, "missing", f"{state.root}: {why}", mend)
+    for path in itertools.chain([state.root], state.root.glob("*")):
+        if why := why_not_writable(path):
+            return Finding(name, "missing", f"can't write to {path}: {why}", mend)
+    return Finding(name, "ok", str(state.root))
+
+
+def _temporary_directory() -> Finding:
+    name, named = "temporary directory", os.environ.get("TMPDIR")
+    try:
+        used = tempfile.gettempdir()
+    except FileNotFoundError as error:
+        return Finding(name, "missing", str(error.strerror), "export TMPDIR=/path/that/can/be/written")
+    if named is None or Path(named).absolute() == Path(used):
+        return Finding(name, "ok", used)
+    return Finding(name, "optional", f"can't write to TMPDIR={named}; kdyno takes {used} instead", "unset TMPDIR")
+
+
+def _ccache() -> Iterator[Finding]:
+    if not ccache.is_installed() or shutil.which("gcc") is None:
+        return
+    name = "ccache directory"
+    directory = attempt(["ccache", "--get-config", "cache_dir"]).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        why = ccache.why_not("gcc", Path(scratch))
+    if why is None:
+        yield Finding(name, "ok", directory)
+        return
+    elsewhere = directory and why_not_writable(Path(directory))
+    mend = "export CCACHE_DIR=/path/that/can/be/written" if elsewhere else "export CCACHE_DISABLE=1"
+    yield Finding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
+
+
 def _disk(state: State) -> Finding:
-    place = next(path for path in (state.root, *state.root.parents) if path.exists())
-    free = shutil.disk_usage(place).free // 1_000_000
+    free = shutil.disk_usage(nearest(state.root)).free // 1_000_000
     detail = f"{free} MB free for {state.root}"
     if free >= DISK_NEEDED_MB:
         return Finding("disk", "ok", detail)

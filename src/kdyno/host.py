@@ -22,7 +22,7 @@ def host_facts() -> dict[str, Any]:
 
 def _field(path: Path, name: str) -> str | None:
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), None)

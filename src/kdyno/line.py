@@ -88,11 +88,18 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
     for variant, layouts in plans.items():
         for plan in layouts:
             wanted[plan.objects_key].append((variant, plan))
+    notes: set[str] = set()
+
+    def say_once(note: str) -> None:
+        if note not in notes:
+            notes.add(note)
+            talk.say(note)
+
     found: dict[str, Image] = {}
     for group in wanted.values():
         variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
         with talk.working(f"building {variants}", about=True) as advance:
-            built = build_layouts([plan for _, plan in group], state, advance)
+            built = build_layouts([plan for _, plan in group], state, advance, say=say_once)
         found |= {image.record.key: image for image in built}
     return {variant: tuple(found[plan.key] for plan in layouts) for variant, layouts in plans.items()}
 

@@ -128,7 +128,7 @@ def _keep(state: State, name: str, image: Image, end: BootEnd) -> PmuRun:
         named, described = Path(incoming, "record"), Path(incoming, "about")
         shutil.copyfile(end.pmu, named)
         kept = _Kept(sha256=content_digest(named), benchmarks=names, work=_work(end.report))
-        described.write_text(kept.model_dump_json())
+        described.write_text(kept.model_dump_json(), encoding="utf-8")
         about.unlink(missing_ok=True)  # a damaged pair: never one file of each
         named.replace(record)
         described.replace(about)

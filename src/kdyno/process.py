@@ -131,7 +131,7 @@ def attempt(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as child:
-        out, err = child.communicate(None if stdin is None else stdin.encode(), timeout=timeout)
+        out, err = child.communicate(None if stdin is None else stdin.encode(errors="surrogateescape"), timeout=timeout)
     return subprocess.CompletedProcess(
         child.args, child.returncode, out.decode(errors="replace"), err.decode(errors="replace")
     )

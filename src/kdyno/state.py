@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,11 @@ class StateNotWritable(InfrastructureError):
     hint = "name another place with --state DIR or KDYNO_STATE"
 
 
+class HomeUnknown(InfrastructureError):
+    message = "there is no place for the state directory: HOME is not set, and user {uid} has no entry in /etc/passwd"
+    hint = "set HOME, or name a place with --state DIR or KDYNO_STATE"
+
+
 class State:
     """The state directory and its parts; each part is made when it is first asked for."""
 
@@ -36,11 +42,15 @@ class State:
 
     @classmethod
     def default(cls) -> State:
-        """$KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno."""
+        """$KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno. Raises HomeUnknown."""
         if explicit := os.environ.get("KDYNO_STATE"):
             return cls(Path(explicit))
-        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        return cls(Path(base) / "kdyno")
+        if base := os.environ.get("XDG_STATE_HOME"):
+            return cls(Path(base) / "kdyno")
+        try:
+            return cls(Path.home() / ".local" / "state" / "kdyno")
+        except RuntimeError as error:
+            raise HomeUnknown(uid=os.getuid()) from error
 
     def _part(self, name: str) -> Path:
         path = self.root / name
@@ -107,7 +117,12 @@ class State:
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
-        with (self.locks / f"{name}.lock").open("w") as file:
+        path = self.locks / f"{name}.lock"
+        try:
+            file = path.open("wb")
+        except OSError as error:
+            raise StateNotWritable(path=path, why=error.strerror) from error
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -125,3 +140,20 @@ def disk_full_is_said(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(path=path) from error
         raise
+
+
+def nearest(path: Path) -> Path:
+    """The path, or the nearest above it that is there, as far as this user can see."""
+    return next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
+
+
+def why_not_writable(path: Path) -> str | None:
+    """Open the file, or make and remove one in the directory or where it would be made; None if that works."""
+    try:
+        if path.is_file():
+            path.open("ab").close()
+        else:
+            tempfile.NamedTemporaryFile(dir=nearest(path), prefix=".kdyno-").close()
+    except OSError as error:
+        return error.strerror
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_a_regression_is_exit_code_2_even_if_nobody_reads_the_report(lab: Lab, f
 
 def test_head_ends_a_long_report_silently(lab: Lab) -> None:
     assert lab("run", lab.experiment(), "-q").status == 0
-    command = f"set -o pipefail; {sys.executable} -m kdyno report latest --csv | head -1"
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m kdyno report latest --csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=lab.environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("run,variant,block")
@@ -153,6 +154,6 @@ def test_output_that_cannot_be_written_is_exit_code_3(lab: Lab, buffered: str) -
 
 
 def test_no_standard_output_at_all_is_no_error(lab: Lab) -> None:
-    command = f"{sys.executable} -m kdyno runs >&-"
+    command = f"{shlex.quote(sys.executable)} -m kdyno runs >&-"
     done = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, text=True, env=lab.environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")

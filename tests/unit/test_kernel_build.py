@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -256,10 +257,19 @@ def test_too_little_space_is_said_before_the_build(
         built(Recipe(), source, state)
 
 
-def test_a_path_that_kbuild_cant_take_is_said(tmp_path: Path) -> None:
-    state = State(tmp_path / "with space")
-    with pytest.raises(places.PathUnfit, match="with space"):
-        built(Recipe(), toy_source(tmp_path, state), state)
+@pytest.mark.parametrize(
+    ("name", "why"), [("with space", "no spaces"), ("a:b", "no :"), ("a,b c", "no spaces and no ,"), ("a$b", r"no \$")]
+)
+def test_a_path_that_kbuild_cant_take_is_said_before_a_source_is_copied(tmp_path: Path, name: str, why: str) -> None:
+    state = State(tmp_path / name)
+    with pytest.raises(places.PathUnfit, match=f"{re.escape(name)}: Kbuild takes {why} in paths"):
+        toy_source(tmp_path, state)
+    assert not state.root.exists()
+
+
+def test_a_path_with_other_characters_will_do(tmp_path: Path) -> None:
+    state = State(tmp_path / "ü+@#{}~")
+    assert built(Recipe(), toy_source(tmp_path, state), state).bzimage.is_file()
 
 
 def test_ctrl_c_ends_make_and_leaves_nothing(source: Source, state: State) -> None:

@@ -99,13 +99,17 @@ def test_a_gcc_that_is_clang_in_disguise_is_not_taken_for_gcc(bin_only: Path, st
         find("gcc", state)
 
 
-def test_ccache_stands_before_the_compiler_where_it_is_installed(bin_only: Path) -> None:
+def test_ccache_stands_before_the_compiler() -> None:
     gcc, clang = made("gcc-12", ("CC=gcc-12",)), made("clang-19", ("LLVM=-19",))
-    assert ccache.make_words(gcc.make, gcc) == ("CC=gcc-12",)
-    assert ccache.environment(Path("/b")) == {}
-    program(bin_only, "ccache", "true")
     assert ccache.make_words(("ARCH=x86_64", *gcc.make), gcc) == ("ARCH=x86_64", "CC=ccache gcc-12")
     assert ccache.make_words(clang.make, clang) == ("LLVM=-19", "CC=ccache clang-19")
+
+
+def test_without_ccache_there_is_nothing_to_tell_it(bin_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ccache.environment(Path("/b")) == {}
+    program(bin_only, "ccache", "true")
+    monkeypatch.setenv("CCACHE_DISABLE", "1")
+    assert ccache.environment(Path("/b")) == {}
 
 
 def test_the_users_ccache_settings_are_kept(bin_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.cli.main import main
 from kdyno.kernel.image import SourceIdentity, ToolchainIdentity
 from kdyno.kernel.knobs import Context, march
 from kdyno.kernel.source import Source
 from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.families import table
 from kdyno.march.kernel_tree import KCONFIG, MACROS, MAKEFILE, VERMAGIC, AlreadyPatched, UnknownStructure
-from kdyno.march.patch import READ, CantWrite, GitRefused, NotARepository, as_mail, commit, patch_of, symbol_in, write
+from kdyno.march.patch import (
+    READ,
+    CantWrite,
+    CommitterUnknown,
+    GitRefused,
+    NotARepository,
+    as_mail,
+    commit,
+    patch_of,
+    symbol_in,
+    write,
+)
 from kdyno.state import State
 from tests.unit.kernel_toy import git, toy_tree
 
@@ -223,6 +235,33 @@ def test_git_must_be_there_and_clean(tmp_path: Path, monkeypatch: pytest.MonkeyP
         commit(tree, text)
     assert (tree / MAKEFILE).read_text() == "all:\n", "what is under way stays"
     assert not (tree / ".git" / "rebase-apply").exists()
+
+
+def test_a_committer_without_a_name_is_told_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = repository_of("6.12", tmp_path, monkeypatch)
+    for name in ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    git(tree, "config", "user.useConfigOnly", "true")
+    with pytest.raises(CommitterUnknown) as raised:
+        commit(tree, patch_of(tree))
+    assert "git config --global user.name" in raised.value.advice
+
+
+def test_a_tree_whose_files_are_not_utf_8_gets_a_patch_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    tree = repository_of("6.12", tmp_path, monkeypatch)
+    text = (tree / KCONFIG).read_bytes()
+    (tree / KCONFIG).write_bytes(text.replace(b"endchoice\n", b"endchoice\n# caf\xe9\n", 1))
+    git(tree, "commit", "-qam", "a name in Latin-1")
+    assert main(["march", "patch", "--tree", str(tree), "-o", str(tmp_path / "a.patch")]) == 0
+    capfdbinary.readouterr()
+    assert main(["march", "patch", "--tree", str(tree)]) == 0
+    printed = capfdbinary.readouterr().out
+    assert b"\n # caf\xe9\n" in printed
+    assert printed == (tmp_path / "a.patch").read_bytes()
+    assert "choose the CPU" in commit(tree, patch_of(tree))
 
 
 def test_what_is_staged_stays_staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import re
 from html.parser import HTMLParser
@@ -148,14 +149,25 @@ def test_hostile_names_everywhere_add_no_tag_and_no_script(report: RunReport, pa
     assert not [script for script in plots if re.search("<img|</script", script)]
 
 
-def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path, report: RunReport) -> None:
+def test_a_report_is_written_whole_or_not_at_all(
+    tmp_path: Path, report: RunReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
     path = tmp_path / "report.html"
     write_html(report, path)
     assert path.read_text().endswith("</html>")
-    with pytest.raises(UnicodeEncodeError):
-        write_atomically(path, "half \udc80")
+    monkeypatch.setattr("os.fsync", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        write_atomically(path, "half")
     assert path.read_text().endswith("</html>")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_half_a_character_is_no_reason_not_to_write(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "page", "half \udc80")
+    assert (tmp_path / "page").read_text() == "half \\udc80"
 
 
 def test_a_directory_that_is_not_there_is_a_user_error(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
@@ -17,13 +18,15 @@ from typing import NoReturn
 from kdyno import __version__
 from kdyno.cli.common import add_common, forget_stdout, reader_may_leave
 from kdyno.errors import InfrastructureError, KdynoError
+from kdyno.names import AS_IT_IS, unfit
+from kdyno.state import DiskFull
 
 VERBS = {
     "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
+    "init": "write an experiment to start from: the demo's",
     "plan": "show what an experiment would build and boot, how long it should take, and why",
     "build": "build the kernels of an experiment",
     "boot": "boot a kernel and run a shell or a command in it",
-    "init": "write an experiment to start from: the demo's",
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
     "runs": "list the runs in the store",
     "show": "show one run: its parts, its boots, and the command that repeats it",
@@ -38,6 +41,11 @@ VERBS = {
     "schema": "print the JSON schema of a format",
     "completion": "print the completion script for a shell",
 }
+
+
+class FileFailed(InfrastructureError):
+    message = "{what}"
+    hint = "see who may read and write there; `kdyno doctor` tries the directories that kdyno writes to"
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,6 +83,7 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    _speak_utf8()
     try:
         args = _parsed(list(sys.argv[1:] if argv is None else argv))
         if args.verbose:
@@ -91,13 +100,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nkdyno: interrupted: what was finished is kept; the same command goes on from there", file=sys.stderr)
         return 130
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        from kdyno.state import DiskFull
-
-        return _explain(DiskFull(path=error.filename2 or error.filename or "the state directory or standard output"))
+        return _explain(_of_the_system(error))
+    except UnicodeEncodeError as error:  # texts are written as UTF-8, which has all: this was to become a file name
+        return _explain(unfit(error.object))
     finally:
         _flush()
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 in every locale, as files have it: reports hold what ASCII has not, and JSON is UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not with `kdyno ... >&-`
+            stream.reconfigure(encoding="utf-8", errors=AS_IT_IS)
+
+
+def _of_the_system(error: OSError) -> KdynoError:
+    """What the operating system refused, where nothing nearer to it knows more. What isn't its doing is raised."""
+    if error.errno is None:
+        raise error
+    import logging
+
+    logging.getLogger("kdyno").debug("%s", error, exc_info=error)
+    path = error.filename2 or error.filename
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(path=path or "the state directory or standard output")
+    return FileFailed(what=f"{path}: {error.strerror}" if path else error.strerror)
 
 
 def _parsed(words: list[str]) -> argparse.Namespace:

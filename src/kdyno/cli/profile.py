@@ -89,7 +89,7 @@ def _export(args: argparse.Namespace) -> None:
     regions = choose(record, args.region)
     text = export(record, args.record, args.format, regions, args.context or WORK, args.vmlinux)
     if args.output:
-        args.output.write_text(text)
+        args.output.write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(text)
 

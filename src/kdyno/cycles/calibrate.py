@@ -18,6 +18,7 @@ from kdyno.cycles.fit import fit, held_back
 from kdyno.cycles.measure import Measured
 from kdyno.cycles.predict import weigh
 from kdyno.errors import InfrastructureError
+from kdyno.report.files import new_file_mode
 
 
 class CantWrite(InfrastructureError):
@@ -110,12 +111,14 @@ def _value(value: Any) -> str:
 def write(family: FamilyFile, path: Path) -> None:
     """Write a family's file, whole or not at all. Raises CantWrite."""
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as incoming:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as incoming:
             try:
                 incoming.write(as_toml(family))
                 incoming.flush()
                 os.fsync(incoming.fileno())
-                Path(incoming.name).chmod(0o644)
+                Path(incoming.name).chmod(new_file_mode())
                 Path(incoming.name).replace(path)
             except BaseException:
                 Path(incoming.name).unlink(missing_ok=True)

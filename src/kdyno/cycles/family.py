@@ -225,7 +225,7 @@ def load_family(name: str) -> Family:
 def read_family(path: Path) -> Family:
     """The family in a file. Raises BadFamily, with the key that is wrong."""
     try:
-        written = tomllib.loads(path.read_text())
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFamily(path=path, why=f"can't read it: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

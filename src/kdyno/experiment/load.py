@@ -19,6 +19,7 @@ from kdyno.experiment.variants import expand
 from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.config import MACHINES, FakeConfig, QemuConfig
+from kdyno.names import require_text
 
 
 class NoExperiment(UserError):
@@ -88,7 +89,7 @@ def only_variants(experiment: Experiment, names: Sequence[str]) -> Experiment:
 def load_experiment(path: Path) -> Experiment:
     """Read, check and expand an experiment file; relative paths in it start from its directory."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise NoExperiment(path=path, why=getattr(error, "strerror", None) or "not UTF-8") from error
     try:
@@ -122,15 +123,15 @@ def load_experiment(path: Path) -> Experiment:
 def _with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
     return recipe.model_copy(
         update={
-            "patches": tuple(str((base / patch).resolve()) for patch in recipe.patches),
-            "fragments": tuple(str((base / fragment).resolve()) for fragment in recipe.fragments),
+            "patches": tuple(_absolute(patch, base) for patch in recipe.patches),
+            "fragments": tuple(_absolute(fragment, base) for fragment in recipe.fragments),
         }
     )
 
 
 def _machine_with_absolute_paths(machine: QemuConfig | FakeConfig, base: Path) -> QemuConfig | FakeConfig:
     if isinstance(machine, FakeConfig):
-        return machine.model_copy(update={"recording": (base / machine.recording).resolve()})
+        return machine.model_copy(update={"recording": Path(_absolute(machine.recording, base))})
     if machine.pmu and machine.pmu.family.startswith("file:"):
         pmu = machine.pmu.model_copy(update={"family": _absolute_config(machine.pmu.family, base)})
         return machine.model_copy(update={"pmu": pmu})
@@ -141,15 +142,22 @@ def absolute_spec(spec: str, base: Path) -> str:
     """A source spec with its path, if it has one, made absolute."""
     kind, separator, rest = spec.partition(":")
     if not separator:
-        return str((base / spec).resolve())
-    return spec if kind == "debian" else f"{kind}:{(base / rest).resolve()}"
+        return _absolute(spec, base)
+    return spec if kind == "debian" else f"{kind}:{_absolute(rest, base)}"
 
 
 def _absolute_config(config: str, base: Path) -> str:
     if config.startswith("file:"):
-        return f"file:{(base / config.removeprefix('file:')).resolve()}"
+        return f"file:{_absolute(config.removeprefix('file:'), base)}"
     target, marker, lsmod = config.partition("?lsmod=")
-    return f"{target}{marker}{(base / lsmod).resolve()}" if marker else config
+    return f"{target}{marker}{_absolute(lsmod, base)}" if marker else config
+
+
+def _absolute(name: str | Path, base: Path) -> str:
+    """Where a path of the experiment leads, as text for the record. Raises NameUnfit."""
+    path = str((base / name).resolve())
+    require_text(path)
+    return path
 
 
 def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kdyno.foreign.errors import EmptyFile, NotText, Unreadable, WrongEncoding
+from kdyno.names import printable
 
 LOOKED_AT = 65536
 """Bytes in which a file must show what it is."""
@@ -60,6 +61,6 @@ def read(named: str) -> Source:
         name, _, rest = named.partition("=")
         path = Path(rest)
     try:
-        return Source(shown=str(path), name=name or path.stem, data=path.read_bytes())
+        return Source(shown=printable(path), name=printable(name or path.stem), data=path.read_bytes())
     except OSError as error:
-        raise Unreadable(file=str(path), why=error.strerror) from error
+        raise Unreadable(file=printable(path), why=error.strerror) from error

@@ -97,7 +97,7 @@ def write_journal(state: State, journal: Journal) -> None:
     with disk_full_is_said(state.root):
         number, incoming = tempfile.mkstemp(prefix=f".{FILE}.", dir=state.root)
         try:
-            with os.fdopen(number, "w") as file:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
                 os.fchmod(number, 0o644)  # to be seen by who isn't root
                 file.write(journal.model_dump_json(indent=1) + "\n")
                 file.flush()

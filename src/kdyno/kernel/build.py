@@ -13,8 +13,9 @@ from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
 from kdyno.kernel.plan import BuildPlan, plan_build
+from kdyno.kernel.trees import Say
 from kdyno.kernel.workplace import BuildFailed, BuildKilled, Work, sweep, workplace
-from kdyno.state import State
+from kdyno.state import State, StateNotWritable, why_not_writable
 
 __all__ = [
     "BuildFailed",
@@ -45,7 +46,13 @@ def build(plan: BuildPlan, state: State, progress: Progress, jobs: int | None = 
     return build_layouts([plan], state, progress, jobs)[0]
 
 
-def build_layouts(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int | None = None) -> list[Image]:
+def build_layouts(
+    plans: Sequence[BuildPlan],
+    state: State,
+    progress: Progress,
+    jobs: int | None = None,
+    say: Say = lambda _: None,
+) -> list[Image]:
     """The images of plans that differ in nothing but the layout, in the order of the plans.
 
     What isn't built yet is compiled once and linked once for each layout. An image is kept as soon as it is there:
@@ -57,9 +64,11 @@ def build_layouts(plans: Sequence[BuildPlan], state: State, progress: Progress, 
         waiting = "waiting for another kdyno that builds the same image"
         with state.lock(f"image-{objects_key}", on_wait=lambda: progress(0, None, waiting)):
             if missing := _missing(plans, state):
+                if why := why_not_writable(state.images):  # said before the build, not after it
+                    raise StateNotWritable(path=state.images, why=why)
                 sweep(objects_key, state)
                 state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))
-                _build(missing, state, progress, jobs or os.cpu_count() or 1)
+                _build(missing, state, progress, jobs or os.cpu_count() or 1, say)
     return [load_image(plan.key, state) for plan in plans]
 
 
@@ -76,14 +85,14 @@ def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
     return list({plan.key: plan for plan in plans if not images.directory(plan.key, state).is_dir()}.values())
 
 
-def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int) -> None:
+def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say) -> None:
     """Build all of the plans from one set of objects.
 
     Keeping an image moves vmlinux, bzImage and System.map away, which is what makes the next make link again. The log
     of an image holds what made the objects, and its own links.
     """
     started = time.monotonic()
-    with workplace(plans[0], state) as work:
+    with workplace(plans[0], state, say) as work:
         progress(0, None, "configuring")
         notes = _configure(work)
         expected = images.expected_steps(work.plan.base.spec, state) or _guessed_steps(work)

@@ -10,6 +10,7 @@ NO_SPACE = "No space left on device"
 ERRORS = [
     re.compile(pattern)
     for pattern in (
+        r"^ccache: error: ",
         r"^[^\s:]+:\d+(?::\d+)?: (?:fatal )?error: ",  # gcc, clang: file:line:col: error: text
         r"^[^\s:]+\.[chSly]:\d+: .*undefined reference to ",  # ld, with line numbers
         r"undefined reference to ",
@@ -33,6 +34,12 @@ def first_error(lines: Iterable[str]) -> str:
     found = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     found = found or next((line for line in kept if LAST_RESORT.search(line)), None)
     return re.sub(r"^(?:\.\./)+", "", (found or (kept[-1] if kept else "it said nothing")).strip())
+
+
+def ccache_error(lines: Iterable[str]) -> str | None:
+    """What ccache says if it was ccache that failed: no compiler was called then."""
+    matches = (re.match(r"ccache: error: (.*)", line) for line in lines)
+    return next((match[1].strip() for match in matches if match), None)
 
 
 def disk_full(lines: Iterable[str]) -> bool:

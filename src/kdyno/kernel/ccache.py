@@ -7,10 +7,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from kdyno import process
+from kdyno.kernel.build_log import ccache_error
+from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.toolchain import Toolchain
 
 SLOPPINESS = "include_file_ctime,include_file_mtime"
 """Links and fresh patches renew the times of headers in the state directory; their contents are hashed anyway."""
+LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
 
 
 def is_installed() -> bool:
@@ -18,9 +22,7 @@ def is_installed() -> bool:
 
 
 def make_words(words: Sequence[str], toolchain: Toolchain) -> tuple[str, ...]:
-    """Put ccache before the compiler, where it is installed."""
-    if not is_installed():
-        return tuple(words)
+    """Put ccache before the compiler."""
     kept = [word for word in words if not word.startswith("CC=")]
     return (*kept, f"CC=ccache {toolchain.command}")
 
@@ -36,3 +38,19 @@ def environment(build: Path) -> dict[str, str]:
     theirs = {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
     ours = {"CCACHE_BASEDIR": str(build), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
     return {**theirs, **ours}
+
+
+def why_not(compiler: str, scratch: Path) -> str | None:
+    """Let ccache compile a line in the directory `scratch` as in a build; None if it can, otherwise what it says.
+
+    Nothing less tells: its other commands succeed where it can't make a file. CCACHE_RECACHE makes it write to the
+    cache although the line may have been compiled before.
+    """
+    source, made = scratch / "ccache-probe.c", scratch / "ccache-probe.o"
+    source.write_text("int probe;\n", encoding="utf-8")
+    told = {**passed_on(scratch), **environment(scratch), "CCACHE_RECACHE": "1", "LC_ALL": "C"}
+    command = [*nothing_but(told), "ccache", compiler, "-c", source.name, "-o", made.name]
+    done = process.attempt(command, cwd=scratch, env=told)
+    for file in (source, made):
+        file.unlink(missing_ok=True)
+    return ccache_error(done.stderr.splitlines()) if done.returncode != 0 else None

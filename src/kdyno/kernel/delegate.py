@@ -62,7 +62,7 @@ def check(objects: Path, seed: int, log: Path) -> None:
     """Raise LayoutNotMade unless vmlinux was just linked in the order of this seed."""
     asked = f"format {FORMAT}, seed {seed}"
     try:
-        with (objects / SCRIPT).open() as file:
+        with (objects / SCRIPT).open(encoding="utf-8") as file:
             match = HEADER.match(file.readline())
     except OSError:
         raise LayoutNotMade(asked=asked, made="none was made", log=log) from None

@@ -83,7 +83,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> 
             else:
                 (objects / made).rename(partial / name)
         shutil.copyfile(log, partial / "build.log")
-        (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n")
+        (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         for file in (*partial.iterdir(), partial):
             _sync(file)
         partial.rename(place)

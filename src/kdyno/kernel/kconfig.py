@@ -55,7 +55,7 @@ def resolve_base(spec: str) -> Base:
         bundled = files("kdyno").joinpath("data", "kconfig", f"{spec}.config")
         if not re.fullmatch(r"[\w.-]+", spec) or not bundled.is_file():
             raise UnknownBase(spec=spec)
-        return Base(spec=spec, kind="fragment", text=bundled.read_text())
+        return Base(spec=spec, kind="fragment", text=bundled.read_text(encoding="utf-8"))
     if scheme == "file" and rest:
         return Base(spec=spec, kind="config", text=_read(Path(rest).expanduser(), spec))
     if scheme == "make":
@@ -102,19 +102,19 @@ def steps(base: Base, asks: Iterable[Ask], objects: Path, make: Sequence[str]) -
     """
     merge = ["sh", str(objects.parent / "scripts" / "kconfig" / "merge_config.sh"), "-m", "-O", str(objects)]
     asked = objects / "asked.config"
-    asked.write_text(fragment(asks))
+    asked.write_text(fragment(asks), encoding="utf-8")
     start = objects / "base.config"
     if base.kind == "fragment":
-        start.write_text(base.text)
+        start.write_text(base.text, encoding="utf-8")
         merged = objects / "merged.config"
         move = ["mv", str(objects / ".config"), str(merged)]
         return [[*merge, str(start), str(asked)], move, [*make, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig"]]
     if base.kind == "config":
-        start.write_text(base.text)
+        start.write_text(base.text, encoding="utf-8")
         return [[*merge, str(start), str(asked)], [*make, "olddefconfig"]]
     if base.lsmod:
-        (objects / ".config").write_text(base.text)
-        (objects / "lsmod.txt").write_text(base.lsmod)
+        (objects / ".config").write_text(base.text, encoding="utf-8")
+        (objects / "lsmod.txt").write_text(base.lsmod, encoding="utf-8")
         first = [*make, f"LSMOD={objects / 'lsmod.txt'}", base.target]
     else:
         first = [*make, base.target]

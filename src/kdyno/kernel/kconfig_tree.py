@@ -61,7 +61,7 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], found: 
         return
     blocks = list(around)
     entry: Entry | None = None
-    for number, line in statements(path.read_text(errors="replace")):
+    for number, line in statements(path.read_text(encoding="utf-8", errors="replace")):
         word, _, rest = line.partition(" ")
         rest = rest.strip()
         if word in ("config", "menuconfig"):

@@ -1,14 +1,15 @@
 """The places of a build: where sources seem to be and where objects go.
 
-builds/<key>/ holds a symlink to every top entry of the source tree, and the object directory `o`. Kbuild calls the
-source `..` when it is the parent of the object directory (`srctree := ..` in the top Makefile), and then no command
-of the compiler holds an absolute path: ccache hits across object directories and across patched copies of a tree,
-and neither __FILE__ nor debug information differs from one state directory to another. It costs thirty symlinks;
-Kbuild with O= writes nothing into the sources behind them.
+builds/<key>/ holds a symlink to every top entry of the source tree, the object directory `o`, and `tmp`, the TMPDIR of
+the build. Kbuild calls the source `..` when it is the parent of the object directory (`srctree := ..` in the top
+Makefile), and then no command of the compiler holds an absolute path: ccache hits across object directories and across
+patched copies of a tree, and neither __FILE__ nor debug information differs from one state directory to another. It
+costs thirty symlinks; Kbuild with O= writes nothing into the sources behind them.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from kdyno.errors import UserError
@@ -16,11 +17,30 @@ from kdyno.kernel.trees import remove_tree
 from kdyno.state import State
 
 OBJECTS = "o"
+TEMPORARY = "tmp"
+UNFIT = re.compile(r"""[\s:,;=$%&|<>()'"`\\]""")
+"""What no path of a build may hold. Kbuild itself refuses spaces and colons; of the others make, the shell or gcc's -Wp
+makes something else (tried on 6.12, one by one)."""
+WORDS = {" ": "spaces", "\t": "tabs", "\n": "line ends"}
 
 
 class PathUnfit(UserError):
-    message = "the kernel can't be built in {path}: Kbuild allows no spaces and no colons in paths"
+    message = "kernels can't be built in {path}: {why}"
     hint = "name another state directory with --state DIR or KDYNO_STATE"
+
+
+def why_unfit(state: State) -> str | None:
+    """What is wrong with the path of the state directory, as it is named and where it leads; None if nothing is."""
+    characters = sorted({*UNFIT.findall(str(state.root)), *UNFIT.findall(str(state.root.resolve()))})
+    if not characters:
+        return None
+    return f"Kbuild takes no {' and no '.join(WORDS.get(char, char) for char in characters)} in paths"
+
+
+def require_fit(state: State) -> None:
+    """Raise PathUnfit if no kernel can be built in this state directory."""
+    if why := why_unfit(state):
+        raise PathUnfit(path=state.root, why=why)
 
 
 def prepare(tree: Path, key: str, state: State) -> Path:
@@ -30,11 +50,10 @@ def prepare(tree: Path, key: str, state: State) -> Path:
     would be taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time.
     """
     build = directory(key, state)
-    if " " in str(build) or ":" in str(build):
-        raise PathUnfit(path=build)
     remove_tree(build)
     objects = build / OBJECTS
     objects.mkdir(parents=True)
+    (build / TEMPORARY).mkdir()
     for entry in tree.iterdir():
         (build / entry.name).symlink_to(entry)
     return objects

@@ -6,9 +6,10 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from kdyno.state import State
+from kdyno.state import State, StateNotWritable
 
 SETTLED_SECONDS = 2.0
 """A file that changed this recently may change again within one tick of its clock: it isn't remembered."""
@@ -33,18 +34,19 @@ def stat_signature(paths: Iterable[Path]) -> tuple[str, bool]:
 
 
 def recall(signature: str, state: State) -> str | None:
-    """What was remembered for this signature."""
+    """What was remembered for this signature; nothing where there is no memory."""
     try:
-        return (state.seen / signature).read_text() or None
-    except FileNotFoundError:
+        return (state.seen / signature).read_text(encoding="utf-8") or None
+    except (OSError, StateNotWritable):
         return None
 
 
 def remember(signature: str, value: str, state: State) -> None:
-    """Keep a value for this signature; a kill -9 leaves it whole or absent."""
-    partial = state.seen / f"{signature}.{os.getpid()}"
-    partial.write_text(value)
-    partial.rename(state.seen / signature)
+    """Keep a value for this signature, if there is a place for it; a kill -9 leaves it whole or absent."""
+    with suppress(OSError, StateNotWritable):
+        partial = state.seen / f"{signature}.{os.getpid()}"
+        partial.write_text(value, encoding="utf-8")
+        partial.rename(state.seen / signature)
 
 
 def file_digest(path: Path, state: State) -> str:

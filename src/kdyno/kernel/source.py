@@ -11,6 +11,7 @@ from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.kernel import unpack
 from kdyno.kernel.image import SourceIdentity
+from kdyno.kernel.places import require_fit
 from kdyno.kernel.seen import file_digest
 from kdyno.kernel.trees import Say, kernel_version, made_once, tree_path
 from kdyno.state import State
@@ -51,7 +52,11 @@ class Source(Frozen):
 
 
 def fetch(spec: str, state: State, say: Say) -> Source:
-    """Bring the source into the state directory, unless it is there; the user's own files are only read."""
+    """Bring the source into the state directory, unless it is there; the user's own files are only read.
+
+    Raises PathUnfit where no source could be built, before that takes time.
+    """
+    require_fit(state)
     kind, where = _kind(spec)
     return FETCHERS[kind](spec, where, state, say)
 

@@ -29,7 +29,7 @@ class TreeNotRemovable(InfrastructureError):
 def kernel_version(tree: Path, spec: str) -> str:
     """The kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
     try:
-        makefile = (tree / "Makefile").read_text(errors="replace")
+        makefile = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise NotAKernelTree(spec=spec, why="it has no readable Makefile") from error
     parts: dict[str, str] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,14 +12,13 @@ from typing import IO
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel import build_log, ccache, delegate, places
+from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.plan import BuildPlan
-from kdyno.kernel.trees import remove_tree
+from kdyno.kernel.trees import Say, remove_tree
 from kdyno.state import DiskFull, State, disk_full_is_said
 
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
-PASSED_ON = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
-"""What a build sees of the user's environment: where tools are, and where ccache and the compiler keep files."""
 COMPILED = ("vmlinux.o", "arch/x86/kernel/vmlinux.lds")
 """What Kbuild visits every directory for. Calling them old (-o) spares that, a quarter of the time of a relink. The
 option doesn't reach a make below, so it has to be the one in the object directory. A kernel older than 6.1, or one that
@@ -37,6 +35,11 @@ class BuildKilled(InfrastructureError):
     hint = "if nobody did that, the host may be short of memory; run the same command again, with fewer jobs"
 
 
+class CcacheFailed(InfrastructureError):
+    message = "{what} doesn't build: {error}"
+    hint = "CCACHE_DISABLE=1 builds without it; the whole log is in {log}"
+
+
 class Busy(Exception):
     """A lock is held by another kdyno; never leaves this module."""
 
@@ -51,20 +54,24 @@ class Work:
     log: Path
     written: IO[str]
     """The log, open."""
+    cache: dict[str, str]
+    """What ccache is told; empty where it is not used."""
+    say: Say
+    """How people are told what it goes on without."""
 
     @property
     def answers(self) -> Path:
         """What commands read: a default for every question that localmodconfig may ask."""
         path = self.objects.parent / "answers"
         if not path.exists():
-            path.write_text("\n" * 10_000)
+            path.write_text("\n" * 10_000, encoding="utf-8")
         return path
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words of every make."""
         words = delegate.make_words(self.plan.make, self.objects.parent)
-        return ccache.make_words(words, self.plan.toolchain)
+        return ccache.make_words(words, self.plan.toolchain) if self.cache else words
 
     @property
     def make(self) -> list[str]:
@@ -80,55 +87,64 @@ class Work:
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
         """Run one command with exactly the environment of this build, and everything it says in the log.
 
-        The user's own part of the environment is neither logged nor on a command line: ccache's may hold a password.
+        Where ccache fails, the command goes on without it.
         """
+        status, lines = self._attempt(command, on_line)
+        if status != 0 and self.cache and (why := build_log.ccache_error(lines)):
+            # The words of make stay as they are: with others it would compile anew what is there.
+            self.cache["CCACHE_DISABLE"] = "1"
+            self.say(ccache.LEFT_OUT.format(why=why))
+            status, lines = self._attempt(command, on_line)
+        self.written.flush()
+        if status != 0:
+            self._explain(status, lines)
+
+    def _attempt(self, command: Sequence[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
+        """Status and lines of a command. The user's own part of the environment is neither logged nor in its words."""
         ours = [f"{name}={value}" for name, value in self.plan.environment.items()]
         self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
-        environment = _environment(self.plan, self.objects)
-        others = [f"--unset={name}" for name in os.environ if name not in environment]
+        # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
+        environment = {**passed_on(self.objects.parent / places.TEMPORARY), **self.cache, **self.plan.environment}
+        lines: list[str] = []
 
         def keep(line: str) -> None:
+            lines.append(line)
             self.written.write(line + "\n")
             on_line(line)
 
         with self.answers.open("rb") as newlines:
-            command = ["env", *others, *command]
-            status = process.stream_lines(command, keep, cwd=self.objects, env=environment, stdin=newlines)
-        self.written.flush()
-        if status != 0:
-            self._explain(status)
+            words = [*nothing_but(environment), *command]
+            return process.stream_lines(words, keep, cwd=self.objects, env=environment, stdin=newlines), lines
 
-    def _explain(self, status: int) -> None:
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if not line.startswith("+ ")]
+    def _explain(self, status: int, lines: Sequence[str]) -> None:
         if build_log.disk_full(lines) or shutil.disk_usage(self.objects).free < FULL_BYTES:
             raise DiskFull(path=self.state.builds)
         what = f"{self.plan.source.spec} ({self.plan.source.version})"
         if status < 0:
             raise BuildKilled(what=what, signal=-status)
-        said = build_log.first_error(lines) if lines else f"it ended with status {status}"
-        raise BuildFailed(what=what, error=said, log=self.log)
+        error = build_log.first_error(lines) if lines else f"it ended with status {status}"
+        failure = CcacheFailed if build_log.ccache_error([error]) else BuildFailed
+        raise failure(what=what, error=error, log=self.log)
 
 
 @contextmanager
-def workplace(plan: BuildPlan, state: State) -> Iterator[Work]:
+def workplace(plan: BuildPlan, state: State, say: Say = lambda _: None) -> Iterator[Work]:
     """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
     log = places.log_file(plan.objects_key, state)
     try:
-        with disk_full_is_said(log), log.open("w") as written:
+        with disk_full_is_said(log), log.open("w", encoding="utf-8", errors="surrogateescape") as written:
             objects = places.prepare(plan.tree, plan.objects_key, state)
-            yield Work(plan=plan, state=state, objects=objects, log=log, written=written)
+            cache = ccache.environment(objects.parent)
+            if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
+                say(ccache.LEFT_OUT.format(why=why))
+                cache = {}
+            yield Work(plan=plan, state=state, objects=objects, log=log, written=written, cache=cache, say=say)
         log.unlink()
     except (KeyboardInterrupt, DiskFull):
         log.unlink(missing_ok=True)
         raise
     finally:
         remove_tree(places.directory(plan.objects_key, state))
-
-
-def _environment(plan: BuildPlan, objects: Path) -> dict[str, str]:
-    """All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image."""
-    theirs = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**theirs, **ccache.environment(objects.parent), **plan.environment}
 
 
 def sweep(keep: str, state: State) -> None:

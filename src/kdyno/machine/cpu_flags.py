@@ -34,7 +34,7 @@ async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Pa
     client = QMPClient("kdyno")
     await client.start_server(str(socket))
     words = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-M", "pc"]
-    words += ["-accel", accel, "-cpu", cpu, "-qmp", f"unix:{socket}"]
+    words += ["-accel", accel, "-cpu", cpu, "-qmp", f"unix:{str(socket).replace(',', ',,')}"]
     with spawned(words, stdout=subprocess.PIPE) as guest:
         accepting = asyncio.create_task(client.accept())
         ended = asyncio.create_task(asyncio.to_thread(guest.wait))

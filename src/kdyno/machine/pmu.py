@@ -90,7 +90,7 @@ class Pmu:
             self._symbols[order.vmlinux] = (symbols_file(order.vmlinux), content_digest(order.vmlinux))
         listed, image = self._symbols[order.vmlinux]
         symbols = order.directory / "pmu.symbols"
-        symbols.write_text(listed)
+        symbols.write_text(listed, encoding="utf-8")
         return plugin_words(
             self.plugin,
             out=order.directory / RECORD,

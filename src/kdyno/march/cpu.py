@@ -45,7 +45,7 @@ class Cpu(Frozen):
 def read_cpu(path: Path = CPUINFO) -> Cpu:
     """The CPU that a /proc/cpuinfo tells of; raises NoCpuinfo."""
     try:
-        text = path.read_text(errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise NoCpuinfo(path=path, why=error.strerror) from error
     try:

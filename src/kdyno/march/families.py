@@ -83,7 +83,7 @@ def level_name(level: int) -> str:
 @cache
 def table() -> dict[str, March]:
     """All rows, by name, in the order of the file: levels, then families by vendor, older ones first."""
-    text = files("kdyno").joinpath("data/march.toml").read_text()
+    text = files("kdyno").joinpath("data/march.toml").read_text(encoding="utf-8")
     rows = {name: {"name": name, **row} for name, row in tomllib.loads(text).items()}
     return TypeAdapter(dict[str, March]).validate_python(rows)
 

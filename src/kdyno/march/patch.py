@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 from kdyno import __version__, process
@@ -26,6 +27,11 @@ class CantWrite(UserError):
 class NotARepository(UserError):
     message = "{tree} is not the top of a git repository"
     hint = "leave --git out: the patch is written, and `patch -p1` takes it as well"
+
+
+class CommitterUnknown(UserError):
+    message = "git doesn't know who commits in {tree}"
+    hint = "say it: git config --global user.name NAME; git config --global user.email ADDRESS; or leave --git out"
 
 
 class GitRefused(UserError):
@@ -51,10 +57,11 @@ def write(patch: str, path: Path) -> None:
     """Keep the patch in a file; raises CantWrite, with nothing half-written."""
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(patch, errors="surrogateescape")
+        partial.write_text(patch, encoding="utf-8", errors="surrogateescape")
         partial.rename(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise CantWrite(path=path, why=error.strerror) from error
 
 
@@ -66,9 +73,11 @@ def commit(tree: Path, patch: str) -> str:
     under_way = process.output(["git", "-C", tree, "rev-parse", "--git-path", "rebase-apply"]).strip()
     if (tree / under_way).exists():  # to abort it would throw away what is not ours
         raise GitRefused(tree=tree, said="a `git am` or `git rebase` is under way there")
-    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch)
+    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch, env={"LC_ALL": "C"})
     if done.returncode != 0:
         process.attempt(["git", "-C", tree, "am", "--abort"])
+        if "tell me who you are" in done.stderr:
+            raise CommitterUnknown(tree=tree)
         raise GitRefused(tree=tree, said="; ".join((done.stderr or done.stdout).strip().splitlines()[:3]))
     return process.output(["git", "-C", tree, "log", "-1", "--format=%h %s"]).strip()
 
@@ -104,7 +113,11 @@ Made for Linux {version} from the tree's own files by kdyno.
 
 
 def _read(tree: Path) -> dict[str, str]:
-    return {path: (tree / path).read_text(errors="surrogateescape") for path in READ if (tree / path).is_file()}
+    return {
+        path: (tree / path).read_text(encoding="utf-8", errors="surrogateescape")
+        for path in READ
+        if (tree / path).is_file()
+    }
 
 
 def _diff(path: str, old: str, new: str) -> str:

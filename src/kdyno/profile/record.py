@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from kdyno.errors import UserError
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
+from kdyno.report.files import NotWritable
 from kdyno.state import State
 from kdyno.talk import Talk
 
@@ -30,9 +32,13 @@ class NoPlace(UserError):
 
 
 def require_place(path: Path | None) -> None:
-    """Raise NoPlace if a file that shall be written has no directory."""
-    if path and (path.is_dir() or not path.absolute().parent.is_dir()):
+    """Raise NoPlace or NotWritable if a file that shall be written can't be: it may take minutes to have it."""
+    if not path:
+        return
+    if path.is_dir() or not path.absolute().parent.is_dir():
         raise NoPlace(path=path)
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise NotWritable(path=path, why="no permission")
 
 
 def find_image(named: str, state: State) -> Image:

@@ -22,13 +22,20 @@ def write_atomically(path: Path, text: str) -> None:
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
             incoming = Path(name)
             try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
                     file.write(text)
                     file.flush()
                     os.fsync(file.fileno())
-                incoming.chmod(0o644)
+                incoming.chmod(new_file_mode())
                 incoming.replace(path)
             finally:
                 incoming.unlink(missing_ok=True)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
             raise NotWritable(path=path, why=error.strerror) from error
+
+
+def new_file_mode() -> int:
+    """The mode that files get here; temporary files begin with another one."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
