@@ -20,6 +20,7 @@ def a_place_for_all() -> Iterator[Path]:
     try:
         yield place
     finally:
+        place.chmod(0o755)
         shutil.rmtree(place)
 
 

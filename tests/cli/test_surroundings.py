@@ -51,6 +51,7 @@ def test_a_state_directory_that_is_refused_is_one_message(lab: Lab, words: list[
     assert lab("run", lab.experiment(), "-q").status == 0, "so that all is imported"
     with a_place_for_all() as place:
         shutil.copytree(lab.directory, place / "lab").chmod(0o755)
+        place.chmod(0o555)
         with ordinary_user():
             words = [word.format(experiment=place / "lab" / "experiment.toml") for word in words]
             said = lab(*words, "--state", str(place / "none"))

@@ -14,7 +14,10 @@ case "$*" in
     --version) echo Python 3.11.0 ;;
     "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
     "-m pip --version") ;;
-    "-m pip install"*) if [ -e no-network ]; then exit 1; fi ;;
+    "-m pip install"*)
+        if [ -e no-network ]; then exit 1; fi
+        mkdir -p .venv/lib/python3.11/site-packages
+        echo "$PWD/src" > .venv/lib/python3.11/site-packages/__editable__.kdyno-0.1.0.pth ;;
 esac
 """
 
@@ -78,6 +81,13 @@ def test_the_first_set_up_makes_the_environment_and_the_second_does_nothing(chec
     assert "installing kdyno" in first.stderr
     second = checkout.setup()
     assert (second.returncode, second.stderr, checkout.environments_made()) == (0, "", 0)
+
+
+def test_the_environment_finds_the_sources_by_a_path_that_python_can_read_in_every_locale(checkout: Checkout) -> None:
+    assert checkout.setup().returncode == 0
+    packages = checkout.place / ".venv/lib/python3.11/site-packages"
+    path = (packages / "__editable__.kdyno-0.1.0.pth").read_text(encoding="ascii").strip()
+    assert (packages / path).resolve() == checkout.place / "src"
 
 
 def test_set_up_does_not_call_git(checkout: Checkout) -> None:
