@@ -10,7 +10,7 @@ from kdyno.instrument.job import Job
 from kdyno.instrument.stream import RECORD
 from kdyno.kernel.image import ImageRecord
 from kdyno.march.report import MarchReport
-from kdyno.report import model
+from kdyno.verdicts import model
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

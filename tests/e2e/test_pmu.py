@@ -19,7 +19,7 @@ from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, Region, read_pmu_record
 from kdyno.instrument.stream import read_stream
 from kdyno.kernel.image import Image
-from kdyno.line import build_images, plan_builds
+from kdyno.line.prepare import build_images, plan_builds
 from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.qemu import QemuMachine

@@ -9,8 +9,8 @@ import numpy as np
 from kdyno.judge.analysis import analyse
 from kdyno.judge.compare import judge
 from kdyno.judge.observations import Observations, Sample, Summary
-from kdyno.report.model import FileReport, Value
-from kdyno.store.records import Benchmark
+from kdyno.measurement import Benchmark
+from kdyno.verdicts.model import FileReport, Value
 
 MACHINES = {
     "Ryzen 5950X": {"generic": (79.800, 0.1076), "x86-64-v3": (79.456, 0.0772), "Zen 3": (79.440, 0.0912)},

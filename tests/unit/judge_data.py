@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
 
 
 def observed(

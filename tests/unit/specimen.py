@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity, ToolchainIdentity
+from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity
 from kdyno.kernel.recipe import Recipe
-from kdyno.report.assemble import assemble
-from kdyno.report.model import RunReport
+from kdyno.measurement import Benchmark, Lane, Sample
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import Benchmark, BootRecord, Lane, RunRecord, Sample, VariantRecord
+from kdyno.store.records import BootRecord, RunRecord, VariantRecord
 from kdyno.store.store import Store
+from kdyno.toolchain import ToolchainIdentity
+from kdyno.verdicts.assemble import assemble
+from kdyno.verdicts.model import RunReport
 
 NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 VARIANTS = ("gcc-12", "gcc-12-O3", "clang-19-thinlto")

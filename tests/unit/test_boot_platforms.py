@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.bootone import KernelLacks, NoPort, boot_command, require_options
 from kdyno.kernel.config_of import config_of
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
+from kdyno.line.bootone import KernelLacks, NoPort, boot_command, require_options
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.platforms import NEEDS, Output, Platform, lacks
 from kdyno.state import State

@@ -23,15 +23,16 @@ from kdyno.explain.command import (
     refuse_replaced,
 )
 from kdyno.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
+from kdyno.explain.why import largest, why
 from kdyno.kernel.image import Image
-from kdyno.pmuboot import PmuRun
+from kdyno.line.pmuboot import PmuRun
+from kdyno.measurement import Sample
 from kdyno.report.html import render
-from kdyno.report.model import RunReport
-from kdyno.report.why import largest, why
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import BootRecord, Sample
+from kdyno.store.records import BootRecord
 from kdyno.talk import Talk
+from kdyno.verdicts.model import RunReport
 from tests.unit import specimen
 from tests.unit.explain_specimen import Kernel, pair
 from tests.unit.pmu_specimen import encode

@@ -12,7 +12,7 @@ from kdyno.explain.compare import Subject, event_changes, explain, function_chan
 from kdyno.explain.measured import RecordsUnlike
 from kdyno.explain.model import Explanation
 from kdyno.explain.terminal import render
-from kdyno.report.view import Row
+from kdyno.verdicts.rows import Row
 from tests.unit.explain_specimen import NAMES, Kernel, pair
 
 SUBJECT = Subject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from kdyno.experiment.models import Experiment
-from kdyno.forecast import BuildForecast, Forecast, forecast
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.kconfig import Base, resolve_base
 from kdyno.kernel.knobs import Ask
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.toolchain import Toolchain
-from kdyno.line import Prepared
+from kdyno.line.forecast import BuildForecast, Forecast, forecast
+from kdyno.line.prepare import Prepared
 from kdyno.machine.base import Description
 from kdyno.machine.qemu import QemuMachine
 from kdyno.state import State
 from kdyno.store.store import Store
+from kdyno.toolchain import Toolchain
 from tests.unit import specimen
 
 VARIANTS = {

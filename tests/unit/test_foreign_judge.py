@@ -13,9 +13,9 @@ from kdyno.cli.main import main
 from kdyno.foreign import errors
 from kdyno.foreign.asked import Asked
 from kdyno.foreign.assemble import MOST_VALUES, judge_files
+from kdyno.measurement import Lane
 from kdyno.report.data import write_csv
-from kdyno.report.model import FileReport, to_json
-from kdyno.store.records import Lane
+from kdyno.verdicts.model import FileReport, to_json
 from tests.unit import specimen
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from kdyno.machine.conditions import UNITS
-from kdyno.report.contamination import RULES, contamination, notice
-from kdyno.store.records import BootRecord, BootStatus
+from kdyno.measurement import BootStatus
+from kdyno.store.records import BootRecord
+from kdyno.verdicts.contamination import RULES, contamination, notice
 
 QUIET = {"steal_percent": 0.1, "other_load": 0.05, "mhz": 3000.0, "mhz_low": 2950.0, "celsius": 60.0, "throttled": 0.0}
 

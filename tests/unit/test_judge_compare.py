@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kdyno.judge import absence
 from kdyno.judge.compare import Comparison, Judgement, judge
-from kdyno.judge.values import observations
-from kdyno.store.records import Benchmark, BootRecord, Direction, Sample
+from kdyno.measurement import Benchmark, Direction, Sample
+from kdyno.store.records import BootRecord
+from kdyno.verdicts import absence
+from kdyno.verdicts.values import observations
 from tests.unit import specimen
 
 

@@ -12,7 +12,7 @@ from kdyno.errors import UserError
 from kdyno.judge.compare import Comparison, Judgement, judge
 from kdyno.judge.estimate import Estimate
 from kdyno.judge.observations import BlockTwice, Observations, Sample, Summary, UnusableSample, UnusableSummary
-from kdyno.store.records import Correction
+from kdyno.measurement import Correction
 from tests.unit.judge_data import apart, in_blocks, noisy, observed, sample
 
 

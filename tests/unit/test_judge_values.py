@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kdyno.judge.observations import UnusableSample
-from kdyno.judge.values import table, value
-from kdyno.store.records import Benchmark, BootRecord, Direction, Sample
+from kdyno.measurement import Benchmark, Direction, Sample, value
+from kdyno.store.records import BootRecord
+from kdyno.verdicts.values import table
 from tests.unit import specimen
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kdyno.judge.estimate import Estimate
-from kdyno.judge.verdict import Verdict, decide, percent, sentence, signed
-from kdyno.store.records import Direction
+from kdyno.judge.verdict import Verdict, decide, sentence
+from kdyno.measurement import Direction
+from kdyno.text import percent, signed
 
 
 def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:

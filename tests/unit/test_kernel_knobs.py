@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from kdyno.kernel import knobs
-from kdyno.kernel.image import SourceIdentity, ToolchainIdentity
+from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import KNOBS, Ask, Context, Contribution, cmdline, contributions, decided, kconfig, lto, march
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march import compiler
 from kdyno.march.choose import Choice
 from kdyno.state import State
+from kdyno.toolchain import Toolchain, ToolchainIdentity
 
 SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=Path("/nowhere"))
 

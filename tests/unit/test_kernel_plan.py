@@ -10,8 +10,8 @@ import pytest
 from kdyno.kernel import knobs
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
-from kdyno.kernel.toolchain import installed
 from kdyno.state import State
+from kdyno.toolchain import installed
 from tests.unit.kernel_toy import TINY, plan, toy_source
 
 PATCH = """\

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.kernel import source, trees, unpack
-from kdyno.kernel.seen import file_digest
+from kdyno.digests import file_digest
+from kdyno.kernel import source, unpack
 from kdyno.kernel.source import fetch
+from kdyno.kernel_version import NotAKernelTree, kernel_version
 from kdyno.state import State
 from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
@@ -100,7 +101,7 @@ def test_symlinks_stay_symlinks(tmp_path: Path, state: State) -> None:
 def test_an_unchanged_directory_is_not_read_again(
     tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kdyno.kernel.seen.SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("kdyno.digests.SETTLED_SECONDS", -1.0)
     tree = toy_tree(tmp_path)
     first = fetch(str(tree), state, silent)
     said: list[str] = []
@@ -140,7 +141,7 @@ def test_a_broken_tarball_is_said_and_leaves_nothing(tmp_path: Path, state: Stat
 def test_a_tarball_of_something_else_is_no_kernel_tree(tmp_path: Path, state: State) -> None:
     (tmp_path / "hello").mkdir()
     (tmp_path / "hello/Makefile").write_text("all:\n")
-    with pytest.raises(trees.NotAKernelTree, match="sets no VERSION"):
+    with pytest.raises(NotAKernelTree, match="sets no VERSION"):
         fetch(str(tarball_of(tmp_path / "hello", "hello.tar.gz")), state, silent)
     assert list(state.sources.iterdir()) == []
 
@@ -200,7 +201,7 @@ def test_what_names_no_source_is_said(state: State, spec: str) -> None:
 def test_the_version_is_read_from_the_makefile(tmp_path: Path, makefile: str, version: str) -> None:
     tree = toy_tree(tmp_path)
     (tree / "Makefile").write_text(makefile)
-    assert trees.kernel_version(tree, "x") == version
+    assert kernel_version(tree, "x") == version
 
 
 def test_a_full_disk_is_said_and_leaves_no_tree(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:

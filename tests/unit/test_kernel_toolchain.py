@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.kernel import ccache, toolchain
-from kdyno.kernel.image import ToolchainIdentity
-from kdyno.kernel.toolchain import Toolchain, find
+from kdyno import toolchain
+from kdyno.kernel import ccache
 from kdyno.state import State
+from kdyno.toolchain import Toolchain, ToolchainIdentity, find
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.kernel.image import ToolchainIdentity
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march import choose as chooser
 from kdyno.march.cpu import Cpu, NoCpuinfo, family_of, level_of, parse_cpuinfo, read_cpu
 from kdyno.march.families import find, levels, table
+from kdyno.toolchain import Toolchain, ToolchainIdentity
 
 V3 = frozenset(flag for row in levels()[:3] for flag in row.flags)
 V4 = V3 | frozenset(levels()[3].flags)

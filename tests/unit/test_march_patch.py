@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from kdyno.cli.main import main
-from kdyno.kernel.image import SourceIdentity, ToolchainIdentity
+from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import Context, march
 from kdyno.kernel.source import Source
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.families import table
 from kdyno.march.kernel_tree import KCONFIG, MACROS, MAKEFILE, VERMAGIC, AlreadyPatched, UnknownStructure
 from kdyno.march.patch import (
@@ -28,6 +27,7 @@ from kdyno.march.patch import (
     write,
 )
 from kdyno.state import State
+from kdyno.toolchain import Toolchain, ToolchainIdentity
 from tests.unit.kernel_toy import git, toy_tree
 
 DATA = Path(__file__).parent.parent / "data" / "march"

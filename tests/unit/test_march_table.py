@@ -8,12 +8,12 @@ from tempfile import mkdtemp
 
 import pytest
 
+from kdyno import toolchain
 from kdyno.errors import UserError
-from kdyno.kernel import toolchain
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.compiler import MACROS, known_cpus, macros, refusal, used_in_kernel
 from kdyno.march.families import March, families, levels, table
 from kdyno.state import State
+from kdyno.toolchain import Toolchain
 
 ROWS = list(table().values())
 COMPILERS = toolchain.installed()

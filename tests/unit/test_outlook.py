@@ -6,9 +6,9 @@ import pytest
 
 from kdyno.experiment.models import Experiment, JudgeConfig
 from kdyno.experiment.plan import plan_boots
-from kdyno.forecast import BuildForecast, Forecast
 from kdyno.kernel.recipe import Recipe
-from kdyno.outlook import build_time, builds_ahead, run_ahead, span, total_time
+from kdyno.line.forecast import BuildForecast, Forecast
+from kdyno.line.outlook import build_time, builds_ahead, run_ahead, span, total_time
 
 GUESSED = BuildForecast("plain", "a", "build", "", 385.0, "a guess: 730 files to compile on 2 cores", guess=True)
 MEASURED = BuildForecast("fast", "b", "build", "", 241.9, "measured: the slowest such build here")

@@ -9,8 +9,9 @@ import pytest
 
 from kdyno.experiment.models import Experiment, JudgeConfig
 from kdyno.kernel.recipe import Recipe
-from kdyno.pilot import PilotSaysNothing, Settled, pilot_of, settle
-from kdyno.store.records import Benchmark, BootRecord, RunRecord, Sample
+from kdyno.line.pilot import PilotSaysNothing, Settled, pilot_of, settle
+from kdyno.measurement import Benchmark, Sample
+from kdyno.store.records import BootRecord, RunRecord
 from tests.unit import specimen
 
 CALLS = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.pmuboot import PmuBootFailed, PmuRun, pmu_boot
+from kdyno.line.pmuboot import PmuBootFailed, PmuRun, pmu_boot
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit import specimen as made_up

@@ -17,7 +17,7 @@ from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.machine.config import QemuConfig
 from kdyno.machine.pmu import CyclesNeedAllEvents, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
 from kdyno.machine.qemu import QemuMachine
-from kdyno.store.records import Benchmark, Sample
+from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import encode, specimen
 from tests.unit.test_pmu_symbols import ENTRIES, linked

@@ -9,9 +9,10 @@ import pytest
 
 from kdyno.cycles.family import load_family
 from kdyno.cycles.predict import cycles
-from kdyno.instrument.pmu import RegionMissing, in_clock, in_units, plugin_words
+from kdyno.cycles.samples import RegionMissing, in_clock, in_units
+from kdyno.instrument.pmu import plugin_words
 from kdyno.instrument.pmu_record import BLOCK, BRANCH, Context, PmuRecord, Region
-from kdyno.store.records import Benchmark, Sample
+from kdyno.measurement import Benchmark, Sample
 
 NAMES = ("instructions", "l1d_misses", "user_instructions")
 EMPTY = Context(np.zeros(0, BLOCK), np.zeros(0, BRANCH), {})

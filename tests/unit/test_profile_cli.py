@@ -114,9 +114,9 @@ def test_recording_boots_once_and_keeps_the_record_with_its_names(
         asked.append((image, tests, options["seed"], options["events"], options["family"]))
         return Run(bare, ("lat_syscall.null", "lat_syscall.read", "lat_pipe.roundtrip"))
 
-    fake = ModuleType("kdyno.pmuboot")
+    fake = ModuleType("kdyno.line.pmuboot")
     fake.pmu_boot = pmu_boot  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "kdyno.pmuboot", fake)
+    monkeypatch.setitem(sys.modules, "kdyno.line.pmuboot", fake)
     image: Any = object()
     options: Any = {"seed": 3, "events": "edges", "family": "zen4", "state": State(tmp_path), "talk": Talk(quiet=True)}
     record_image(image, ["lat_pipe"], tmp_path / "out", **options)

@@ -10,11 +10,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kdyno.report.assemble import CONSOLE_BYTES, assemble
 from kdyno.report.data import COLUMNS, write_csv
-from kdyno.report.model import RunReport, schema, to_json
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
+from kdyno.verdicts.assemble import CONSOLE_BYTES, assemble
+from kdyno.verdicts.model import RunReport, schema, to_json
 from tests.unit import specimen
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kdyno.report.bar import bar, heading
-from kdyno.report.view import Axis, Span, axis, number
+from kdyno.report.view import Axis, axis
+from kdyno.text import number
+from kdyno.verdicts.rows import Span
 
 EVEN = Axis(-0.05, 0.05)
 

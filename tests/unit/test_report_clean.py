@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.report.clean import clean, clean_lines
+from kdyno.text import clean, clean_lines
 from tests.unit import specimen
 
 

@@ -10,7 +10,7 @@ import pytest
 from kdyno.judge.tables import Residual
 from kdyno.report.figures import boxes, margin, order, power, residuals
 from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thinned, to_json
-from kdyno.report.model import FileReport, Value
+from kdyno.verdicts.model import FileReport, Value
 from tests.unit import foreign_specimen as specimen
 
 

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from kdyno.report.grids import grids, sentences
-from kdyno.report.model import FileReport
 from kdyno.report.tables import NotAnalysed, render_analysis
 from kdyno.report.terminal import render
+from kdyno.verdicts.model import FileReport
 from tests.unit import foreign_specimen as specimen
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.report.contamination import Flag
-from kdyno.report.files import NotWritable, write_atomically
+from kdyno.files import NotWritable, write_whole
 from kdyno.report.html import render, write_html
-from kdyno.report.model import FileReport, RunReport
-from kdyno.selftest import model as selftest
+from kdyno.verdicts import selftest
+from kdyno.verdicts.contamination import Flag
+from kdyno.verdicts.model import FileReport, RunReport
 from tests.unit import foreign_specimen, specimen
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}\x1b[2J"
@@ -160,22 +160,22 @@ def test_a_report_is_written_whole_or_not_at_all(
     assert path.read_text().endswith("</html>")
     monkeypatch.setattr("os.fsync", broken)
     with pytest.raises(OSError, match="Input/output error"):
-        write_atomically(path, "half")
+        write_whole(path, "half")
     assert path.read_text().endswith("</html>")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_half_a_character_is_no_reason_not_to_write(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "page", "half \udc80")
+    write_whole(tmp_path / "page", "half \udc80")
     assert (tmp_path / "page").read_text() == "half \\udc80"
 
 
 def test_a_directory_that_is_not_there_is_a_user_error(tmp_path: Path) -> None:
     with pytest.raises(NotWritable, match="No such file or directory"):
-        write_atomically(tmp_path / "no" / "report.html", "")
+        write_whole(tmp_path / "no" / "report.html", "")
     (tmp_path / "taken").mkdir()
     with pytest.raises(NotWritable):
-        write_atomically(tmp_path / "taken", "")
+        write_whole(tmp_path / "taken", "")
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdyno.report.looks import complete_blocks, look_of
 from kdyno.store.records import BootRecord
+from kdyno.verdicts.looks import complete_blocks, look_of
 from tests.unit import specimen
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kdyno.report.lane import lane_line
-from kdyno.report.model import RunReport
 from kdyno.report.terminal import render
+from kdyno.verdicts.lane import lane_line
+from kdyno.verdicts.model import RunReport
 from tests.unit import specimen
 
 

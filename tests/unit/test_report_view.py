@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.report.view import Row, Span, largest, p_value
+from kdyno.text import p_value
+from kdyno.verdicts.rows import Row, Span, largest
 
 
 def row(name: str, verdict: str, gain: float) -> Row:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from kdyno.measurement import Sample
 from kdyno.store import schema
 from kdyno.store.errors import (
     BootInconsistent,
@@ -21,7 +22,7 @@ from kdyno.store.errors import (
     RunUnknown,
     SchemaVersionUnknown,
 )
-from kdyno.store.records import BootRecord, RunRecord, Sample
+from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 from tests.unit import specimen
 

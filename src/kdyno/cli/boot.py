@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.bootone import boot_command, boot_shell, find_kernel
+    from kdyno.line.bootone import boot_command, boot_shell, find_kernel
     from kdyno.machine.base import Limits
     from kdyno.machine.config import QemuConfig
 

@@ -16,9 +16,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment, only_variants
-    from kdyno.forecast import forecast_builds
-    from kdyno.line import build_images, plan_builds
-    from kdyno.outlook import builds_ahead
+    from kdyno.line.forecast import forecast_builds
+    from kdyno.line.outlook import builds_ahead
+    from kdyno.line.prepare import build_images, plan_builds
 
     experiment = only_variants(load_experiment(args.experiment), args.variant)
     state, talk = state_of(args), talk_of(args)

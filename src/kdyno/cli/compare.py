@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
 
 if TYPE_CHECKING:
-    from kdyno.report.model import RunReport
+    from kdyno.verdicts.model import RunReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +33,9 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> list[RunReport]:
-    from kdyno.report.across import across
-    from kdyno.report.assemble import assemble
     from kdyno.store.artefacts import Artefacts
+    from kdyno.verdicts.across import across
+    from kdyno.verdicts.assemble import assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args) as store:

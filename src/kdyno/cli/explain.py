@@ -11,7 +11,7 @@ from kdyno.cli.common import add_run, number_from, run_id_of, state_of, store_of
 
 if TYPE_CHECKING:
     from kdyno.explain.command import Told
-    from kdyno.report.model import RunReport
+    from kdyno.verdicts.model import RunReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.explain.command import Explained, Wish, explain_benchmark
-    from kdyno.report.assemble import assemble
     from kdyno.store.artefacts import Artefacts
+    from kdyno.verdicts.assemble import assemble
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
@@ -44,17 +44,17 @@ def act(args: argparse.Namespace) -> int:
         _print(report, told, args.top)
     if args.svg:
         from kdyno.explain.svg import Caption, flame_graph
-        from kdyno.report.files import write_atomically
+        from kdyno.files import write_whole
 
-        write_atomically(args.svg, flame_graph(told.stacks, Caption.of(told.explanation)))
+        write_whole(args.svg, flame_graph(told.stacks, Caption.of(told.explanation)))
         talk.say(f"flame graph: {args.svg}")
     return 0
 
 
 def _print(report: RunReport, told: Told, top: int) -> None:
     from kdyno.explain.terminal import render
-    from kdyno.report.show import console
-    from kdyno.report.view import rows
+    from kdyno.terminal import console
+    from kdyno.verdicts.rows import rows_of
 
-    [row] = (row for row in rows(report, told.explanation.variant) if row.name == told.explanation.benchmark)
+    [row] = (row for row in rows_of(report, told.explanation.variant) if row.name == told.explanation.benchmark)
     render(told.explanation, row, console(), top)

@@ -23,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    from kdyno.report.files import write_atomically
+    from kdyno.files import write_whole
 
     path: Path = args.file
     if path.exists() or path.is_symlink():
         raise NotOverwritten(path=path)
-    write_atomically(path, files("kdyno").joinpath("data", "experiments", NAME).read_text(encoding="utf-8"))
+    write_whole(path, files("kdyno").joinpath("data", "experiments", NAME).read_text(encoding="utf-8"))
     word = shlex.quote(str(path))
     print(f"wrote {path}; edit it, or take it as it is. Next:")
     width = len(f"kdyno plan {word}")

@@ -10,7 +10,7 @@ from kdyno.cli.common import print_json, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.experiment.models import Experiment
-    from kdyno.forecast import Forecast
+    from kdyno.line.forecast import Forecast
 
 BLOCKS_SHOWN = 4
 
@@ -22,14 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment
-    from kdyno.forecast import forecast
-    from kdyno.line import prepare, run_identity
-    from kdyno.outlook import span, total_time
+    from kdyno.line.forecast import forecast
+    from kdyno.line.outlook import span, total_time
+    from kdyno.line.prepare import prepare, run_identity
 
     state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
     if experiment.auto:
-        from kdyno.pilot import COMES_FIRST, pilot_of
+        from kdyno.line.pilot import COMES_FIRST, pilot_of
 
         experiment = pilot_of(experiment)
         talk.say(COMES_FIRST)

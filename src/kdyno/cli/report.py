@@ -25,11 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.report.assemble import assemble
     from kdyno.report.data import write_csv
-    from kdyno.report.show import console, print_report
+    from kdyno.report.show import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
+    from kdyno.terminal import console
+    from kdyno.verdicts.assemble import assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args) as store:

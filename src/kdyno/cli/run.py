@@ -25,10 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import read_experiment
-    from kdyno.report.assemble import assemble
+    from kdyno.line.run import run_experiment
     from kdyno.report.show import print_report
-    from kdyno.run import run_experiment
     from kdyno.store.artefacts import Artefacts
+    from kdyno.verdicts.assemble import assemble
 
     experiment = read_experiment(args.experiment)
     state, talk = state_of(args), talk_of(args)

@@ -9,8 +9,8 @@ from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_o
 from kdyno.errors import UserError
 
 if TYPE_CHECKING:
-    from kdyno.selftest.model import SelfTest
     from kdyno.store.store import Store
+    from kdyno.verdicts.selftest import SelfTest
 
 FALSE_TOO_OFTEN = 2
 
@@ -42,8 +42,8 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json([each.model_dump(mode="json") for each in found])
     else:
-        from kdyno.report.show import console
         from kdyno.selftest.terminal import render
+        from kdyno.terminal import console
 
         for each in found:
             render(each, console())
@@ -74,7 +74,7 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
 def _last(store: Store) -> list[SelfTest]:
     """The newest of each lane on this host. Raises NoSelfTest."""
     from kdyno.host import host_facts
-    from kdyno.selftest.last import last_of_host
+    from kdyno.verdicts.selftest import last_of_host
 
     found = [each for lane in ("model", "wall") if (each := last_of_host(store, host_facts(), lane))]
     if not found:

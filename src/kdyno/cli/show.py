@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.report.assemble import reproduce
+    from kdyno.verdicts.assemble import reproduce
 
     with store_of(args) as store:
         run = store.run(run_id_of(store, args.run))
@@ -40,7 +40,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
-    from kdyno.report.clean import clean
+    from kdyno.text import clean
 
     for notice in run.notices:
         print(f"note: {notice}")
@@ -71,9 +71,9 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
 
 
 def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:
-    from kdyno.report.clean import clean_lines
-    from kdyno.report.consoles import console_artefact
     from kdyno.store.artefacts import Artefacts
+    from kdyno.text import clean_lines
+    from kdyno.verdicts.consoles import console_artefact
 
     sha256 = console_artefact(run, boots, args.console)
     path = Artefacts(state_of(args).artefacts).get(sha256)

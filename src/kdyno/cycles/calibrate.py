@@ -18,7 +18,7 @@ from kdyno.cycles.fit import fit, held_back
 from kdyno.cycles.measure import Measured
 from kdyno.cycles.predict import weigh
 from kdyno.errors import InfrastructureError
-from kdyno.report.files import new_file_mode
+from kdyno.files import new_file_mode
 
 
 class CantWrite(InfrastructureError):

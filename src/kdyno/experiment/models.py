@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.config import MachineConfig, QemuConfig
-from kdyno.store.records import Correction
+from kdyno.measurement import Correction
 
 MOST_LOOKS = 8
 """A run that is judged more often has next to nothing to spend on each look."""

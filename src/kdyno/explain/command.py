@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.cycles.family import load_family
+from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.experiment.models import Experiment
 from kdyno.explain import line_tables
@@ -22,15 +23,15 @@ from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.judge.compare import Comparison
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
-from kdyno.kernel.seen import file_digest
+from kdyno.line.pmuboot import pmu_boot
 from kdyno.machine.config import QemuConfig
-from kdyno.pmuboot import pmu_boot
-from kdyno.report.clean import clean
-from kdyno.report.model import RunReport
+from kdyno.measurement import Benchmark
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import Benchmark, BootRecord, VariantRecord
+from kdyno.store.records import BootRecord, VariantRecord
 from kdyno.talk import Talk
+from kdyno.text import clean
+from kdyno.verdicts.model import RunReport
 
 
 class UnknownVariant(UserError):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kdyno.explain.model import Pair
-from kdyno.judge.verdict import signed
-from kdyno.report.view import number
+from kdyno.text import number, signed
 
 SMALLEST = 5e-4
 

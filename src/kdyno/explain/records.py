@@ -15,9 +15,10 @@ from kdyno.explain.model import Unit
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.stream import read_stream
-from kdyno.report.clean import clean
+from kdyno.measurement import Benchmark, Sample
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import Benchmark, BootRecord, RunRecord, Sample
+from kdyno.store.records import BootRecord, RunRecord
+from kdyno.text import clean
 
 BYTES_OF_KIB = 1024
 

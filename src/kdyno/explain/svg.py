@@ -14,7 +14,7 @@ from kdyno.explain.layout import Box, boxes
 from kdyno.explain.model import Explanation, Pair
 from kdyno.explain.tree import Amount, Frame, Side
 from kdyno.instrument.pmu_record import STACK_EXCEPTION
-from kdyno.report.clean import clean
+from kdyno.text import clean
 
 WIDTH, EDGE = 1160, 10
 """Pixels; the graph is as wide as the page lets it be, and scales."""

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from kdyno.explain import rows
 from kdyno.explain.model import Explanation
-from kdyno.report.clean import clean
-from kdyno.report.terminal import NARROWEST_NAME, STYLES
-from kdyno.report.view import Row
+from kdyno.terminal import NARROWEST_NAME, STYLES
+from kdyno.text import clean
+from kdyno.verdicts.rows import Row
 
 BETTER, WORSE = "green", "red"
 CYCLES = "cycles, modelled"

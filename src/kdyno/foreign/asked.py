@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from kdyno.store.records import Correction, Direction
+    from kdyno.measurement import Correction, Direction
 
 Format = Literal["csv", "table", "hyperfine", "pyperf", "lmbench", "stress-ng", "perf"]
 FORMATS: tuple[Format, ...] = ("csv", "table", "hyperfine", "pyperf", "lmbench", "stress-ng", "perf")

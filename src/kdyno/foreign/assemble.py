@@ -17,10 +17,10 @@ from kdyno.foreign.errors import MixedFormats, OneVariant, OnlyStatistics
 from kdyno.foreign.gathered import Gathered, listed
 from kdyno.foreign.source import Source, read
 from kdyno.judge.observations import Observations, Sample
-from kdyno.store.records import Benchmark
+from kdyno.measurement import Benchmark
 
 if TYPE_CHECKING:
-    from kdyno.report.model import FileReport, Value
+    from kdyno.verdicts.model import FileReport, Value
 
 MOST_VALUES = 20_000
 """Values that a report carries, for its plots; more are thinned evenly."""
@@ -91,7 +91,7 @@ def _report(
     from kdyno.judge.analysis import analyse
     from kdyno.judge.compare import judge
     from kdyno.judge.estimate import CONFIDENCE
-    from kdyno.report.model import FileReport
+    from kdyno.verdicts.model import FileReport
 
     variants, observations = gathered.variants, gathered.observations
     baseline, chosen = baselines.choose(variants, asked.baseline)
@@ -153,7 +153,7 @@ def _better(observations: Sequence[Observations]) -> str:
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
     """The single values, for plots: thinned evenly where there are too many. The second part says so."""
-    from kdyno.report.model import Value
+    from kdyno.verdicts.model import Value
 
     groups = [
         (each.benchmark, variant, group)

@@ -11,7 +11,7 @@ from kdyno.judge.analysis import Analysis
 from kdyno.judge.compare import Comparison
 from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
-from kdyno.judge.verdict import percent, signed
+from kdyno.text import percent, signed
 
 FEW = 5
 """Fewer replicates than this hardly know their own spread."""

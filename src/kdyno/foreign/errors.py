@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.errors import UserError
-from kdyno.report.clean import clean
+from kdyno.text import clean
 
 
 class FileError(UserError):

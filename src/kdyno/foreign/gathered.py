@@ -9,7 +9,7 @@ from kdyno.foreign import units
 from kdyno.foreign.asked import Asked
 from kdyno.foreign.summary import Published
 from kdyno.judge.observations import Observations
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
 
 
 @dataclass(frozen=True)

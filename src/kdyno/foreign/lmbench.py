@@ -8,7 +8,7 @@ from collections import defaultdict
 from kdyno.foreign.series import Reading, Series, positive
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
 
 FORMAT = "lmbench output"
 _NUMBER = r"-?\d+(?:\.\d+)?"

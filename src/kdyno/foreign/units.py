@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
 
 
 @dataclass(frozen=True)

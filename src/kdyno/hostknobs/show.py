@@ -11,7 +11,7 @@ from rich.text import Text
 from kdyno.hostknobs.journal import Journal
 from kdyno.hostknobs.look import HostFact
 from kdyno.hostknobs.turn import Turn, Turned
-from kdyno.report.clean import clean
+from kdyno.text import clean
 
 MARKS = {"good": ("ok", "green"), "change": ("CHANGE", "bold yellow"), "plain": ("-", "")}
 SETTABLE = {"yes": "--set", "by name": "--set {name}", "as root": "--set, as root", "no": "can't be set here"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from kdyno.frozen import Frozen
-from kdyno.store.records import Lane
+from kdyno.measurement import Lane
 
 PROTOCOL: Final = 1
 """Version of the job and of the agent stream; crates/proto has the same number."""

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import PROTOCOL
-from kdyno.store.records import Benchmark, Direction, Lane, Sample
+from kdyno.measurement import Benchmark, Direction, Lane, Sample
 
 LONGEST_LINE = 1 << 20
 COUNT_MAX = (1 << 63) - 1

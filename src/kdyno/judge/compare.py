@@ -14,8 +14,9 @@ from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits, estimate
 from kdyno.judge.logratio import MOST_VARIATION, LogRatio
 from kdyno.judge.multiplicity import adjusted
 from kdyno.judge.observations import Labels, Observations, Values, require_usable
-from kdyno.judge.verdict import NO_SPREAD, Verdict, decide, percent, sentence
-from kdyno.store.records import Correction, Direction
+from kdyno.judge.verdict import NO_SPREAD, Verdict, decide, sentence
+from kdyno.measurement import Correction, Direction
+from kdyno.text import percent
 
 Why = Callable[[str, Sequence[str]], str]
 """Says why a benchmark of (baseline, variant) has no comparison."""

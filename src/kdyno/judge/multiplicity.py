@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from kdyno.store.records import Correction
+from kdyno.measurement import Correction
 
 
 def adjusted(ps: Sequence[float | None], correction: Correction = "holm") -> list[float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.errors import UserError
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]

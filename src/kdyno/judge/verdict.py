@@ -6,7 +6,8 @@ import math
 from typing import Literal
 
 from kdyno.judge.estimate import Estimate, Method
-from kdyno.store.records import Direction
+from kdyno.measurement import Direction
+from kdyno.text import confidence, limit, percent, signed
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided"]
 
@@ -46,30 +47,3 @@ def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str
         return f"{what} {percent(effect)} % {word}, {interval} {percent(near)} to {percent(far)} ({verdict}); {seen}"
     said = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
     return f"{what} {said}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}; {seen}"
-
-
-def confidence(coverage: float) -> str:
-    """How surely an interval covers the truth: `95 %`, `99.85 %`."""
-    return f"{100 * coverage:.4g} %"
-
-
-def percent(fraction: float) -> str:
-    """A size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 -> `0.062`."""
-    size = abs(100 * fraction)
-    if size < 1:
-        size = float(f"{size:.1e}")
-    if size == 0:
-        return "0"
-    if size >= 1000:
-        return f"{size:.1e}"
-    return f"{size:.{1 if size >= 1 else min(1 - math.floor(math.log10(size)), 6)}f}"
-
-
-def limit(fraction: float) -> str:
-    """A limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
-    return f"{100 * fraction:.4g}"
-
-
-def signed(fraction: float) -> str:
-    """The same with its sign: `-3.1`, `+0.62`, `0`."""
-    return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdyno.errors import InfrastructureError
 from kdyno.installed import installed, scripts
-from kdyno.kernel.toolchain import Toolchain
+from kdyno.toolchain import Toolchain
 
 BINARY = "kdyno-delegate"
 """What is installed; it is told by the name that it is called by what to be."""

@@ -6,21 +6,7 @@ from pathlib import Path
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
-
-
-class ToolchainIdentity(Frozen):
-    """A compiler that was found, as it says itself."""
-
-    name: str
-    """As asked for: `gcc-12`."""
-    family: str
-    """`gcc` or `clang`."""
-    version: str
-    """`12.2.0`."""
-    banner: str
-    """First line of --version."""
-    digest: str
-    """SHA-256 of the compiler's and the linker's files: two builds of one version differ here."""
+from kdyno.toolchain import ToolchainIdentity
 
 
 class SourceIdentity(Frozen):

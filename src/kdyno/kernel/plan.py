@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from kdyno import toolchain
 from kdyno.frozen import Frozen, digest
-from kdyno.kernel import images, kconfig, knobs, patches, toolchain
+from kdyno.kernel import images, kconfig, knobs, patches
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import Ask, Context
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.kernel.trees import Say
 from kdyno.state import State
+from kdyno.toolchain import Toolchain
 
 BUILD_FORMAT = 1
 """Part of every key; raised when the same inputs would give another image."""

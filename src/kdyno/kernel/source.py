@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kdyno import process
+from kdyno.digests import file_digest
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.kernel import unpack
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.places import require_fit
-from kdyno.kernel.seen import file_digest
-from kdyno.kernel.trees import Say, kernel_version, made_once, tree_path
+from kdyno.kernel.trees import Say, made_once, tree_path
+from kdyno.kernel_version import kernel_version
 from kdyno.state import State
 
 USR_SRC = Path("/usr/src")

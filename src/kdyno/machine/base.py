@@ -12,7 +12,7 @@ from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import AgentReport
-from kdyno.store.records import BootStatus, Lane
+from kdyno.measurement import BootStatus, Lane
 
 
 class CpuLacks(UserError):

@@ -11,7 +11,7 @@ from kdyno.frozen import Frozen
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.machine.base import Limits
 from kdyno.machine.platforms import Platform
-from kdyno.store.records import Lane
+from kdyno.measurement import Lane
 
 
 class QemuConfig(Frozen):

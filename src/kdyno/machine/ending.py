@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.instrument.stream import AgentReport
 from kdyno.machine.console import diagnose, read_console
-from kdyno.store.records import BootStatus
+from kdyno.measurement import BootStatus
 
 DEADLY_AFTER_END = ("BUG", "oops", "soft lock-up", "hung task", "RCU stall", "out of memory")
 

@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kdyno.cycles.samples import RegionMissing, in_clock, in_units
 from kdyno.errors import InfrastructureError, KdynoError, UserError
-from kdyno.instrument.pmu import RECORD, PmuConfig, RegionMissing, find_plugin, in_clock, in_units, plugin_words
+from kdyno.instrument.pmu import RECORD, PmuConfig, find_plugin, plugin_words
 from kdyno.instrument.symbols import symbols_file
 from kdyno.kernel.images import content_digest
 from kdyno.machine.base import BootEnd, BootOrder

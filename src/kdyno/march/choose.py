@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.compiler import refusal, used_in_kernel
 from kdyno.march.cpu import Cpu, family_of, level_of
 from kdyno.march.families import March, levels, table
+from kdyno.toolchain import Toolchain
 
 KERNEL_LEVEL = 3
 """x86-64-v4 adds nothing but SIMD to x86-64-v3, and kernel code has none: the code is the same."""

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from kdyno import process
 from kdyno.errors import UserError
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.families import find, table
+from kdyno.toolchain import Toolchain
 
 SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KERNEL_CODE = ("-m64", "-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-3dnow", "-mno-avx", "-msoft-float")

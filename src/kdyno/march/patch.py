@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kdyno import __version__, process
 from kdyno.errors import UserError
-from kdyno.kernel.trees import kernel_version
+from kdyno.kernel_version import kernel_version
 from kdyno.march.families import find, table
 from kdyno.march.kernel_tree import ANY, KCONFIG, MACROS, MAKEFILE, VERMAGIC, edited, native_symbol
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from kdyno import toolchain
 from kdyno.errors import KdynoError
 from kdyno.frozen import Frozen
-from kdyno.kernel import toolchain
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.march.choose import KERNEL_LEVEL, choose
 from kdyno.march.compiler import native_against, native_of, refusal, used_in_kernel
 from kdyno.march.cpu import Cpu, family_of, level_of
 from kdyno.march.families import March, level_name, levels
 from kdyno.state import State
+from kdyno.toolchain import Toolchain
 
 
 class CompilerView(Frozen):

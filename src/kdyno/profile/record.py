@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.errors import UserError
+from kdyno.files import NotWritable
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
-from kdyno.report.files import NotWritable
 from kdyno.state import State
 from kdyno.talk import Talk
 
@@ -58,7 +58,7 @@ def record_image(
     image: Image, tests: Sequence[str], out: Path, *, seed: int, events: Events, family: str, state: State, talk: Talk
 ) -> PmuRecord:
     """Boot the image once under the emulated PMU, unless that was done before, and write the record to `out`."""
-    from kdyno.pmuboot import pmu_boot
+    from kdyno.line.pmuboot import pmu_boot
 
     require_place(out)
     run = pmu_boot(image, tuple(tests), seed=seed, events=events, family=family, state=state, talk=talk)

@@ -18,8 +18,8 @@ from kdyno.profile.calls import calls
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.flat import flat, totals
 from kdyno.profile.select import WORK
-from kdyno.report.clean import clean
-from kdyno.report.show import PLAIN_WIDTH
+from kdyno.terminal import PLAIN_WIDTH
+from kdyno.text import clean
 
 ROWS = 25
 """Rows of a table if nobody says how many."""

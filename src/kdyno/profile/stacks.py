@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kdyno.instrument.pmu_record import STACK_EXCEPTION, STACK_INTERRUPT, PmuRecord, Region
 from kdyno.profile.select import WORK
-from kdyno.report.clean import clean
+from kdyno.text import clean
 
 
 def stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> dict[tuple[str, ...], int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kdyno.report.view import Axis, Span
+from kdyno.report.view import Axis
+from kdyno.verdicts.rows import Span
 
 
 def column(axis: Axis, gain: float, width: int) -> int:

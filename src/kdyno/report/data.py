@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from typing import IO
 
-from kdyno.judge.values import value
-from kdyno.report.clean import clean
-from kdyno.report.model import RunReport
+from kdyno.measurement import value
+from kdyno.text import clean
+from kdyno.verdicts.model import RunReport
 
 COLUMNS = (
     *("run", "variant", "block", "layout", "position", "seed", "lane", "benchmark", "iteration"),

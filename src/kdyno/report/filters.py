@@ -8,9 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kdyno.judge.verdict import confidence, limit, percent
 from kdyno.kernel.recipe import Recipe
-from kdyno.report.clean import clean, clean_lines
+from kdyno.text import clean, clean_lines, confidence, limit, percent
 
 
 def cleaned(value: Any) -> Any:

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from kdyno.judge.analysis import Analysis
 from kdyno.judge.power import detectable
 from kdyno.judge.tables import AnovaTable, MixedTable, PairTable, Scale
-from kdyno.judge.verdict import confidence, limit, percent, signed
-from kdyno.report.clean import clean
-from kdyno.report.model import Report
-from kdyno.report.view import number, p_value
-from kdyno.store.records import Benchmark
+from kdyno.measurement import Benchmark
+from kdyno.text import clean, confidence, limit, number, p_value, percent, signed
+from kdyno.verdicts.model import Report
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}

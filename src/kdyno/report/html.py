@@ -12,18 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
+from kdyno.files import write_whole
 from kdyno.report import filters, panels, view
-from kdyno.report.clean import clean
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
 from kdyno.report.figures.margin import against_margin
-from kdyno.report.files import write_atomically
 from kdyno.report.grids import CORRECTIONS
-from kdyno.report.model import FileReport, Report, RunReport
 from kdyno.store.artefacts import Artefacts
+from kdyno.text import clean
+from kdyno.verdicts.model import FileReport, Report, RunReport
+from kdyno.verdicts.rows import Row, largest, mean_row, rows_of
 
 if TYPE_CHECKING:
-    from kdyno.report.why import Reason
+    from kdyno.explain.why import Reason
 
 FEW_SENTENCES = 8
 """Of a variant; the others are folded."""
@@ -34,8 +35,8 @@ class Table:
     """What the template shows of one variant."""
 
     variant: str
-    rows: Sequence[view.Row]
-    mean: view.Row
+    rows: Sequence[Row]
+    mean: Row
     benchmarks: int
     """Of the geometric mean."""
     sentences: Sequence[str]
@@ -46,7 +47,7 @@ class Table:
 
 def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
     """Write the report to a file, whole or not at all. Raises NotWritable and DiskFull."""
-    write_atomically(path, render(report, artefacts))
+    write_whole(path, render(report, artefacts))
 
 
 def render(report: Report, artefacts: Artefacts | None = None) -> str:
@@ -91,7 +92,7 @@ def _shown(report: Report) -> dict[str, Any]:
 
 
 def _tables(report: Report) -> list[Table]:
-    rows = {variant: (view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others}
+    rows = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
     spans = [row.span for own, mean in rows.values() for row in (*own, mean) if row.span]
     axis = view.axis(spans, report.margin)
     found = []
@@ -103,7 +104,7 @@ def _tables(report: Report) -> list[Table]:
                 rows=own,
                 mean=mean,
                 benchmarks=next(each.benchmarks for each in report.geometric_means if each.variant == variant),
-                sentences=[row.sentence for row in view.largest(own)],
+                sentences=[row.sentence for row in largest(own)],
                 forest=_div(forest(report, variant, axis), f"forest-{number}"),
                 margin=_div(margin, f"margin-{number}") if margin is not None else None,
             )
@@ -141,7 +142,7 @@ def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]
     """Why variants differ; only runs with PMU records pay for the import."""
     if not any(boot.pmu for boot in report.boots):
         return {}
-    from kdyno.report.why import why
+    from kdyno.explain.why import why
 
     return why(report, artefacts)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from kdyno.judge.analysis import Analysis
-from kdyno.report import view
-from kdyno.report.clean import clean
+from kdyno.measurement import Benchmark
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
-from kdyno.report.model import Report
-from kdyno.store.records import Benchmark
+from kdyno.text import clean
+from kdyno.verdicts.model import Report
+from kdyno.verdicts.rows import Row, largest
 
 MOST_DRAWN = 60
 """Panels with plots; those of further benchmarks have tables only, or the page would be large."""
@@ -37,7 +37,7 @@ class Panel:
     anchor: str
     name: str
     about: str
-    found: Sequence[tuple[str, view.Row]]
+    found: Sequence[tuple[str, Row]]
     """Variant and its row."""
     sentences: Sequence[str]
     plots: Sequence[Plot]
@@ -45,7 +45,7 @@ class Panel:
     opened: bool
 
 
-def panels(report: Report, rows: Mapping[str, Sequence[view.Row]], flags: order.Flags) -> list[Panel]:
+def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags) -> list[Panel]:
     """Panels in the order of the report. `rows` are those of the tables, by variant.
 
     The one with the largest effect is open, or all if there are few.
@@ -53,7 +53,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[view.Row]], flags: order.
     described = {each.name: each for each in report.benchmarks}
     values = boxes.by_benchmark(report)
     by_name = {(variant, row.name): row for variant, own in rows.items() for row in own}
-    first = next((own[0].name for own in map(view.largest, rows.values()) if own), None)
+    first = next((own[0].name for own in map(largest, rows.values()) if own), None)
     return [
         Panel(
             anchor=anchor(number),

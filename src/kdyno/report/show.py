@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.report.model import Report, to_json
 from kdyno.talk import Talk
+from kdyno.terminal import console
+from kdyno.verdicts.model import Report, to_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from kdyno.store.artefacts import Artefacts
-
-PLAIN_WIDTH = 110
-"""Columns of a table that goes to a file or a pipe."""
 
 
 def print_report(
@@ -43,11 +37,3 @@ def print_tables(report: Report) -> None:
     from kdyno.report.terminal import render
 
     render(report, console())
-
-
-def console() -> Console:
-    """Standard output for tables: as wide as the terminal, and with its colours if it is one."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
-    return Console(width=width or shutil.get_terminal_size().columns, highlight=False)

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kdyno.errors import UserError
-from kdyno.report.clean import clean
 from kdyno.report.grids import Grid, grids, sentences
-from kdyno.report.model import Report
+from kdyno.text import clean
+from kdyno.verdicts.model import Report
 
 
 class NotAnalysed(UserError):

@@ -7,17 +7,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.judge.verdict import confidence, limit, signed
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
-from kdyno.report.clean import clean
-from kdyno.report.model import FileReport, Report, RunReport
 from kdyno.report.tables import render_analysis
-from kdyno.report.view import Axis, Row
+from kdyno.report.view import Axis
+from kdyno.terminal import NARROWEST_NAME, STYLES
+from kdyno.text import clean, confidence, limit, signed
+from kdyno.verdicts.model import FileReport, Report, RunReport
+from kdyno.verdicts.rows import Row, mean_row, rows_of
 
-STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow", "": "dim"}
 NARROWEST_BAR, WIDEST_BAR = 11, 41
-NARROWEST_NAME = 12
 FEW_BENCHMARKS = 6
 """Of a file; so few are printed with all their tables."""
 
@@ -31,7 +30,7 @@ def render(report: Report, console: Console) -> None:
         say.line(clean(said), "bold" if place == 0 else "")
     for said in _origin(report):
         say.line(said)
-    tables = {variant: (view.rows(report, variant), view.mean_row(report, variant)) for variant in report.others}
+    tables = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
     spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
     axis = view.axis(spans, report.margin)
     for variant, (rows, mean) in tables.items():

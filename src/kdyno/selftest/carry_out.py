@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
-from kdyno.judge.values import observations
 from kdyno.kernel.recipe import Recipe
+from kdyno.line.run import run_experiment
 from kdyno.machine.config import QemuConfig
-from kdyno.report.assemble import with_unlisted
-from kdyno.run import run_experiment
+from kdyno.measurement import Lane
 from kdyno.selftest.judge import Design, judge_all
-from kdyno.selftest.model import SelfTest
 from kdyno.state import State
-from kdyno.store.records import Lane
 from kdyno.store.store import Store
 from kdyno.talk import Talk
+from kdyno.verdicts.assemble import with_unlisted
+from kdyno.verdicts.selftest import SelfTest
+from kdyno.verdicts.values import observations
 
 NAMES = ("A", "B")
 FEWEST_BLOCKS = 3

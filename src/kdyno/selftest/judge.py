@@ -12,8 +12,8 @@ from scipy import stats
 from kdyno.judge.compare import Comparison, judge
 from kdyno.judge.observations import Observations, Sample
 from kdyno.judge.power import detectable
-from kdyno.selftest.model import Rate, Tested
-from kdyno.store.records import Correction
+from kdyno.measurement import Correction
+from kdyno.verdicts.selftest import Rate, Tested
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.judge.verdict import limit, percent
-from kdyno.selftest.model import Rate, SelfTest
+from kdyno.text import limit, percent
+from kdyno.verdicts.selftest import Rate, SelfTest
 
 
 def render(found: SelfTest, console: Console) -> None:

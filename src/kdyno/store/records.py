@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
-
-Lane = Literal["model", "wall"]
-Direction = Literal["lower", "higher"]
-BootStatus = Literal["ok", "failed", "lost"]
-Correction = Literal["holm", "bh"]
-"""How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
-INT64_MAX = 2**63 - 1
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""What every database holds in one column."""
-
-
-class Benchmark(Frozen):
-    """One measured quantity: its unit, and which direction is better."""
-
-    name: str
-    """`lat_syscall.null`"""
-    test: str
-    """The LMBench test it belongs to: `lat_syscall`."""
-    unit: str
-    """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths."""
-    direction: Direction
-    description: str
-
-
-class Sample(Frozen):
-    """One reading: so much work took so many units of the lane's clock."""
-
-    benchmark: str
-    iteration: Int64
-    elapsed: Int64
-    """Instructions in the model lane, or modelled cycles; nanoseconds in the wall lane."""
-    work: Int64
-    """Operations, or bytes for a bandwidth."""
+from kdyno.measurement import BootStatus, Correction, Int64, Lane, Sample
 
 
 class BootRecord(Frozen):

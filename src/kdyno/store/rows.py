@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from kdyno.measurement import Benchmark, Sample
 from kdyno.store import schema
 from kdyno.store.errors import BootInconsistent
-from kdyno.store.records import Benchmark, BootRecord, RunRecord, Sample
+from kdyno.store.records import BootRecord, RunRecord
 
 BOOT_COLUMNS = tuple(name for name in BootRecord.model_fields if name in schema.boot.c)
 OUTCOMES = ("unsupported", "broken")

@@ -16,10 +16,11 @@ from sqlalchemy import Connection, case, func, select
 from sqlalchemy.exc import IntegrityError
 
 from kdyno.frozen import Frozen
+from kdyno.measurement import Benchmark, Lane, Sample
 from kdyno.store import database, rows, schema
 from kdyno.store.errors import BootInconsistent, RunAmbiguous, RunUnknown, errors_are_said
 from kdyno.store.giving_up import GIVEN_UP_AFTER
-from kdyno.store.records import Benchmark, BootRecord, Lane, RunRecord, Sample, VariantRecord
+from kdyno.store.records import BootRecord, RunRecord, VariantRecord
 
 Cell = tuple[str, int]
 """A variant and a block: the place that one boot fills."""

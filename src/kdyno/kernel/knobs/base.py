@@ -13,8 +13,8 @@ from pydantic import Field
 from kdyno.frozen import Frozen
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.source import Source
-from kdyno.kernel.toolchain import Toolchain
 from kdyno.state import State
+from kdyno.toolchain import Toolchain
 
 
 class Ask(Frozen):

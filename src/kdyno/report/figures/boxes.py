@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdyno.report.clean import clean
+from kdyno.measurement import Benchmark
 from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thinned
-from kdyno.report.model import Report, Value
-from kdyno.store.records import Benchmark
+from kdyno.text import clean
+from kdyno.verdicts.model import Report, Value
 
 COLUMNS = 4
 CELL_PIXELS = 175

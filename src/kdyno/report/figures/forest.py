@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kdyno.report import view
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
-from kdyno.report.model import Report
-from kdyno.report.view import Row, Span
+from kdyno.verdicts.model import Report
+from kdyno.verdicts.rows import MEAN, Row, Span
 
 ROW_PIXELS = 22
 
@@ -45,7 +45,7 @@ def rows_axis(rows: list[Row]) -> Part:
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
     """The rows of one verdict."""
-    means = [row.name.startswith(view.MEAN) for row, _ in shown]
+    means = [row.name.startswith(MEAN) for row, _ in shown]
     return {
         "type": "scatter",
         "name": verdict,

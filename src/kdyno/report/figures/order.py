@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thinned
-from kdyno.report.model import Report, Value
+from kdyno.verdicts.model import Report, Value
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3

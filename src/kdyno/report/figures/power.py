@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kdyno.judge.estimate import POWER
 from kdyno.judge.tables import PowerCurve
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
-from kdyno.report.model import Report
+from kdyno.verdicts.model import Report
 
 MANY_POWERS = 6
 """Powers of ten on an axis that leave no room for ticks between them."""

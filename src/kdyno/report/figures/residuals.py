@@ -7,7 +7,7 @@ from statistics import NormalDist, quantiles
 
 from kdyno.judge.tables import Residual
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
-from kdyno.report.model import Report
+from kdyno.verdicts.model import Report
 
 FEWEST = 4
 """Residuals that make a picture."""

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kdyno import process
+from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.frozen import Frozen, digest
-from kdyno.kernel.image import ToolchainIdentity
-from kdyno.kernel.seen import file_digest
 from kdyno.state import State
 
 NAME = re.compile(r"(gcc|clang)(-\d+)?")
@@ -33,6 +32,21 @@ class LlvmToolsMissing(UserError):
 class CompilerUnclear(InfrastructureError):
     message = "can't tell the version of {name}: it says `{banner}`"
     hint = "name another compiler; gcc and clang are known"
+
+
+class ToolchainIdentity(Frozen):
+    """A compiler that was found, as it says itself."""
+
+    name: str
+    """As asked for: `gcc-12`."""
+    family: str
+    """`gcc` or `clang`."""
+    version: str
+    """`12.2.0`."""
+    banner: str
+    """First line of --version."""
+    digest: str
+    """SHA-256 of the compiler's and the linker's files: two builds of one version differ here."""
 
 
 class Toolchain(Frozen):

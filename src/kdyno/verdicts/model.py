@@ -8,9 +8,10 @@ from typing import Any, Literal
 from kdyno.frozen import Frozen
 from kdyno.judge.analysis import Analysis
 from kdyno.judge.compare import Comparison, GeometricMean
-from kdyno.report.contamination import Flag
-from kdyno.selftest.model import SelfTest
-from kdyno.store.records import Benchmark, BootRecord, Correction, RunRecord
+from kdyno.measurement import Benchmark, Correction
+from kdyno.store.records import BootRecord, RunRecord
+from kdyno.verdicts.contamination import Flag
+from kdyno.verdicts.selftest import SelfTest
 
 
 class Value(Frozen):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kdyno.store.records import Lane, RunRecord
+from kdyno.measurement import Lane
+from kdyno.store.records import RunRecord
 
 LANES: dict[Lane, str] = {
     "model": "instructions executed by an emulated CPU (virtual time), not time",

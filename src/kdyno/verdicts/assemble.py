@@ -7,22 +7,21 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from kdyno.errors import KdynoError, UserError
-from kdyno.judge import absence
 from kdyno.judge.analysis import analyse
 from kdyno.judge.compare import judge
 from kdyno.judge.observations import Observations
-from kdyno.judge.values import observations
-from kdyno.report import notices
-from kdyno.report.clean import clean, clean_lines
-from kdyno.report.contamination import contamination
-from kdyno.report.lane import lane_line
-from kdyno.report.looks import look_of
-from kdyno.report.model import ConsoleText, RunReport, Value
-from kdyno.selftest.last import last_of_host
-from kdyno.selftest.model import SelfTest
+from kdyno.measurement import Benchmark
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import Benchmark, BootRecord, RunRecord
+from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
+from kdyno.text import clean, clean_lines
+from kdyno.verdicts import absence, notices
+from kdyno.verdicts.contamination import contamination
+from kdyno.verdicts.lane import lane_line
+from kdyno.verdicts.looks import look_of
+from kdyno.verdicts.model import ConsoleText, RunReport, Value
+from kdyno.verdicts.selftest import SelfTest, last_of_host
+from kdyno.verdicts.values import observations
 
 CONSOLE_BYTES = 64 * 1024
 """How much of the end of a console goes into a report; the whole is in the artefacts."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kdyno.errors import UserError
-from kdyno.report.assemble import judged
-from kdyno.report.model import RunReport
-from kdyno.selftest.last import last_of_host
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
+from kdyno.verdicts.assemble import judged
+from kdyno.verdicts.model import RunReport
+from kdyno.verdicts.selftest import last_of_host
 
 
 class NotComparable(UserError):

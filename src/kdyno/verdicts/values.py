@@ -9,24 +9,12 @@ import numpy as np
 
 from kdyno.judge import observations as observed
 from kdyno.judge.observations import Observations, UnusableSample
-from kdyno.store.records import Benchmark, BootRecord, Sample
+from kdyno.measurement import Benchmark, value
+from kdyno.store.records import BootRecord
 
 ByBlock = Mapping[int, float]
 Table = Mapping[tuple[str, str], ByBlock]
 """(variant, benchmark) -> {block: value}, in the benchmark's unit."""
-
-UNIT_SCALE = {"MB/s": 1000.0}
-"""Bytes per nanosecond are GB/s. Bytes per instruction need no factor."""
-
-
-def value(sample: Sample, benchmark: Benchmark) -> float:
-    """Return a sample in the benchmark's unit: cost of one operation, or bytes per unit of the clock.
-
-    `elapsed` and `work` must be positive.
-    """
-    if benchmark.direction == "lower":
-        return sample.elapsed / sample.work
-    return UNIT_SCALE.get(benchmark.unit, 1.0) * sample.work / sample.elapsed
 
 
 def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import AwareDatetime
 
 from kdyno.frozen import Frozen
-from kdyno.store.records import Correction, Lane
+from kdyno.measurement import Correction, Lane
+from kdyno.store.store import Store
 
 
 class Rate(Frozen):
@@ -73,3 +75,12 @@ class SelfTest(Frozen):
             f"self-test of this host, {self.created:%Y-%m-%d}, {self.lane} lane: a false verdict in "
             f"{self.family_wise.text} A/A experiments of {self.blocks} blocks"
         )
+
+
+def last_of_host(store: Store, host: Mapping[str, Any], lane: Lane) -> SelfTest | None:
+    """The newest one on record of a host, as kdyno.host describes it, in a lane."""
+    for kept in store.selftests():
+        found = SelfTest.model_validate(kept)
+        if (found.host, found.lane) == (host, lane):
+            return found
+    return None

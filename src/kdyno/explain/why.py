@@ -16,10 +16,10 @@ from kdyno.explain.model import Explanation
 from kdyno.explain.records import Recorded, common_boots, family_of, has_records, of_boot, unit_of
 from kdyno.explain.svg import Caption, flame_graph
 from kdyno.judge.compare import Comparison
-from kdyno.report import view
-from kdyno.report.model import RunReport
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
+from kdyno.verdicts.model import RunReport
+from kdyno.verdicts.rows import Row, rows_of
 
 MOST = 5
 """Benchmarks of a variant."""
@@ -30,7 +30,7 @@ ROWS = 5
 class Reason:
     """One benchmark that differs, and why; all texts are from names in kernels and must be escaped."""
 
-    row: view.Row
+    row: Row
     said: Explanation | None = None
     totals: Sequence[rows.Row] = ()
     events: Sequence[rows.Row] = ()
@@ -51,7 +51,7 @@ def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
     for variant in report.others:
         pair = common_boots(report.boots, report.run.baseline, variant)
         if pair and has_records(pair):
-            verdicts = {row.name: row for row in view.rows(report, variant)}
+            verdicts = {row.name: row for row in rows_of(report, variant)}
             found[variant] = [
                 _reason(report, each, verdicts[each.benchmark], pair, artefacts, read)
                 for each in largest(report, variant)
@@ -72,7 +72,7 @@ def largest(report: RunReport, variant: str) -> list[Comparison]:
 def _reason(
     report: RunReport,
     comparison: Comparison,
-    row: view.Row,
+    row: Row,
     pair: tuple[BootRecord, BootRecord],
     artefacts: Artefacts,
     read: dict[str, Recorded],

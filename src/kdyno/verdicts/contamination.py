@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kdyno.frozen import Frozen
 from kdyno.hostknobs.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT
-from kdyno.store.records import BootRecord, Lane
+from kdyno.measurement import Lane
+from kdyno.store.records import BootRecord
 
 NORMAL_MAD = 1.4826
 """A normal distribution's standard deviation in median absolute deviations."""

@@ -1,6 +1,6 @@
 """The line: recipe + source -> image -> boot -> samples, for one experiment. Reading this file is reading the design.
 
-What comes after the samples (judge, report) starts from the store alone; see report/assemble.py.
+What comes after the samples (judge, report) starts from the store alone; see verdicts/.
 """
 
 from __future__ import annotations

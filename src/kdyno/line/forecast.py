@@ -14,7 +14,7 @@ from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import RECORD
-from kdyno.line import Plans, Prepared
+from kdyno.line.prepare import Plans, Prepared
 from kdyno.machine.base import Description
 from kdyno.state import State
 from kdyno.store.giving_up import given_up

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.report.contamination import Flag, notice
-from kdyno.report.looks import Look
 from kdyno.store.giving_up import given_up
 from kdyno.store.records import BootRecord, RunRecord
+from kdyno.verdicts.contamination import Flag, notice
+from kdyno.verdicts.looks import Look
 
 
 def of_run(run: RunRecord, boots: Sequence[BootRecord], look: Look, flags: Sequence[Flag]) -> list[str]:

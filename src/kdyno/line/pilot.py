@@ -19,9 +19,9 @@ from kdyno.experiment.plan import pilot_blocks, pilot_layouts
 from kdyno.judge.design import Bounds, Costs, Plan, plan
 from kdyno.judge.levels import Components, components
 from kdyno.judge.observations import Values
-from kdyno.judge.values import value
-from kdyno.judge.verdict import limit, percent
-from kdyno.store.records import Benchmark, BootRecord, RunRecord
+from kdyno.measurement import Benchmark, value
+from kdyno.store.records import BootRecord, RunRecord
+from kdyno.text import limit, percent
 
 ITERATIONS = (3, 100)
 FEWEST_BLOCKS = 4

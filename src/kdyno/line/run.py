@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdyno.boots import Boots, Outcome
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import look_ends
-from kdyno.forecast import forecast
 from kdyno.instrument.agent import benchmark_count
-from kdyno.line import Prepared, begin_run, build_images, choose_run, prepare
-from kdyno.outlook import run_ahead
+from kdyno.line.boots import Boots, Outcome
+from kdyno.line.forecast import forecast
+from kdyno.line.outlook import run_ahead
+from kdyno.line.prepare import Prepared, begin_run, build_images, choose_run, prepare
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.giving_up import given_up
@@ -33,7 +33,7 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
     if experiment.auto:
-        from kdyno.pilot import COMES_FIRST, pilot_of, settle
+        from kdyno.line.pilot import COMES_FIRST, pilot_of, settle
 
         talk.say(COMES_FIRST)
         done = _run(pilot_of(experiment), state, store, talk, again=again)
@@ -71,7 +71,7 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
 
 def undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
     """How many comparisons of a run its last look left undecided."""
-    from kdyno.report.assemble import assemble  # only a group-sequential run is judged on the way
+    from kdyno.verdicts.assemble import assemble  # only a group-sequential run is judged on the way
 
     report = assemble(store, run_id, artefacts, analysed=False)
     return sum(each.verdict == "undecided" for each in report.comparisons)

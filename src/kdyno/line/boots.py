@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from threading import Event, current_thread, main_thread
 
 from kdyno.experiment.plan import PlannedBoot, plan_boots
-from kdyno.line import Images, Prepared
+from kdyno.line.prepare import Images, Prepared
 from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.machine.conditions import watched
 from kdyno.state import State, disk_full_is_said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.experiment.models import Experiment
-from kdyno.forecast import BuildForecast, Forecast
+from kdyno.line.forecast import BuildForecast, Forecast
 
 
 def span(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Writing a report to a file: whole or not at all."""
+"""Writing a file: whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotWritable(UserError):
     hint = "name a file in a directory that exists and that you may write to"
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader finds the old one or the whole new one. Raises NotWritable and DiskFull."""
     with disk_full_is_said(path):
         try:
