@@ -1,5 +1,6 @@
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
-# make test   all tests, with real kernels
+# make test   all tests but the long ones, with real kernels; says which were the slowest
+# make test-long   the tests marked `long`
 # make check  format, lints, types, schemas and docs; seconds
 # make bench  the harness's own figures, as ratios
 
@@ -12,9 +13,9 @@ $(info HOME is not set or can't be written to: $(CURDIR)/.home takes its place)
 export HOME := $(CURDIR)/.home
 endif
 # pytest's arguments: make test T='-m "not e2e"'
-T ?=
+T ?= -m "not long"
 
-.PHONY: demo test check bench setup-demo setup-test setup-check
+.PHONY: demo test test-long check bench setup-demo setup-test setup-check
 
 demo: setup-demo
 	kdyno doctor
@@ -22,7 +23,10 @@ demo: setup-demo
 
 test: setup-test
 	cargo test --workspace --quiet
-	pytest $(T)
+	pytest --durations=25 $(T)
+
+test-long: setup-test
+	pytest --durations=0 -m long
 
 check: setup-check
 	ruff format --check src tests tools

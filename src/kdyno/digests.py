@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from kdyno.state import State, StateNotWritable
+from kdyno.files import write_whole
+from kdyno.state import DiskFull, State, StateNotWritable
 
 SETTLED_SECONDS = 2.0
 """A file that changed this recently may change again within one tick of its clock: it isn't remembered."""
@@ -34,19 +35,17 @@ def stat_signature(paths: Iterable[Path]) -> tuple[str, bool]:
 
 
 def recall(signature: str, state: State) -> str | None:
-    """What was remembered for this signature; nothing where there is no memory."""
+    """What was remembered for this signature; None if nothing was."""
     try:
-        return (state.seen / signature).read_text(encoding="utf-8") or None
+        return (state.digests / signature).read_text(encoding="utf-8") or None
     except (OSError, StateNotWritable):
         return None
 
 
 def remember(signature: str, value: str, state: State) -> None:
-    """Keep a value for this signature, if there is a place for it; a kill -9 leaves it whole or absent."""
-    with suppress(OSError, StateNotWritable):
-        partial = state.seen / f"{signature}.{os.getpid()}"
-        partial.write_text(value, encoding="utf-8")
-        partial.rename(state.seen / signature)
+    """Keep a value for this signature, if that can be written; a kill -9 leaves it whole or absent."""
+    with suppress(OSError, StateNotWritable, DiskFull):
+        write_whole(state.digests / signature, value, durable=False, refused=StateNotWritable)
 
 
 def file_digest(path: Path, state: State) -> str:

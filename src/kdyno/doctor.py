@@ -7,16 +7,17 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kdyno.host import host_facts
-from kdyno.instrument.agent import AgentMissing, find_agent
-from kdyno.instrument.pmu import PluginMissing, find_plugin
+from kdyno.installed import ProgramMissing
+from kdyno.instrument.agent import find_agent
+from kdyno.instrument.pmu import find_plugin
 from kdyno.kernel import ccache
-from kdyno.kernel.delegate import DelegateMissing, find_lkd
+from kdyno.kernel.delegate import find_lkd
 from kdyno.kernel.places import why_unfit
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
@@ -54,9 +55,9 @@ def examine(state: State) -> Iterator[Finding]:
         if requirement.when in STATUS_WITHOUT:
             yield _present(requirement)
     yield _busybox_is_static()
-    yield _agent()
-    yield _delegate()
-    yield _plugin()
+    yield _installed("kdyno-agent", find_agent, "missing")
+    yield _installed("kdyno-delegate", find_lkd, "optional")
+    yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
     yield _rust()
     yield _state_directory(state)
@@ -82,25 +83,12 @@ def _busybox_is_static() -> Finding:
     return Finding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
 
 
-def _agent() -> Finding:
+def _installed(name: str, find: Callable[[], Path], without: Status) -> Finding:
+    """A program that is built and installed with kdyno."""
     try:
-        return Finding("kdyno-agent", "ok", str(find_agent()))
-    except AgentMissing as error:
-        return Finding("kdyno-agent", "missing", str(error), "pip install .")
-
-
-def _delegate() -> Finding:
-    try:
-        return Finding("kdyno-delegate", "ok", str(find_lkd()))
-    except DelegateMissing as error:
-        return Finding("kdyno-delegate", "optional", str(error), "pip install .")
-
-
-def _plugin() -> Finding:
-    try:
-        return Finding("PMU plugin", "ok", str(find_plugin()))
-    except PluginMissing as error:
-        return Finding("PMU plugin", "missing", str(error), "pip install .")
+        return Finding(name, "ok", str(find()))
+    except ProgramMissing as error:
+        return Finding(name, without, str(error), "pip install .")
 
 
 def _qemu_loads_plugins() -> Finding:
@@ -108,7 +96,7 @@ def _qemu_loads_plugins() -> Finding:
     name = "QEMU plugins"
     try:
         plugin = find_plugin()
-    except PluginMissing:
+    except ProgramMissing:
         return Finding(name, "optional", "can't be tried without the PMU plugin")
     if shutil.which(QEMU) is None:
         return Finding(name, "optional", f"can't be tried without {QEMU}")

@@ -1,4 +1,4 @@
-"""The programs that were built and installed with this kdyno."""
+"""Finding a program that kdyno needs, of its own or of the host."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+from kdyno.errors import InfrastructureError
 
-def installed(program: str) -> Path | None:
-    """The program beside kdyno's own command, else the one in PATH, else None."""
-    beside = scripts() / program
-    found = str(beside) if beside.is_file() else shutil.which(program)
-    return Path(found) if found else None
+BUILT_WITH_KDYNO = "`pip install .` in a kdyno checkout builds and installs it"
 
 
-def scripts() -> Path:
-    """Where kdyno's own command is."""
-    return Path(sysconfig.get_path("scripts"))
+class ProgramMissing(InfrastructureError):
+    message = "{needed_for} needs {program}, which is not installed ({looked_in})"
+    hint = "{way_out}"
+
+
+def find_program(program: str, needed_for: str, way_out: str = BUILT_WITH_KDYNO) -> Path:
+    """The program beside kdyno's own command, else the one on the PATH; raises ProgramMissing."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    beside = scripts / program
+    path = str(beside) if beside.is_file() else shutil.which(program)
+    if path is None:
+        looked_in = f"neither in {scripts} nor on the PATH"
+        raise ProgramMissing(needed_for=needed_for, program=program, looked_in=looked_in, way_out=way_out)
+    return Path(path)

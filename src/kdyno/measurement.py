@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from kdyno.frozen import Frozen
 
-Lane = Literal["model", "wall"]
 Direction = Literal["lower", "higher"]
 BootStatus = Literal["ok", "failed", "lost"]
 Correction = Literal["holm", "bh"]
@@ -24,22 +24,39 @@ class Benchmark(Frozen):
     name: str
     """`lat_syscall.null`"""
     test: str
-    """The LMBench test it belongs to: `lat_syscall`."""
+    """What measures it: `lat_syscall`, a test of LMBench; `command` for what a command says."""
     unit: str
-    """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths."""
+    """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths; a command has its own."""
     direction: Direction
     description: str
 
 
 class Sample(Frozen):
-    """One reading: so much work took so many units of the lane's clock."""
+    """One reading: so much work took so many units of the lane's clock; or a value as a program said it."""
 
     benchmark: str
     iteration: Int64
-    elapsed: Int64
+    elapsed: Int64 | None = None
     """Instructions in the model lane, or modelled cycles; nanoseconds in the wall lane."""
-    work: Int64
-    """Operations, or bytes for a bandwidth."""
+    work: Int64 | None = None
+    """Operations, or bytes for a bandwidth. Goes with `elapsed`."""
+    value: float | None = None
+    """In the benchmark's unit, in the place of both: a throughput or a percentile that a program said."""
+
+    @model_validator(mode="after")
+    def _is_given_one_way(self) -> Self:
+        if (self.elapsed is None) != (self.work is None) or (self.elapsed is None) == (self.value is None):
+            raise ValueError("a sample is either `elapsed` and `work`, or a `value`")
+        return self
+
+    @property
+    def usable(self) -> bool:
+        """Whether a value can be made of it that has a logarithm."""
+        numbers = [number for number in (self.elapsed, self.work, self.value) if number is not None]
+        return all(number > 0 and math.isfinite(number) for number in numbers)
+
+    def __str__(self) -> str:
+        return f"{self.work} per {self.elapsed}" if self.value is None else f"{self.value:g}"
 
 
 UNIT_SCALE = {"MB/s": 1000.0}
@@ -47,10 +64,13 @@ UNIT_SCALE = {"MB/s": 1000.0}
 
 
 def value(sample: Sample, benchmark: Benchmark) -> float:
-    """Return a sample in the benchmark's unit: cost of one operation, or bytes per unit of the clock.
+    """Return a sample in the benchmark's unit: its own value, cost of one operation, or bytes per unit of the clock.
 
-    `elapsed` and `work` must be positive.
+    The sample must be usable.
     """
+    if sample.value is not None:
+        return sample.value
+    assert sample.elapsed is not None and sample.work is not None
     if benchmark.direction == "lower":
         return sample.elapsed / sample.work
     return UNIT_SCALE.get(benchmark.unit, 1.0) * sample.work / sample.elapsed

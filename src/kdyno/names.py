@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.errors import UserError
@@ -38,6 +39,18 @@ def require_text(name: str | Path) -> None:
         str(name).encode()
     except UnicodeEncodeError as error:
         raise unfit(str(name)) from error
+
+
+def absolute(name: str | Path, base: Path) -> str:
+    """Where a path leads that starts from `base`, as text for the record. Raises NameUnfit."""
+    path = str((base / name).resolve())
+    require_text(path)
+    return path
+
+
+def all_absolute(names: Sequence[str], base: Path) -> tuple[str, ...]:
+    """The same for several."""
+    return tuple(absolute(name, base) for name in names)
 
 
 def unfit(name: str) -> NameUnfit:

@@ -1,8 +1,9 @@
 """Running other programs: never through a shell, never outliving kdyno, always on record.
 
-A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. A warden in
-that group waits for kdyno's end of a pipe to close, and then kills the group: `kill -9` of kdyno leaves neither a make
-with its compilers nor a QEMU behind.
+A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. Programs that
+work for long or change files get a warden in that group, too: it waits for kdyno's end of a pipe to close, and then
+kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query has no
+warden, which would take longer than most queries do, but a time limit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +24,10 @@ from kdyno.errors import InfrastructureError
 log = logging.getLogger("kdyno.process")
 
 WARDEN = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
+QUERY_SECONDS = 300.0
+"""A query that takes longer hangs: the slowest known, `git ls-files` on a cold disk, takes a minute."""
+MESSAGE_SHOWN = 2000
+"""Characters of what a failed program printed, its last."""
 
 
 class ToolMissing(InfrastructureError):
@@ -31,8 +36,18 @@ class ToolMissing(InfrastructureError):
 
 
 class ToolFailed(InfrastructureError):
-    message = "{command} failed with exit status {status}: {said}"
+    message = "{command} failed with exit status {status}: {output}"
     hint = "run it by hand to see more"
+
+
+class ToolHangs(InfrastructureError):
+    message = "{command} did not end within {seconds:g} s"
+    hint = "run it by hand to see what it waits for"
+
+
+def failure(command: Sequence[str | Path], status: int, output: str) -> ToolFailed:
+    """The error for a program that ended with this status and had printed this."""
+    return ToolFailed(command=quoted(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
 
 
 def quoted(command: Sequence[str | Path]) -> str:
@@ -49,10 +64,12 @@ def spawned(
     stdin: int | IO[bytes] | None = subprocess.DEVNULL,
     stdout: int | IO[bytes] | None = subprocess.DEVNULL,
     stderr: int | IO[bytes] | None = subprocess.STDOUT,
+    guarded: bool = True,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own; whatever happens in the body, the group is gone at the end.
 
-    `env` is added to the environment. Raises ToolMissing if there is no such program.
+    `env` is added to the environment. A program that is `guarded` has a warden, and dies with kdyno even if kdyno is
+    killed. Raises ToolMissing if there is no such program.
     """
     log.debug("%s", quoted(command))
     try:
@@ -68,7 +85,7 @@ def spawned(
     except FileNotFoundError as error:
         raise ToolMissing(tool=command[0]) from error
     try:
-        with _guarded(child.pid):
+        with _warden(child.pid) if guarded else nullcontext():
             yield child
     finally:
         with suppress(ProcessLookupError, PermissionError):
@@ -77,7 +94,7 @@ def spawned(
 
 
 @contextmanager
-def _guarded(group: int) -> Iterator[None]:
+def _warden(group: int) -> Iterator[None]:
     """Put a warden into the group: it kills the group when this process dies, however it dies."""
     try:
         warden = subprocess.Popen(
@@ -104,13 +121,13 @@ def output(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    timeout: float | None = None,
+    timeout: float = QUERY_SECONDS,
+    guarded: bool = False,
 ) -> str:
-    """Run a program to its end and return its standard output; raise ToolFailed with what it said if it fails."""
-    done = attempt(command, cwd=cwd, env=env, timeout=timeout)
+    """Run a program as `attempt` does and return its standard output; raise ToolFailed with its message if it fails."""
+    done = attempt(command, cwd=cwd, env=env, timeout=timeout, guarded=guarded)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()[-2000:]
-        raise ToolFailed(command=quoted(command), status=done.returncode, said=said or "nothing")
+        raise failure(command, done.returncode, done.stderr or done.stdout)
     return done.stdout
 
 
@@ -120,9 +137,14 @@ def attempt(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: str | None = None,
-    timeout: float | None = None,
+    timeout: float = QUERY_SECONDS,
+    guarded: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and return what it said and its status, which the caller must look at."""
+    """Run a program to its end and return what it printed and its status, which the caller must look at.
+
+    Raises ToolHangs after `timeout` seconds. A `guarded` program has a warden instead of a time limit: that is for
+    programs that work for long, or that must not go on writing when kdyno is started again.
+    """
     with spawned(
         command,
         cwd=cwd,
@@ -130,8 +152,13 @@ def attempt(
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        guarded=guarded,
     ) as child:
-        out, err = child.communicate(None if stdin is None else stdin.encode(errors="surrogateescape"), timeout=timeout)
+        data = None if stdin is None else stdin.encode(errors="surrogateescape")
+        try:
+            out, err = child.communicate(data, timeout=None if guarded else timeout)
+        except subprocess.TimeoutExpired:
+            raise ToolHangs(command=quoted(command), seconds=timeout) from None
     return subprocess.CompletedProcess(
         child.args, child.returncode, out.decode(errors="replace"), err.decode(errors="replace")
     )

@@ -4,34 +4,80 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from kdyno.cycles.calibrate import CalibrationReport
+from kdyno.cycles.family import FamilyFile
+from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
+from kdyno.doctor import Finding
 from kdyno.experiment.models import ExperimentFile
 from kdyno.explain.command import Explained
+from kdyno.hostknobs.look import HostReport
+from kdyno.hostknobs.turn import Turned
+from kdyno.instrument.catalogue import Catalogue
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import RECORD
 from kdyno.kernel.image import ImageRecord
+from kdyno.line.forecast import Forecast
+from kdyno.march.families import March
 from kdyno.march.report import MarchReport
-from kdyno.verdicts import model
+from kdyno.profile.coverage import Coverage
+from kdyno.profile.show import ProfileView
+from kdyno.store.listing import RunSummary
+from kdyno.store.records import RunWithBoots
+from kdyno.verdicts.model import FileReport, RunReport
+from kdyno.verdicts.selftest import SelfTest
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+READ: dict[str, TypeAdapter[Any]] = {
+    "catalogue": TypeAdapter(Catalogue),
+    "experiment": TypeAdapter(ExperimentFile),
+    "family": TypeAdapter(FamilyFile),
+    "image": TypeAdapter(ImageRecord),
+    "job": TypeAdapter(Job),
+    "march-list": TypeAdapter(tuple[March, ...]),
+    "probe-list": TypeAdapter(ProgramList),
+    "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
+    "record": RECORD,
+}
+"""Formats that somebody reads: what has a default may be left out."""
+
+PRINTED: dict[str, TypeAdapter[Any]] = {
+    "build": TypeAdapter(dict[str, tuple[ImageRecord, ...]]),
+    "calibrate": TypeAdapter(CalibrationReport),
+    "compare": TypeAdapter(tuple[RunReport, ...]),
+    "doctor": TypeAdapter(tuple[Finding, ...]),
+    "doctor-host": TypeAdapter(HostReport),
+    "doctor-set": TypeAdapter(Turned),
+    "explanation": TypeAdapter(Explained),
+    "judge": TypeAdapter(FileReport),
+    "plan": TypeAdapter(Forecast),
+    "march": TypeAdapter(MarchReport),
+    "profile-cover": TypeAdapter(Coverage),
+    "profile-show": TypeAdapter(ProfileView),
+    "report": TypeAdapter(RunReport),
+    "runs": TypeAdapter(tuple[RunSummary, ...]),
+    "selftest": TypeAdapter(tuple[SelfTest, ...]),
+    "show": TypeAdapter(RunWithBoots),
+}
+"""What verbs print with --json: every key is always there."""
+
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `experiment`, `explanation`, `image`, `job`, `march`, `record` or `report`."""
-    match name:
-        case "experiment":
-            found = ExperimentFile.model_json_schema()
-        case "explanation":
-            found = Explained.model_json_schema(mode="serialization")
-        case "image":
-            found = ImageRecord.model_json_schema()
-        case "job":
-            found = Job.model_json_schema()
-        case "march":
-            found = MarchReport.model_json_schema(mode="serialization")
-        case "record":
-            found = RECORD.json_schema()
-        case "report":
-            found = model.schema()
-        case _:
-            raise KeyError(name)
-    return {"$schema": DIALECT, "title": f"kdyno {name}"} | found
+    """The schema of a format; raises KeyError."""
+    format_schema = READ[name].json_schema() if name in READ else PRINTED[name].json_schema(mode="serialization")
+    _close(format_schema)
+    return {"$schema": DIALECT, "title": f"kdyno {name}"} | format_schema
+
+
+def _close(value: Any) -> None:
+    """Allow no other properties where some are named: neither models nor dataclasses have any others."""
+    if isinstance(value, dict):
+        if isinstance(value.get("properties"), dict):
+            value.setdefault("additionalProperties", False)
+        for part in value.values():
+            _close(part)
+    elif isinstance(value, list):
+        for part in value:
+            _close(part)

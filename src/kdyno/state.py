@@ -71,9 +71,14 @@ class State:
         return self._part("patches")
 
     @property
-    def seen(self) -> Path:
+    def inputs(self) -> Path:
+        """Files that builds take, such as profiles, by digest; may be deleted at any time."""
+        return self._part("inputs")
+
+    @property
+    def digests(self) -> Path:
         """Digests of files that were hashed before, by their stat; may be deleted at any time."""
-        return self._part("seen")
+        return self._part("digests")
 
     @property
     def builds(self) -> Path:
@@ -144,7 +149,7 @@ def disk_full_is_said(path: Path) -> Iterator[None]:
 
 def nearest(path: Path) -> Path:
     """The path, or the nearest above it that is there, as far as this user can see."""
-    return next(place for place in (path, *path.parents) if os.access(place, os.F_OK))
+    return next(candidate for candidate in (path, *path.parents) if os.access(candidate, os.F_OK))
 
 
 def why_not_writable(path: Path) -> str | None:

@@ -75,3 +75,8 @@ def limit(fraction: float) -> str:
 def signed(fraction: float) -> str:
     """The same with its sign: `-3.1`, `+0.62`, `0`."""
     return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)
+
+
+def counted(number: int, what: str) -> str:
+    """`1 block`, `1,200 blocks`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

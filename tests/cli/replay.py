@@ -26,6 +26,10 @@ class Recording:
     def add(self, variant: str, *changes: Change, blocks: Iterable[int] = BLOCKS) -> None:
         """A variant that is the baseline but for the changes, in these blocks."""
         shutil.copytree(self.directory / "baseline", self.directory / variant)
+        self.change(variant, *changes, blocks=blocks)
+
+    def change(self, variant: str, *changes: Change, blocks: Iterable[int] = BLOCKS) -> None:
+        """Change what was recorded of a variant, in these blocks."""
         for block in blocks:
             for change in changes:
                 change(self.directory / variant / str(block))
@@ -40,6 +44,24 @@ def slower(benchmark: str, percent: int) -> Change:
         for record in records:
             if record["type"] == "sample" and record["benchmark"] == benchmark:
                 record["elapsed"] = record["elapsed"] * (100 + percent) // 100
+        stream.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    return change
+
+
+def ran(stdout: str, *, status: int = 0, stderr: str = "") -> Change:
+    """The agent ran a command instead of tests: what it wrote, and how it ended."""
+
+    def change(boot: Path) -> None:
+        stream = boot / "stream.jsonl"
+        hello, *_ = map(json.loads, stream.read_text().splitlines())
+        outputs = [
+            {"v": 1, "type": "output", "stream": name, "hex": text.encode().hex()}
+            for name, text in (("stdout", stdout), ("stderr", stderr))
+            if text
+        ]
+        records = [hello, *outputs, {"v": 1, "type": "exited", "status": status}]
+        records.append({"v": 1, "type": "end", "records": len(records)})
         stream.write_text("".join(json.dumps(record) + "\n" for record in records))
 
     return change

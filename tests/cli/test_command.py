@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from kdyno.cli.main import VERBS
-from kdyno.cli.schema import NAMES
+from kdyno.cli.schema import FORMATS
 from kdyno.experiment.load import load_experiment
 from kdyno.schemas import schema
 from tests.cli.conftest import Lab
@@ -27,7 +27,7 @@ def test_every_experiment_that_comes_with_kdyno_is_one(path: Path) -> None:
     assert load_experiment(path).baseline
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_the_frozen_schemas_are_those_of_the_code(name: str) -> None:
     frozen = json.loads((ROOT / "schemas" / f"{name}.json").read_text())
     assert frozen == schema(name), "if it should differ: tools/check-docs --write"
@@ -35,10 +35,10 @@ def test_the_frozen_schemas_are_those_of_the_code(name: str) -> None:
 
 
 def test_no_schema_is_left_of_a_format_that_is_gone() -> None:
-    assert sorted(path.stem for path in (ROOT / "schemas").glob("*.json")) == sorted(NAMES)
+    assert sorted(path.stem for path in (ROOT / "schemas").glob("*.json")) == sorted(FORMATS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_schemas_are_printed(lab: Lab, name: str) -> None:
     assert json.loads(lab("schema", name).out) == schema(name)
 

@@ -6,7 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import ROOT, Kdyno
+
+pytestmark = pytest.mark.long
+"""Ten minutes, for one way to boot; how KVM is proven has quick tests."""
 
 FRAGMENT = ROOT / "tests" / "data" / "kconfig" / "kvm-host.config"
 INNER = Path(__file__).parent / "inner_kvm.py"

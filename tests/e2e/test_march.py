@@ -12,9 +12,8 @@ from kdyno.kernel.build import check_configuration, plan_build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
 from kdyno.machine.base import CpuLacks
-from kdyno.machine.config import QemuConfig
 from kdyno.machine.cpu_flags import CpuUnusable
-from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu import QemuConfig, QemuMachine
 from kdyno.state import State
 from tests.e2e.conftest import ROOT, Kdyno
 

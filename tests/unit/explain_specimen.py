@@ -30,7 +30,9 @@ SPACING = 4096
 class Kernel:
     """Collects what a region did; amounts are per operation."""
 
-    def __init__(self, work: int = 1000, iterations: int = 4, family: str | None = "zen4", events: str = "all") -> None:
+    def __init__(
+        self, work: int = 1000, iterations: int = 4, family: str | None = "znver4", events: str = "all"
+    ) -> None:
         self.work, self.iterations, self.family, self.events = work, iterations, family, events
         self.names: list[str] = []
         self.sizes: dict[str, int] = {}

@@ -70,7 +70,7 @@ def stream_of(benchmarks: list[Benchmark], samples: list[Sample], *, whole: bool
     records = [
         hello,
         *({"type": "benchmark", **benchmark.model_dump()} for benchmark in benchmarks),
-        *({"type": "sample", **sample.model_dump()} for sample in samples),
+        *({"type": "sample", **sample.model_dump(exclude_none=True)} for sample in samples),
     ]
     if whole:
         records.append({"type": "end", "records": len(records)})

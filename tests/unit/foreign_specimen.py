@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kdyno.judge.analysis import analyse
 from kdyno.judge.compare import judge
+from kdyno.judge.diagnostics.analysis import analyse
 from kdyno.judge.observations import Observations, Sample, Summary
 from kdyno.measurement import Benchmark
 from kdyno.verdicts.model import FileReport, Value

@@ -11,9 +11,10 @@ import numpy as np
 
 from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity
 from kdyno.kernel.recipe import Recipe
-from kdyno.measurement import Benchmark, Lane, Sample
+from kdyno.lanes import Lane
+from kdyno.measurement import Benchmark, Sample
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import BootRecord, RunRecord, VariantRecord
+from kdyno.store.records import BootRecord, Place, RunRecord, VariantRecord
 from kdyno.store.store import Store
 from kdyno.toolchain import ToolchainIdentity
 from kdyno.verdicts.assemble import assemble
@@ -133,18 +134,20 @@ def boot_records(
         weather = random.normal(0, spread)
         for variant in random.permutation([v.name for v in run.variants]).tolist():
             common: dict[str, Any] = {
+                "key": f"{variant}, block {block}",
                 "variant": variant,
                 "block": block,
+                "position": len({(boot.variant, boot.block) for boot in boots}),
                 "seed": 1000 + block,
                 "started": NOON + timedelta(seconds=20 * len(boots)),
                 "seconds": 19.5,
                 "command": ("qemu-system-x86_64", "-machine", "microvm", "-append", f"kdyno.seed={1000 + block}"),
             }
             if (variant, block) == failed:
-                boots.append(BootRecord(position=len(boots), status="failed", reason=HOSTILE_REASON, **common))
+                boots.append(BootRecord(status="failed", reason=HOSTILE_REASON, **common))
                 continue
             if (variant, block) == (run.baseline, 2):
-                boots.append(BootRecord(position=len(boots), status="lost", reason="QEMU was killed", **common))
+                boots.append(BootRecord(status="lost", reason="QEMU was killed", **common))
                 common["attempt"] = 1
             samples = []
             missing = UNSUPPORTED if variant == "clang-19-thinlto" else None
@@ -160,7 +163,6 @@ def boot_records(
                     samples.append(Sample(benchmark=benchmark.name, iteration=iteration, elapsed=elapsed, work=work))
             boots.append(
                 BootRecord(
-                    position=len(boots),
                     status="ok",
                     ready_seconds=1.9,
                     kernel="6.12.117-kdyno",
@@ -170,6 +172,29 @@ def boot_records(
                 )
             )
     return boots
+
+
+def cells(run: RunRecord, boots: Sequence[BootRecord] = ()) -> list[tuple[Place, str]]:
+    """The places of a run with the keys of its boots: those that the boots have, for the others made-up ones."""
+    keys = {(boot.variant, boot.block): boot.key for boot in boots}
+    return [
+        (
+            Place(variant=variant.name, block=block, position=block * len(run.variants) + ordinal),
+            keys.get((variant.name, block), f"{variant.name}, block {block}"),
+        )
+        for block in range(run.blocks)
+        for ordinal, variant in enumerate(run.variants)
+    ]
+
+
+def places(boots: Sequence[BootRecord]) -> list[tuple[Place, str]]:
+    """The places of these boots and no others, with their keys."""
+    return list(
+        {
+            (boot.variant, boot.block): (Place(**{name: getattr(boot, name) for name in Place.model_fields}), boot.key)
+            for boot in boots
+        }.values()
+    )
 
 
 def report(
@@ -182,8 +207,9 @@ def report(
     console.write_text(HOSTILE_CONSOLE)
     sha256 = artefacts.put(console)
     with Store(f"sqlite:///{directory / 'store.sqlite'}") as store:
-        store.begin(run)
-        for boot in boot_records(run, iterations=3) if boots is None else boots:
+        boots = boot_records(run, iterations=3) if boots is None else boots
+        store.begin(run, places(boots))
+        for boot in boots:
             logged = boot.model_copy(update={"console": sha256}) if boot.status == "failed" else boot
-            store.add_boot(run.id, logged, benchmarks(run.lane))
+            store.add_boot(logged, benchmarks(run.lane))
         return assemble(store, run.id, artefacts)

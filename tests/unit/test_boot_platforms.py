@@ -10,9 +10,9 @@ import pytest
 from kdyno.kernel.config_of import config_of
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.line.bootone import KernelLacks, NoPort, boot_command, require_options
-from kdyno.machine.config import QemuConfig
-from kdyno.machine.platforms import NEEDS, Output, Platform, lacks
+from kdyno.line.bootone import BootNeedsMore, boot_command
+from kdyno.machine.platforms import NEEDS, KernelLacks, Output, Platform, lacks, require_options
+from kdyno.machine.qemu import QemuConfig
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.fake_qemu import FakeQemu
@@ -138,7 +138,7 @@ def test_where_the_configuration_is_not_known_all_that_the_port_needs_is_named_a
 ) -> None:
     qemu = FakeQemu(tmp_path, monkeypatch)
     qemu.leaves(console=b"kdyno-agent: no virtio port org.kdyno.agent\n")
-    with pytest.raises(NoPort) as failed:
+    with pytest.raises(BootNeedsMore) as failed:
         boot(kernel(tmp_path, None), tmp_path, "microvm")
     assert qemu.boots == 1
     assert failed.value.exit_code == 3

@@ -24,8 +24,9 @@ from kdyno.experiment.plan import PlannedBoot, block_seed, look_ends, plan_boots
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.config import QemuConfig
+from kdyno.machine.qemu import QemuConfig
 
+COMMAND = '[workload]\ntype = "command"\ncommand = ["true"]\n'
 MINIMAL = """\
 name = "small"
 source = "linux"
@@ -78,8 +79,22 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
         ('marhc = "x86-64-v3"\n', 6, "did you mean `march`?"),
         ("[machine]\nmemory = 5\n", 7, "did you mean `memory_mb`?"),
         ("[machine.limits]\nsilense = 5\n", 7, "did you mean `silence`?"),
-        ('[machine.pmu]\nfamly = "zen4"\n', 7, "did you mean `family`?"),
+        ('[machine.pmu]\nfamly = "znver4"\n', 7, "did you mean `family`?"),
         ("[workload]\ntest = []\n", 7, "did you mean `tests`?"),
+        ('[workload]\ntype = "lmbench"\ncommand = ["true"]\n', 8, "unknown key `workload.command`; known keys: "),
+        (COMMAND + "iterations = 7\n", 9, "unknown key `workload.iterations`; known keys: command, metrics, type"),
+        (COMMAND + 'comand = ["true"]\n', 9, "did you mean `command`?"),
+        (COMMAND + "metrics.p99.patern = 'x'\n", 9, "did you mean `pattern`?"),
+        (COMMAND + "[workload.metrics.p99]\nunit = 'us'\n", 9, "`workload.metrics.p99.pattern` is missing"),
+        (COMMAND + "metrics.p99.direction = 'up'\n", 9, "`workload.metrics.p99.direction`: input should be 'lower'"),
+        (COMMAND + "metrics = {}\n", 9, "`workload.metrics`"),
+        (COMMAND + "[workload.metrics.'p 99']\n", 9, "`workload.metrics.p 99`: string should match"),
+        ('[workload]\ntype = "command"\ncommand = []\n', 8, "`workload.command`: tuple should have at least 1"),
+        ('[workload]\ntype = "command"\ncommand = [5]\n', 8, "`workload.command.0`: input should be a valid string"),
+        ('[workload]\ntype = "comand"\n', 7, "`workload`: there is no such type; there are lmbench, command"),
+        ('[machine]\ntype = "metal"\n', 7, "`machine`: there is no such type; there are qemu, fake"),
+        ("[workload]\ntype = 3\n", 7, "there is no such type"),
+        ('[variants.command]\nmarhc = "x"\n', 7, "unknown key `variants.command.marhc`; did you mean `march`?"),
         ("[judges]\n", 6, "did you mean `judge`?"),
         ('[variants.x]\nopt = "O9"\n', 7, "`variants.x.opt`"),
     ],
@@ -205,14 +220,14 @@ def test_layouts_have_the_same_seeds_in_all_variants_unless_a_recipe_names_its_o
         name="layouts",
         source="linux",
         baseline="a",
-        variants={"a": Recipe(), "b": Recipe(opt="O3"), "c": Recipe(layout=7)},
+        variants={"a": Recipe(), "b": Recipe(opt="O3"), "c": Recipe(layout_seed=7)},
         layouts=4,
     )
-    seeds = {name: [recipe.layout for recipe in recipes(experiment, name)] for name in experiment.variants}
+    seeds = {name: [recipe.layout_seed for recipe in recipes(experiment, name)] for name in experiment.variants}
     assert seeds["a"] == seeds["b"] == [1, 2, 3, 4]
     assert len(set(seeds["c"])) == 4 and not set(seeds["c"]) & set(seeds["a"])
     alone = experiment.model_copy(update={"layouts": 0})
-    assert [recipe.layout for recipe in recipes(alone, "c")] == [7]
+    assert [recipe.layout_seed for recipe in recipes(alone, "c")] == [7]
 
 
 def test_looks_are_at_equal_distances_and_the_last_one_is_the_end() -> None:

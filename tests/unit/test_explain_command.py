@@ -13,12 +13,13 @@ from kdyno.errors import KdynoError
 from kdyno.explain import command
 from kdyno.explain.command import (
     BaselineItself,
+    ExplainRequest,
+    ExplainResult,
     ImageReplaced,
     NoKernel,
     NothingJudged,
-    Told,
+    OnlyValues,
     UnknownVariant,
-    Wish,
     explain_benchmark,
     refuse_replaced,
 )
@@ -46,6 +47,10 @@ HELLO = (
 )
 
 
+NO_STORE: Any = None
+"""No boot is looked up in these tests."""
+
+
 class Lab:
     """A run of three blocks in a state directory; the boots of some variants carry the records of these kernels."""
 
@@ -71,8 +76,10 @@ class Lab:
         )
         return boot.model_copy(update={**kept, "samples": samples})
 
-    def explain(self, variant: str = VARIANT, benchmark: str = BENCHMARK) -> Told:
-        return explain_benchmark(self.report, Wish(variant, benchmark), self.state, Talk(quiet=True))
+    def explain(self, variant: str = VARIANT, benchmark: str = BENCHMARK) -> ExplainResult:
+        return explain_benchmark(
+            self.report, ExplainRequest(variant, benchmark), state=self.state, store=NO_STORE, talk=Talk(quiet=True)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +95,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 
 def test_records_of_the_run_are_used(lab: Lab) -> None:
-    told = lab.explain()
-    assert told.explanation.boots == "the boots of block 0, seed 1000"
-    assert told.explanation.instructions.baseline == 346
-    assert told.comparison.verdict == "faster"
-    assert told.stacks.total.variant == 360
+    result = lab.explain()
+    assert result.explanation.boots == "the boots of block 0, seed 1000"
+    assert result.explanation.instructions.baseline == 346
+    assert result.comparison.verdict == "faster"
+    assert result.stacks.total.variant == 360
 
 
 @pytest.mark.parametrize(
@@ -117,11 +124,23 @@ def test_a_benchmark_that_a_kernel_can_not_run_is_refused_with_the_reason(lab: L
         lab.explain(VARIANT, specimen.UNSUPPORTED)
 
 
+def test_a_benchmark_whose_samples_are_values_of_their_own_can_not_be_explained(lab: Lab) -> None:
+    spoken = Sample(benchmark=BENCHMARK, iteration=0, value=1.5)
+    boots = tuple(boot.model_copy(update={"samples": (spoken,)}) for boot in lab.report.boots)
+    report = lab.report.model_copy(update={"boots": boots})
+    with pytest.raises(OnlyValues, match=f"{BENCHMARK} can't be explained: its values are what a command said"):
+        explain_benchmark(
+            report, ExplainRequest(VARIANT, BENCHMARK), state=lab.state, store=NO_STORE, talk=Talk(quiet=True)
+        )
+
+
 def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> None:
     variants = tuple(each.model_copy(update={"images": ()}) for each in bare.report.run.variants)
     replayed = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"variants": variants})})
     with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
-        explain_benchmark(replayed, Wish(VARIANT, BENCHMARK), bare.state, Talk(quiet=True))
+        explain_benchmark(
+            replayed, ExplainRequest(VARIANT, BENCHMARK), state=bare.state, store=NO_STORE, talk=Talk(quiet=True)
+        )
 
 
 def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,9 +161,15 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
     monkeypatch.setattr(command, "pmu_boot", boot)
     monkeypatch.setattr(command, "read_pmu_record", lambda path: kernels[path.name].record())
     monkeypatch.setattr(command, "load_image", lambda key, _: Image(directory=bare.directory, record=images[key]))
-    told = explain_benchmark(report, Wish(VARIANT, BENCHMARK, family="zen4"), bare.state, Talk(quiet=True))
-    assert told.explanation.boots == "one boot of each, made to explain it, seed 1000"
-    assert told.explanation.functions[0].function == "take_lock"
+    result = explain_benchmark(
+        report,
+        ExplainRequest(VARIANT, BENCHMARK, family="znver4"),
+        state=bare.state,
+        store=NO_STORE,
+        talk=Talk(quiet=True),
+    )
+    assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
+    assert result.explanation.functions[0].function == "take_lock"
     assert [each["cmdline"] for each in booted] == [(), ("mitigations=off",)]
     assert {each["tests"] for each in booted} == {("lat_syscall",)}
     assert booted[0]["params"] == {"lat_syscall": {"size": 4}}
@@ -250,7 +275,7 @@ def test_the_page_says_why_and_hostile_names_add_no_tag(tmp_path: Path) -> None:
     page = render(only_known(lab.report), lab.artefacts)
     section = page[page.index("<h2>Why</h2>") : page.index("<h2>Provenance</h2>")]
     assert f"<h3>{VARIANT} against {BASELINE}</h3>" in section
-    assert "Cycles are modelled, zen4" in section
+    assert "Cycles are modelled, znver4" in section
     assert section.count("&lt;/title&gt;&lt;script&gt;alert(1)") == 3  # table, title and text
     assert "<script>" not in section
 

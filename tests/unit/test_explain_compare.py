@@ -21,7 +21,7 @@ ROW = Row("lat_syscall.read", "cycles", "100", "90", "-10 %", "", "", "faster", 
 
 @pytest.fixture(scope="module")
 def family() -> Family:
-    return load_family("zen4")
+    return load_family("znver4")
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_the_verdict_comes_first_and_cycles_are_said_to_be_modelled(said: Explan
     assert lines[0] == "lat_syscall.read: gcc-O3 against gcc-O2"
     assert lines[1] == "verdict of the run: faster, 100 → 90 cycles, -10 %"
     assert said.modelled in " ".join(lines)
-    assert said.modelled.startswith("modelled, zen4")
+    assert said.modelled.startswith("modelled, znver4")
 
 
 def test_a_table_has_no_more_rows_than_asked_for(said: Explanation) -> None:

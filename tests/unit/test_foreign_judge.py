@@ -11,9 +11,9 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.foreign import errors
-from kdyno.foreign.asked import Asked
 from kdyno.foreign.assemble import MOST_VALUES, judge_files
-from kdyno.measurement import Lane
+from kdyno.foreign.request import JudgeRequest
+from kdyno.lanes import Lane
 from kdyno.report.data import write_csv
 from kdyno.verdicts.model import FileReport, to_json
 from tests.unit import specimen
@@ -21,10 +21,10 @@ from tests.unit import specimen
 DATA = Path(__file__).parent.parent / "data" / "foreign"
 
 
-def judged(tmp_path: Path, text: str, **asked: object) -> FileReport:
+def judged(tmp_path: Path, text: str, **options: object) -> FileReport:
     file = tmp_path / "data.csv"
     file.write_text(text)
-    return judge_files([str(file)], Asked(**asked))  # type: ignore[arg-type]
+    return judge_files([str(file)], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
 def noisy(variants: dict[str, float], n: int = 12, seed: int = 1) -> str:
@@ -67,7 +67,7 @@ def test_kdyno_s_own_csv_is_read_back_to_the_same_verdicts(tmp_path: Path, lane:
 
 
 def test_the_published_table_is_analysed_and_the_one_wrong_q_is_flagged() -> None:
-    found = judge_files([str(DATA / "compiler_patch.csv")], Asked(), [str(DATA / "compiler_patch_claims.csv")])
+    found = judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest(), [str(DATA / "compiler_patch_claims.csv")])
     wrong = [notice for notice in found.notices if "does not follow" in notice]
     assert len(wrong) == 1
     assert "Ryzen 5950X: x86-64-v3 against Zen 3: Q 9.6524 does not follow" in wrong[0]
@@ -99,14 +99,14 @@ def test_the_published_table_is_analysed_and_the_one_wrong_q_is_flagged() -> Non
 
 
 def test_the_same_table_in_markdown_says_the_same() -> None:
-    found = judge_files([str(DATA / "compiler_patch.md")], Asked(n="12", unit="s"))
-    plain = judge_files([str(DATA / "compiler_patch.csv")], Asked())
+    found = judge_files([str(DATA / "compiler_patch.md")], JudgeRequest(n="12", unit="s"))
+    plain = judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest())
     assert [each.estimate for each in found.comparisons] == [each.estimate for each in plain.comparisons]
     assert has(found, "line 13", "Zen 3", "does not follow")
 
 
 def test_claims_are_recognised_among_the_files() -> None:
-    found = judge_files([str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")], Asked())
+    found = judge_files([str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")], JudgeRequest())
     assert has(found, "8 of 9 published statistics follow")
 
 
@@ -123,18 +123,18 @@ def test_a_claim_that_is_not_understood_is_named(tmp_path: Path, row: str, says:
     file = tmp_path / "claims.csv"
     file.write_text(f"machine,pair,Q,p\n{row}\n")
     with pytest.raises(errors.NoClaim) as caught:
-        judge_files([str(DATA / "compiler_patch.csv")], Asked(), [str(file)])
+        judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest(), [str(file)])
     assert "line 2" in str(caught.value)
     assert says in str(caught.value)
 
 
 def test_claims_without_means_are_refused() -> None:
     with pytest.raises(errors.OnlyStatistics):
-        judge_files([str(DATA / "compiler_patch_claims.csv")], Asked())
+        judge_files([str(DATA / "compiler_patch_claims.csv")], JudgeRequest())
 
 
 def test_the_published_gains_of_stress_ng_come_out() -> None:
-    found = judge_files([str(DATA / "stress_ng_published.csv")], Asked())
+    found = judge_files([str(DATA / "stress_ng_published.csv")], JudgeRequest())
     gain = {each.benchmark: each.estimate.ratio - 1 for each in found.comparisons if each.estimate}
     assert gain["af-alg"] == pytest.approx(0.027, abs=0.0005)
     assert gain["mmap"] == pytest.approx(0.016, abs=0.0006)
@@ -147,14 +147,14 @@ def test_the_published_gains_of_stress_ng_come_out() -> None:
 
 
 def test_a_report_is_json_without_nan() -> None:
-    found = judge_files([str(DATA / "lmbench-before-1.txt"), str(DATA / "lmbench-after-1.txt")], Asked())
+    found = judge_files([str(DATA / "lmbench-before-1.txt"), str(DATA / "lmbench-after-1.txt")], JudgeRequest())
     assert '"schema_version": 1' in to_json(found)
     assert all(each.verdict == "undecided" for each in found.comparisons)
 
 
 def test_three_runs_of_lmbench_show_what_five_percent_are() -> None:
     files = [f"{name}={DATA}/lmbench-{name}-{number}.txt" for name in ("after", "before") for number in (1, 2, 3)]
-    found = judge_files(files, Asked())
+    found = judge_files(files, JudgeRequest())
     assert found.baseline == "before"
     assert found.read_as.startswith("lmbench output (recognised; else --format); baseline before: by its name")
     [mean] = found.geometric_means
@@ -209,12 +209,12 @@ def test_the_baseline_is_known_by_its_name_or_is_the_first(
 
 def test_files_of_two_formats_are_not_judged_together() -> None:
     with pytest.raises(errors.MixedFormats, match=r"hyperfine JSON, .* is lmbench output"):
-        judge_files([str(DATA / "hyperfine-one.json"), str(DATA / "lmbench-before-1.txt")], Asked())
+        judge_files([str(DATA / "hyperfine-one.json"), str(DATA / "lmbench-before-1.txt")], JudgeRequest())
 
 
 def test_a_file_that_is_not_there_is_a_user_error() -> None:
     with pytest.raises(errors.Unreadable, match="No such file"):
-        judge_files(["v=/nonexistent/file"], Asked())
+        judge_files(["v=/nonexistent/file"], JudgeRequest())
 
 
 def test_boots_that_nobody_wrote_down_are_warned_of(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.foreign import hyperfine, lmbench, perf_stat, pyperf, stress_ng
-from kdyno.foreign.asked import Asked
-from kdyno.foreign.detect import detect
+from kdyno.foreign import assemble, readers
 from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere
-from kdyno.foreign.programs import gather
-from kdyno.foreign.series import Reading
+from kdyno.foreign.gathered import Gathered
+from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
+from kdyno.foreign.readers.registry import BY_NAME, READERS, recognise
+from kdyno.foreign.readings import ProgramOutput
+from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source, read
 from kdyno.judge.observations import Sample, Summary
 
@@ -24,9 +25,20 @@ def source(text: str, name: str = "file") -> Source:
     return Source(shown=f"{name}.txt", name=name, data=text.encode())
 
 
-def of(reading: Reading, benchmark: str) -> tuple[float, ...]:
-    [found] = (each.values for each in reading.series if each.benchmark == benchmark)
-    return found
+def of(output: ProgramOutput, benchmark: str) -> tuple[float, ...]:
+    [values] = (series.values for series in output.series if series.benchmark == benchmark)
+    return values
+
+
+def gather(sources: list[Source], name: str, request: JudgeRequest | None = None) -> Gathered:
+    return assemble.gather(sources, BY_NAME[name], request or JudgeRequest())
+
+
+def test_every_reader_has_its_row_and_its_name_in_the_documents() -> None:
+    modules = {path.stem for path in Path(readers.__path__[0]).glob("*.py")} - {"__init__", "registry"}
+    assert len(BY_NAME) == len(READERS) == len(modules)
+    text = (DATA.parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
+    assert [name for name in BY_NAME if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -45,13 +57,13 @@ def of(reading: Reading, benchmark: str) -> tuple[float, ...]:
     ],
 )
 def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
-    assert detect(read(str(DATA / file)), Asked()) == form
+    assert recognise(read(str(DATA / file)), JudgeRequest()).name == form
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"results": [', '{"benchmarks": []}'])
 def test_json_that_is_neither_hyperfine_s_nor_pyperf_s_is_refused(text: str) -> None:
     with pytest.raises(Broken):
-        detect(source(text), Asked())
+        recognise(source(text), JudgeRequest())
 
 
 def test_hyperfine_s_times_are_read_by_command() -> None:
@@ -166,12 +178,12 @@ def test_lmbench_s_lines_and_tables_are_read() -> None:
 
 def test_a_lone_table_of_lat_ctx_is_lmbench() -> None:
     text = '"size=0k ovr=1.09\n8 1.80\n'
-    assert detect(source(text), Asked()) == "lmbench"
+    assert recognise(source(text), JudgeRequest()).name == "lmbench"
     assert of(lmbench.read(source(text)), "context switch, 0k, 8 processes") == (1.80,)
 
 
 def test_commands_of_a_lone_hyperfine_file_are_the_variants() -> None:
-    found = gather([read(str(DATA / "hyperfine-one.json"))], "hyperfine", Asked())
+    found = gather([read(str(DATA / "hyperfine-one.json"))], "hyperfine")
     [observed] = found.observations
     assert tuple(observed.groups) == ("find /usr/share/doc", "seq 100000")
     assert (observed.unit, observed.direction) == ("ms", "lower")
@@ -179,14 +191,14 @@ def test_commands_of_a_lone_hyperfine_file_are_the_variants() -> None:
 
 def test_of_several_hyperfine_files_each_is_a_variant() -> None:
     files = [read(str(DATA / f"hyperfine-{name}.json")) for name in ("before", "after")]
-    found = gather(files, "hyperfine", Asked())
+    found = gather(files, "hyperfine")
     assert [each.benchmark for each in found.observations] == ["ls /", "seq 1000"]
     assert found.variants == ("hyperfine-before", "hyperfine-after")
 
 
 def test_several_files_of_a_name_are_replicates() -> None:
     files = [read(f"{name}={DATA}/lmbench-{name}-{number}.txt") for name in ("before", "after") for number in (1, 2, 3)]
-    found = gather(files, "lmbench", Asked())
+    found = gather(files, "lmbench")
     assert found.variants == ("before", "after")
     [syscall] = (each for each in found.observations if each.benchmark == "Simple syscall")
     assert all(isinstance(group, Sample) and len(group.values) == 3 for group in syscall.groups.values())
@@ -197,8 +209,8 @@ def test_several_files_of_a_name_are_replicates() -> None:
 def test_perf_s_means_need_the_number_of_runs() -> None:
     files = [read(f"{name}={DATA}/perf-r-{name}.csv") for name in ("before", "after")]
     with pytest.raises(NoSize, match="perf stat -r"):
-        gather(files, "perf", Asked())
-    clock = gather(files, "perf", Asked(n="5")).observations[0]
+        gather(files, "perf")
+    clock = gather(files, "perf", JudgeRequest(n="5")).observations[0]
     group = clock.groups["before"]
     assert isinstance(group, Summary)
     assert (group.mean, group.n) == (1.79, 5)
@@ -210,19 +222,19 @@ def test_units_of_two_files_are_brought_together_or_refused() -> None:
         source(f"Pipe latency: {value}\n", name)
         for value, name in (("8.0 microseconds", "a"), ("8100 nanoseconds", "b"))
     )
-    [latency] = gather([one, two], "lmbench", Asked()).observations
+    [latency] = gather([one, two], "lmbench").observations
     group = latency.groups["b"]
     assert latency.unit == "us"
     assert isinstance(group, Sample)
     assert group.values.tolist() == pytest.approx([8.1])
-    [latency] = gather([one, two], "lmbench", Asked(unit="ns")).observations
+    [latency] = gather([one, two], "lmbench", JudgeRequest(unit="ns")).observations
     assert latency.unit == "ns"
     with pytest.raises(MixedUnits, match="'us' and in 'MB/s'"):
-        gather([one, source("Pipe latency: 8.1 MB/sec\n", "b")], "lmbench", Asked())
+        gather([one, source("Pipe latency: 8.1 MB/sec\n", "b")], "lmbench")
 
 
 def test_a_file_in_which_nothing_is_found_is_a_user_error() -> None:
     with pytest.raises(NothingThere):
-        gather([source("hello\n")], "lmbench", Asked())
+        gather([source("hello\n")], "lmbench")
     with pytest.raises(UserError):
-        gather([source("hello\n")], "hyperfine", Asked())
+        gather([source("hello\n")], "hyperfine")

@@ -9,11 +9,12 @@ import pytest
 
 from kdyno.errors import UserError
 from kdyno.foreign import errors
-from kdyno.foreign.asked import Asked
+from kdyno.foreign.assemble import gather
 from kdyno.foreign.gathered import Gathered
-from kdyno.foreign.sheet import grids, shape
+from kdyno.foreign.readers.registry import BY_NAME
+from kdyno.foreign.request import JudgeRequest
+from kdyno.foreign.sheet import grids, shape_of
 from kdyno.foreign.source import Source
-from kdyno.foreign.tables import gather_rows, gather_summaries
 from kdyno.judge.observations import Sample, Summary
 
 
@@ -21,8 +22,9 @@ def source(text: str | bytes, name: str = "file") -> Source:
     return Source(shown=f"{name}.csv", name=name, data=text if isinstance(text, bytes) else text.encode())
 
 
-def rows(*texts: str, **asked: object) -> Gathered:
-    return gather_rows([source(text, f"file{at}") for at, text in enumerate(texts)], Asked(**asked))  # type: ignore[arg-type]
+def rows(*texts: str | bytes, **options: object) -> Gathered:
+    sources = [source(text, f"file{number}") for number, text in enumerate(texts)]
+    return gather(sources, BY_NAME["csv"], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
 def sample(found: Gathered, variant: str, benchmark: int = 0) -> Sample:
@@ -170,6 +172,7 @@ def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column
     [
         ("", errors.EmptyFile, "file0.csv is empty"),
         (" \n\n", errors.EmptyFile, "file0.csv is empty"),
+        ("\ufeff\n", errors.EmptyFile, "file0.csv is empty"),
         ("variant,value\n", errors.NoRows, "a header and no rows"),
         ("1,2\n3,4\n", errors.NoHeader, "the first line holds numbers"),
         ("variant,value\na,1\na,2,3\nb,2\n", errors.RaggedRow, "line 3: fields: 3, in the header: 2"),
@@ -200,7 +203,7 @@ def test_what_is_wrong_with_a_table_is_said_in_one_message(text: str, error: typ
 )
 def test_a_file_that_is_not_text_in_utf_8_is_refused(data: bytes, error: type[UserError], says: str) -> None:
     with pytest.raises(error, match=says):
-        gather_rows([source(data)], Asked())
+        rows(data)
 
 
 def test_what_a_file_says_can_t_steer_the_terminal_through_an_error() -> None:
@@ -227,8 +230,9 @@ def test_millions_of_rows_come_out_as_arrays_in_their_order() -> None:
     assert np.array_equal(sample(found, "new").values, values[names == "new"])
 
 
-def summaries(*texts: str, **asked: object) -> Gathered:
-    return gather_summaries([source(text) for text in texts], Asked(**asked))[0]  # type: ignore[arg-type]
+def summaries(*texts: str, **options: object) -> Gathered:
+    sources = [source(text) for text in texts]
+    return gather(sources, BY_NAME["table"], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
 LONG = "kernel,test,mean,sd,n,unit\na,x,10,0.5,12,ms\nb,x,11000,500,6,us\n"
@@ -283,7 +287,7 @@ def test_all_tables_of_a_markdown_file_are_found() -> None:
 
 
 def _agree(texts: Sequence[str]) -> set[str]:
-    return {shape(source(text)).delimiter for text in texts}
+    return {shape_of(source(text)).delimiter for text in texts}
 
 
 def test_a_delimiter_must_divide_every_line_alike() -> None:

@@ -17,6 +17,7 @@ QUIET = {"steal_percent": 0.1, "other_load": 0.05, "mhz": 3000.0, "mhz_low": 295
 
 def boot(block: int, status: BootStatus = "ok", odd: Mapping[str, float] | None = None) -> BootRecord:
     return BootRecord(
+        key=f"v, block {block}",
         variant="v",
         block=block,
         position=block,

@@ -25,6 +25,7 @@ def boot(variant: str, block: int, values: dict[str, float], **other: object) ->
     """A boot whose benchmarks read these values, to nine digits."""
     return BootRecord.model_validate(
         {
+            "key": f"{variant}, block {block}",
             "variant": variant,
             "block": block,
             "position": 0,

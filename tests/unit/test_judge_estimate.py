@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from kdyno.judge import logratio
-from kdyno.judge.estimate import Estimate, Limits
-from kdyno.judge.estimate import estimate as of_ratio
+from kdyno.judge.estimate import Estimate, Limits, estimate_ratio
 
 
 def estimate(differences: ArrayLike, alpha: float) -> Estimate:
     found = np.asarray(differences, dtype=float)
-    return of_ratio(logratio.of_differences(found), "paired", Limits(margin=0.01, alpha=alpha), len(found))
+    return estimate_ratio(logratio.of_differences(found), "paired", Limits(margin=0.01, alpha=alpha), len(found))
 
 
 def test_the_interval_is_the_t_interval_of_the_mean_log_ratio() -> None:

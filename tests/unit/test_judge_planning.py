@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
-from kdyno.judge import power
-from kdyno.judge.design import Bounds, Costs, plan
-from kdyno.judge.levels import Components, components
+from kdyno.judge.planning import power
+from kdyno.judge.planning.design import Bounds, Costs, plan
+from kdyno.judge.planning.levels import Components, components
 
 
 @pytest.mark.parametrize("n", [3, 12, 40])

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from kdyno.judge import bootstrap
+from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
 from kdyno.judge.sequential import TooManyLooks, nominal_levels, spent_by
-from kdyno.judge.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
 
 DRAWS = 20_000
 

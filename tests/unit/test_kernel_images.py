@@ -10,7 +10,7 @@ import pytest
 
 from kdyno.kernel import images
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import load_image
+from kdyno.kernel.images import find_image, load_image
 from kdyno.kernel.recipe import Recipe
 from kdyno.state import State
 from tests.unit.kernel_toy import built, toy_source
@@ -32,6 +32,26 @@ def copied(finished: Image, tmp_path: Path) -> tuple[Image, State]:
 def test_an_image_is_found_by_its_key(copied: tuple[Image, State]) -> None:
     image, state = copied
     assert load_image(image.record.key, state).record == image.record
+
+
+def test_a_user_names_an_image_by_its_key_its_start_its_directory_or_a_file_in_that(
+    copied: tuple[Image, State], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, state = copied
+    key, folder = image.record.key, state.images / image.record.key
+    for named in (key, key[:6], str(folder), str(folder / "vmlinux")):
+        assert find_image(named, state).directory == folder
+    monkeypatch.chdir(folder)
+    assert find_image(".", state).directory == folder
+
+
+def test_a_name_that_is_no_images_or_that_of_two_is_refused(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    for key in ("abcdef11", "abcdef22"):
+        (state.images / key).mkdir()
+    for named in ("abcdef", "abc", "nothing", "/", str(tmp_path)):
+        with pytest.raises(images.NoSuchImage, match="is not the key of one image"):
+            find_image(named, state)
 
 
 def test_a_missing_image_is_said(tmp_path: Path) -> None:
@@ -92,6 +112,7 @@ ffffffff81000100 0000000000000010 t first
 ffffffff81000100 0000000000000010 t alias_of_first
 ffffffff81200000 0000000000000005 W weak
 ffffffff81200010 0000000000000008 D data
+ffffffff812fffe0 0000000000000010 t __pfx_padded
 ffffffff81400000 T _etext
 ffffffff82000000 0000000000000100 t init_only
 """

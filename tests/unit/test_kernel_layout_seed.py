@@ -27,7 +27,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, state: State) -> Source:
 
 @pytest.fixture(scope="module")
 def plans(source: Source, state: State) -> dict[int | None, BuildPlan]:
-    return {seed: plan(Recipe(layout=seed), source, state) for seed in (None, 0, 1)}
+    return {seed: plan(Recipe(layout_seed=seed), source, state) for seed in (None, 0, 1)}
 
 
 def test_every_seed_is_another_image_of_the_same_objects(plans: dict[int | None, BuildPlan]) -> None:
@@ -56,14 +56,14 @@ def test_where_lkd_is_does_not_change_the_key(
     elsewhere.write_bytes(b"")
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
     assert delegate.find_lkd() == elsewhere
-    assert plan(Recipe(layout=1), source, state).key == plans[1].key
+    assert plan(Recipe(layout_seed=1), source, state).key == plans[1].key
 
 
 def test_another_idea_of_what_a_seed_stands_for_changes_the_key(
     plans: dict[int | None, BuildPlan], source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delegate, "FORMAT", "2")
-    changed = plan(Recipe(layout=1), source, state)
+    changed = plan(Recipe(layout_seed=1), source, state)
     assert changed.key != plans[1].key
     assert changed.objects_key == plans[1].objects_key
 
@@ -79,5 +79,5 @@ def test_the_real_linker_is_the_toolchains(plans: dict[int | None, BuildPlan], n
 @pytest.mark.parametrize("seed", [-1, 2**63])
 def test_a_seed_is_a_number_that_a_toml_file_can_hold(seed: int) -> None:
     with pytest.raises(ValidationError):
-        Recipe(layout=seed)
-    assert Recipe(layout=2**63 - 1).layout == 2**63 - 1
+        Recipe(layout_seed=seed)
+    assert Recipe(layout_seed=2**63 - 1).layout_seed == 2**63 - 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.installed import ProgramMissing
 from kdyno.kernel import delegate, places
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.image import Image
@@ -37,7 +38,7 @@ def source(tmp_path: Path, state: State) -> Source:
 
 
 def plans(source: Source, state: State, seeds: tuple[int, ...] = SEEDS, toolchain: str = "gcc") -> list[BuildPlan]:
-    return [plan(Recipe(toolchain=toolchain, layout=seed), source, state) for seed in seeds]
+    return [plan(Recipe(toolchain=toolchain, layout_seed=seed), source, state) for seed in seeds]
 
 
 def functions(image: Image) -> list[str]:
@@ -60,7 +61,7 @@ def test_layouts_differ_in_the_order_of_functions_and_in_nothing_else(
     assert len({tuple(order) for order in orders}) == len(SEEDS)
     assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders[0]))}
     assert {image.config.read_bytes() for image in images} == {images[0].config.read_bytes()}
-    assert [image.record.recipe.layout for image in images] == list(SEEDS)
+    assert [image.record.recipe.layout_seed for image in images] == list(SEEDS)
 
 
 def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
@@ -80,7 +81,7 @@ def test_the_same_seed_gives_the_same_bytes_wherever_and_after_whichever_other(
 ) -> None:
     together = build_layouts(plans(source, state), state, no_progress, jobs=2)[2]
     elsewhere = State(tmp_path / "elsewhere")
-    alone = built(Recipe(layout=3), toy_source(tmp_path / "again", elsewhere), elsewhere)
+    alone = built(Recipe(layout_seed=3), toy_source(tmp_path / "again", elsewhere), elsewhere)
     assert alone.record.key == together.record.key
     for name in ("vmlinux", "bzImage", "System.map"):
         assert (alone.directory / name).read_bytes() == (together.directory / name).read_bytes()
@@ -91,7 +92,7 @@ def test_layouts_that_are_there_are_not_built_again(source: Source, state: State
     seen: list[str] = []
     asked = [*plans(source, state), plans(source, state)[0]]
     images = build_layouts(asked, state, lambda _done, _total, line: seen.append(line))
-    assert [image.record.recipe.layout for image in images] == [1, 2, 3, 1]
+    assert [image.record.recipe.layout_seed for image in images] == [1, 2, 3, 1]
     assert images[1] == two
     assert sum("LD " in line for line in seen) == 2
     assert [each.cached for each in plans(source, state)] == [True, True, True]
@@ -110,7 +111,7 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
 
 
 def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
-    odd = plan(Recipe(layout=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
+    odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
     with pytest.raises(delegate.LayoutNotMade, match=r"asked for \(format 1, seed 1; none was made\)") as raised:
         build(odd, state, no_progress)
     assert places.log_file(odd.objects_key, state).is_file()
@@ -124,7 +125,7 @@ def test_a_script_that_lkd_does_not_understand_fails_with_its_reason(tmp_path: P
     script.write_text(script.read_text().replace("*(.text .text.fixup)", "*(.text*)"))
     changed = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
     with pytest.raises(BuildFailed, match=r"lkd: error: can't lay out vmlinux: no input `\*\(\.text \.\.\.\)`"):
-        built(Recipe(layout=1), changed, state)
+        built(Recipe(layout_seed=1), changed, state)
 
 
 def test_another_lkd_than_kdyno_counts_on_refuses(
@@ -132,7 +133,7 @@ def test_another_lkd_than_kdyno_counts_on_refuses(
 ) -> None:
     monkeypatch.setattr(delegate, "FORMAT", "2")
     with pytest.raises(BuildFailed, match="KDYNO_LAYOUT_FORMAT must be 1: kdyno and lkd are of different versions"):
-        built(Recipe(layout=1), source, state)
+        built(Recipe(layout_seed=1), source, state)
 
 
 def test_a_script_of_an_earlier_link_does_not_pass_for_a_new_one(tmp_path: Path) -> None:
@@ -150,8 +151,10 @@ def test_a_layout_and_link_time_optimisation_contradict_each_other(source: Sourc
     if shutil.which("clang-19") is None:
         pytest.skip("needs clang-19")
     for lto in ("thin", "full"):
-        with pytest.raises(ContradictoryAsks, match=rf'lto = "{lto}" needs CONFIG_LTO_CLANG_\w+=y, but layout = 4'):
-            plan(Recipe.model_validate({"toolchain": "clang-19", "lto": lto, "layout": 4}), source, state)
+        with pytest.raises(
+            ContradictoryAsks, match=rf'lto = "{lto}" needs CONFIG_LTO_CLANG_\w+=y, but layout_seed = 4'
+        ):
+            plan(Recipe.model_validate({"toolchain": "clang-19", "lto": lto, "layout_seed": 4}), source, state)
 
 
 def test_a_missing_delegate_is_said_before_the_build(
@@ -160,5 +163,5 @@ def test_a_missing_delegate_is_said_before_the_build(
     found = shutil.which
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda name: None if name == delegate.BINARY else found(name))
-    with pytest.raises(delegate.DelegateMissing, match=f"not installed beside kdyno .{tmp_path}"):
-        plan(Recipe(layout=1), source, state)
+    with pytest.raises(ProgramMissing, match=f"a layout needs kdyno-delegate, .* .neither in {tmp_path} nor"):
+        plan(Recipe(layout_seed=1), source, state)

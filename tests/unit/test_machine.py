@@ -15,13 +15,12 @@ from kdyno.errors import KdynoError
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import AgentReport, HelloRecord
 from kdyno.machine.base import BootOrder, Limits
-from kdyno.machine.config import FakeConfig, QemuConfig
 from kdyno.machine.console import diagnose
 from kdyno.machine.ending import Exit, verdict_on_boot
-from kdyno.machine.fake import FakeMachine, NoRecording
+from kdyno.machine.fake import FakeConfig, FakeMachine, NoRecording
 from kdyno.machine.initramfs import directory, file, initramfs, link, newc
 from kdyno.machine.kvm import proof_rom, why_not_kvm
-from kdyno.machine.qemu import KvmInModelLane, KvmUnusable, ModelLaneIsUniprocessor, QemuMachine
+from kdyno.machine.qemu import KvmInModelLane, KvmUnusable, ModelLaneIsUniprocessor, QemuConfig, QemuMachine
 from kdyno.machine.watch import Watch
 
 HELLO = HelloRecord(v=1, type="hello", agent="0", kernel="6", lane="model", icount_shift=5, cpus=1, init=True)

@@ -80,7 +80,7 @@ def test_only_the_first_cpu_of_the_text_counts() -> None:
     [
         ("", "no `vendor_id`, so it is not that of an x86 CPU"),
         ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", "no `vendor_id`"),
-        ("vendor_id : X\ncpu family : six\nmodel : 1\nflags : fpu\n", "a number is not one"),
+        ("vendor_id : X\ncpu family : six\nmodel : 1\nflags : fpu\n", "it has a malformed number"),
     ],
 )
 def test_what_is_no_x86_cpuinfo_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from kdyno.cli.main import main
+from kdyno.files import NotWritable
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import Context, march
 from kdyno.kernel.source import Source
+from kdyno.march.cpu import read_cpu
 from kdyno.march.families import table
 from kdyno.march.kernel_tree import KCONFIG, MACROS, MAKEFILE, VERMAGIC, AlreadyPatched, UnknownStructure
 from kdyno.march.patch import (
     READ,
-    CantWrite,
     CommitterUnknown,
     GitRefused,
     NotARepository,
@@ -159,7 +160,7 @@ def test_names_of_symbols_are_those_of_the_tree(tmp_path: Path) -> None:
 def context(tree: Path, state: Path) -> Context:
     identity = ToolchainIdentity(name="gcc", family="gcc", version="12.2.0", banner="", digest="")
     source = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=tree)
-    return Context(source, Toolchain(identity=identity, command="gcc", make=("CC=gcc",)), State(state))
+    return Context(source, Toolchain(identity=identity, command="gcc", make=("CC=gcc",)), read_cpu, State(state))
 
 
 def test_the_knob_asks_for_the_symbol_and_brings_the_patch_along(tmp_path: Path) -> None:
@@ -286,9 +287,9 @@ def test_a_git_am_that_is_under_way_is_left_alone(tmp_path: Path, monkeypatch: p
 
 
 def test_a_file_that_cant_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    with pytest.raises(CantWrite):
+    with pytest.raises(NotWritable):
         write("x", tmp_path / "nowhere" / "x.patch")
     (tmp_path / "dir").mkdir()
-    with pytest.raises(CantWrite):
+    with pytest.raises(NotWritable):
         write("x", tmp_path / "dir")
     assert [path.name for path in tmp_path.iterdir()] == ["dir"]

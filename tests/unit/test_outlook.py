@@ -30,7 +30,16 @@ def experiment(*, looks: int = 1) -> Experiment:
 
 
 def ahead(*builds: BuildForecast, done: int = 0, boot_guess: bool = False) -> Forecast:
-    return Forecast("run", builds, tuple(plan_boots(experiment())[done:]), done, 6.0, "", boot_guess, 2)
+    return Forecast(
+        run="run",
+        builds=builds,
+        boots=tuple(plan_boots(experiment())[done:]),
+        boots_done=done,
+        boot_seconds=6.0,
+        boot_seconds_from="",
+        boot_guess=boot_guess,
+        side_by_side=2,
+    )
 
 
 def test_a_run_says_what_it_will_do_and_that_the_time_is_a_guess() -> None:

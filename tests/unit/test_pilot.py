@@ -36,6 +36,7 @@ def boots(
             )
             found.append(
                 BootRecord(
+                    key=f"{name}, block {block}",
                     variant=name,
                     block=block,
                     position=len(found),
@@ -80,8 +81,8 @@ def test_half_the_effect_needs_four_times_the_blocks() -> None:
 
 def test_noise_within_boots_asks_for_iterations_and_noise_between_boots_for_blocks() -> None:
     within, between = settled(0.01, 0.001, 0.02).experiment, settled(0.01, 0.02, 0.001).experiment
-    assert within.workload.iterations and within.workload.iterations > 15
-    assert between.workload.iterations == 3
+    assert within.workload.part("model").iterations > 15
+    assert between.workload.part("model").iterations == 3
     assert between.blocks > 2 * within.blocks
 
 

@@ -10,13 +10,13 @@ import pytest
 
 import kdyno
 from kdyno.errors import KdynoError
+from kdyno.installed import ProgramMissing
 from kdyno.instrument.job import Job
-from kdyno.instrument.pmu import PluginMissing, PmuConfig, find_plugin
+from kdyno.instrument.pmu import PmuConfig, find_plugin
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.config import QemuConfig
 from kdyno.machine.pmu import CyclesNeedAllEvents, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
-from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu import QemuConfig, QemuMachine
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import encode, specimen
@@ -76,7 +76,7 @@ def test_a_plugin_that_is_not_installed_is_said_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KDYNO_PMU_PLUGIN", str(tmp_path / "none.so"))
-    with pytest.raises(PluginMissing) as missing:
+    with pytest.raises(ProgramMissing) as missing:
         QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
     assert "none.so" in str(missing.value) and "pip install ." in missing.value.advice
 
@@ -85,7 +85,7 @@ def test_the_installed_plugin_lies_in_the_package(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("KDYNO_PMU_PLUGIN", raising=False)
     try:
         assert find_plugin().parent.name == "kdyno"
-    except PluginMissing as missing:
+    except ProgramMissing as missing:
         assert "kdyno/kdyno_pmu" in str(missing)
 
 
@@ -117,14 +117,14 @@ def test_the_facts_of_the_machine_name_all_that_decides_the_counts(qemu: FakeQem
     assert about.facts.keys() - plain.facts.keys() == {
         *("pmu_plugin", "pmu_events", "pmu_clock", "pmu_family", "pmu_family_file")
     }
-    assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("zen4", "cycles")
+    assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("znver4", "cycles")
     assert not any("-initrd" in command for command in qemu.commands)
     assert plain.notices == ()
 
 
 def test_modelled_cycles_are_the_first_thing_said(qemu: FakeQemu) -> None:
     [notice] = QemuMachine(QemuConfig(pmu=PmuConfig())).describe().notices
-    assert notice.startswith("cycles are modelled, zen4-")
+    assert notice.startswith("cycles are modelled, znver4-")
     assert qemu.commands
 
 
@@ -138,7 +138,7 @@ def test_an_ok_boot_has_the_counts_as_samples_and_its_record(qemu: FakeQemu, tmp
     column = record.names.index("instructions")
     assert (first.benchmark, first.elapsed) == ("lat_x.0", int(task[column] + exception[column]))
     plugin = end.command[end.command.index("-plugin") + 1]
-    assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("zen4.toml")
+    assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("znver4.toml")
     assert (tmp_path / "boot" / "pmu.symbols").read_text().startswith("ffffffff81000000 1 syscall entry_SYSCALL_64\n")
 
 

@@ -25,7 +25,7 @@ SAMPLES = (
     Sample(benchmark="lat_syscall.null", iteration=1, elapsed=9000, work=10),
     Sample(benchmark="bw_pipe", iteration=0, elapsed=9000, work=65536),
 )
-FAMILY = load_family("zen4")
+FAMILY = load_family("znver4")
 
 
 def record(regions: dict[int, dict[int, list[list[int]]]]) -> PmuRecord:
@@ -35,7 +35,7 @@ def record(regions: dict[int, dict[int, list[list[int]]]]) -> PmuRecord:
         scope="kernel",
         events="all",
         image=None,
-        family="zen4",
+        family="znver4",
         names=NAMES,
         opened=1,
         unclosed=None,
@@ -73,6 +73,14 @@ def test_cycles_are_modelled_from_the_same_events() -> None:
     ]
 
 
+def test_a_sample_that_is_a_value_of_its_own_is_left_as_it_is() -> None:
+    own = Sample(benchmark="p99", iteration=0, value=1.5)
+    assert in_clock((own, SAMPLES[2]), BENCHMARKS, COUNTED, FAMILY, "instructions") == (
+        own,
+        SAMPLES[2].model_copy(update={"elapsed": 70_001}),
+    )
+
+
 def test_a_region_in_which_nothing_was_counted_is_one_unit_long() -> None:
     nothing = record({0: {0: [[0, 0, 0], [0, 0, 0], [9, 9, 9]]}})
     for clock in ("cycles", "instructions"):
@@ -98,6 +106,8 @@ def test_a_boot_without_samples_needs_no_regions() -> None:
 def test_units_say_which_clock_was_read() -> None:
     assert [each.unit for each in in_units(BENCHMARKS, "cycles")] == ["cycles", "B/cycle"]
     assert [each.unit for each in in_units(BENCHMARKS, "instructions")] == ["instr", "B/instr"]
+    of_a_command = BENCHMARKS[0].model_copy(update={"unit": "requests/s"})
+    assert in_units([of_a_command], "cycles") == (of_a_command,)
 
 
 def test_the_plugin_gets_its_options_with_commas_doubled() -> None:
@@ -107,9 +117,9 @@ def test_the_plugin_gets_its_options_with_commas_doubled() -> None:
         events="all",
         symbols=Path("/s"),
         image="ab",
-        geometry=Path("/zen4.toml"),
+        geometry=Path("/znver4.toml"),
     )
     assert words == (
         "-plugin",
-        "/p,,q/plugin.so,out=/o,,1,scope=kernel,events=all,symbols=/s,image=ab,geometry=/zen4.toml",
+        "/p,,q/plugin.so,out=/o,,1,scope=kernel,events=all,symbols=/s,image=ab,geometry=/znver4.toml",
     )

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kdyno.cli.main import main
+from kdyno.files import NotWritable
 from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.profile.record import NoPlace, NoSuchImage, find_image, record_image
+from kdyno.line.record import record_image
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.pmu_specimen import write
@@ -89,15 +90,6 @@ def test_what_can_not_be_done_is_said_in_one_message_and_a_hint(
     assert "hint: " in err
 
 
-def test_an_image_that_is_not_there_or_not_unique_is_not_recorded(tmp_path: Path) -> None:
-    state = State(tmp_path)
-    for key in ("abcdef11", "abcdef22"):
-        (state.images / key).mkdir()
-    for named in ("abcdef", "abc", "nothing", "/", str(tmp_path)):
-        with pytest.raises(NoSuchImage):
-            find_image(named, state)
-
-
 @dataclass(frozen=True)
 class Run:
     record: Path
@@ -118,11 +110,18 @@ def test_recording_boots_once_and_keeps_the_record_with_its_names(
     fake.pmu_boot = pmu_boot  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "kdyno.line.pmuboot", fake)
     image: Any = object()
-    options: Any = {"seed": 3, "events": "edges", "family": "zen4", "state": State(tmp_path), "talk": Talk(quiet=True)}
+    options: Any = {
+        "seed": 3,
+        "events": "edges",
+        "family": "znver4",
+        "state": State(tmp_path),
+        "store": None,
+        "talk": Talk(quiet=True),
+    }
     record_image(image, ["lat_pipe"], tmp_path / "out", **options)
-    assert asked == [(image, ("lat_pipe",), 3, "edges", "zen4")]
+    assert asked == [(image, ("lat_pipe",), 3, "edges", "znver4")]
     assert read_pmu_record(tmp_path / "out").benchmark_name(2) == "lat_pipe.roundtrip"
     assert read_pmu_record(bare).benchmarks == ()
-    with pytest.raises(NoPlace):
+    with pytest.raises(NotWritable):
         record_image(image, ["lat_pipe"], tmp_path / "none" / "out", **options)
     assert len(asked) == 1

@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 
 from kdyno.report.data import COLUMNS, write_csv
+from kdyno.schemas import schema
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.verdicts.assemble import CONSOLE_BYTES, assemble
-from kdyno.verdicts.model import RunReport, schema, to_json
+from kdyno.verdicts.model import RunReport, to_json
 from tests.unit import specimen
 
 
@@ -83,8 +84,8 @@ def test_only_the_end_of_a_long_console_is_in_the_report(tmp_path: Path) -> None
     (tmp_path / "long").write_bytes(b"x" * CONSOLE_BYTES + b"\nthe end")
     sha256 = artefacts.put(tmp_path / "long")
     with Store(f"sqlite:///{tmp_path / 'long.sqlite'}") as store:
-        store.begin(report.run)
-        store.add_boot(report.run.id, failed.model_copy(update={"console": sha256}), [])
+        store.begin(report.run, specimen.places([failed]))
+        store.add_boot(failed.model_copy(update={"console": sha256}), [])
         [console] = assemble(store, report.run.id, artefacts).consoles
     assert console.text.startswith("[8 bytes left out]\nxxx")
     assert console.text.endswith("\nthe end")
@@ -92,7 +93,7 @@ def test_only_the_end_of_a_long_console_is_in_the_report(tmp_path: Path) -> None
 
 def test_the_json_obeys_its_schema_and_comes_back_as_the_same_report(report: RunReport) -> None:
     text = to_json(report)
-    jsonschema.validate(json.loads(text), schema())
+    jsonschema.validate(json.loads(text), schema("report"))
     assert RunReport.model_validate_json(text) == report
 
 

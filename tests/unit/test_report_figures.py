@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from kdyno.judge.tables import Residual
+from kdyno.judge.diagnostics.tables import Residual
 from kdyno.report.figures import boxes, margin, order, power, residuals
 from kdyno.report.figures.style import MOST_POINTS, Figure, Part, thinned, to_json
 from kdyno.verdicts.model import FileReport, Value

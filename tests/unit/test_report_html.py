@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.files import NotWritable, write_whole
+from kdyno.files import write_whole
 from kdyno.report.html import render, write_html
 from kdyno.verdicts import selftest
 from kdyno.verdicts.contamination import Flag
@@ -165,19 +165,6 @@ def test_a_report_is_written_whole_or_not_at_all(
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_half_a_character_is_no_reason_not_to_write(tmp_path: Path) -> None:
-    write_whole(tmp_path / "page", "half \udc80")
-    assert (tmp_path / "page").read_text() == "half \\udc80"
-
-
-def test_a_directory_that_is_not_there_is_a_user_error(tmp_path: Path) -> None:
-    with pytest.raises(NotWritable, match="No such file or directory"):
-        write_whole(tmp_path / "no" / "report.html", "")
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(NotWritable):
-        write_whole(tmp_path / "taken", "")
-
-
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_small_runs_have_a_page(tmp_path: Path, blocks: int) -> None:
     run = specimen.run_record(blocks=blocks)
@@ -269,7 +256,7 @@ def test_layouts_are_listed_and_have_symbols_of_their_own(tmp_path: Path) -> Non
                     each.images[0].model_copy(
                         update={
                             "key": f"{number:064x}",
-                            "recipe": each.recipe.model_copy(update={"layout": 70 + number}),
+                            "recipe": each.recipe.model_copy(update={"layout_seed": 70 + number}),
                         }
                     )
                     for number in range(3)

@@ -10,6 +10,7 @@ from tests.unit import specimen
 def boots(blocks: int, *, without: tuple[str, int] | None = None) -> list[BootRecord]:
     return [
         BootRecord(
+            key=f"{variant}, block {block}",
             variant=variant,
             block=block,
             position=0,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdyno.experiment.models import Experiment, JudgeConfig, Workload
+from kdyno.experiment.models import Experiment, JudgeConfig
 from kdyno.judge.observations import Observations, Sample
 from kdyno.kernel.recipe import Recipe
 from kdyno.selftest.carry_out import aa_experiment
 from kdyno.selftest.judge import Design, judge_all, rate
+from kdyno.workload.lmbench import LmbenchWorkload
 
 NAMES = ("A", "B")
 DESIGN = Design(experiments=200, blocks=4, planned=12, margin=0.001, alpha=0.05, correction="holm")
@@ -67,12 +68,12 @@ def test_an_aa_experiment_is_the_baseline_twice_with_a_seed_for_each_boot() -> N
         source="linux",
         baseline="plain",
         variants={"plain": Recipe(opt="O2"), "fast": Recipe(opt="O3")},
-        workload=Workload(tests=("lat_pipe",)),
+        workload=LmbenchWorkload(tests=("lat_pipe",)),
         layouts=6,
         judge=JudgeConfig(margin=0.02, looks=3),
     )
     made = aa_experiment(of, 200, 4, ())
     assert made.variants == {"A": Recipe(opt="O2"), "B": Recipe(opt="O2")}
     assert (made.name, made.baseline, made.blocks, made.seeds, made.layouts) == ("mine-aa", "A", 800, "own", 0)
-    assert (made.judge.margin, made.judge.looks, made.workload.tests) == (0.02, 1, ("lat_pipe",))
-    assert aa_experiment(of, 200, 4, ("lat_sig",)).workload.tests == ("lat_sig",)
+    assert (made.judge.margin, made.judge.looks, made.workload) == (0.02, 1, of.workload)
+    assert aa_experiment(of, 200, 4, ("lat_sig",)).workload == LmbenchWorkload(tests=("lat_sig",))

@@ -28,9 +28,9 @@ BENCHMARKS = specimen.benchmarks()
 def filled(path: Path) -> None:
     run = specimen.run_record(blocks=3)
     with Store(f"sqlite:///{path}") as store:
-        store.begin(run)
+        store.begin(run, specimen.cells(run))
         for boot in specimen.boot_records(run):
-            store.add_boot(run.id, boot, BENCHMARKS)
+            store.add_boot(boot, BENCHMARKS)
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
@@ -66,16 +66,16 @@ def test_a_full_disk_is_said_and_what_was_recorded_stays(tmp_path: Path) -> None
     run = specimen.run_record(blocks=3)
     boots = specimen.boot_records(run, iterations=50, failed=None)
     with Store(f"sqlite:///{path}") as store:
-        store.begin(run)
-        store.add_boot(run.id, boots[0], BENCHMARKS)
+        store.begin(run, specimen.cells(run))
+        store.add_boot(boots[0], BENCHMARKS)
         with store._engine.connect() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")  # the pool keeps this connection
         with pytest.raises(DiskFull, match="full"):
-            store.add_boot(run.id, boots[1], BENCHMARKS)
+            store.add_boot(boots[1], BENCHMARKS)
     with Store(f"sqlite:///{path}") as store:
         assert store.boots(run.id) == [boots[0]]
-        assert store.add_boot(run.id, boots[1], BENCHMARKS)
+        assert store.add_boot(boots[1], BENCHMARKS)
 
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_store_that_may_only_be_read_can_be_read(tmp_path: Path) -> None:
     with Store(f"sqlite:///file:{path}?mode=ro&uri=true") as store:
         assert len(store.runs()) == 1
         with pytest.raises(StoreNotWritable, match="readonly"):
-            store.begin(specimen.run_record().model_copy(update={"id": "f" * 64}))
+            store.begin(specimen.run_record().model_copy(update={"id": "f" * 64}), [])
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
@@ -125,10 +125,10 @@ from kdyno.store.store import Store
 run = specimen.run_record(blocks=3)
 boots = specimen.boot_records(run, failed=None)
 store = Store({url!r})
-store.begin(run)
-store.add_boot(run.id, boots[0], specimen.benchmarks())
+store.begin(run, specimen.cells(run))
+store.add_boot(boots[0], specimen.benchmarks())
 rows.outcome_rows = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-store.add_boot(run.id, boots[1], specimen.benchmarks())
+store.add_boot(boots[1], specimen.benchmarks())
 """
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -9
@@ -136,7 +136,7 @@ store.add_boot(run.id, boots[1], specimen.benchmarks())
     boots = specimen.boot_records(run, failed=None)
     with Store(url) as store:
         assert store.boots(run.id) == [boots[0]]
-        assert store.add_boot(run.id, boots[1], BENCHMARKS)
+        assert store.add_boot(boots[1], BENCHMARKS)
 
 
 def test_every_message_of_the_store_has_a_hint(tmp_path: Path) -> None:

@@ -77,20 +77,29 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def opened(url: str, run: RunRecord) -> Store:
     store = Store(url)
-    store.begin(run)
+    store.begin(run, specimen.cells(run))
     return store
 
 
 def boot(variant: str = "gcc-12", block: int = 0, **other: object) -> BootRecord:
-    fields = {"position": 0, "seed": 1, "status": "ok", "started": specimen.NOON, "seconds": 1.5}
+    key = f"{variant}, block {block}"
+    fields = {
+        "key": key,
+        "position": block * len(specimen.VARIANTS),
+        "seed": 1,
+        "status": "ok",
+        "started": specimen.NOON,
+        "seconds": 1.5,
+    }
     return BootRecord.model_validate({"variant": variant, "block": block, **fields, **other})
 
 
 def test_a_run_and_its_boots_come_back_as_they_went_in(url: str) -> None:
     run = specimen.run_record(blocks=3)
     boots = specimen.boot_records(run, failed=("gcc-12-O3", 1))
-    with opened(url, run) as store:
-        assert all(store.add_boot(run.id, each, BENCHMARKS) for each in boots)
+    with Store(url) as store:
+        store.begin(run, specimen.places(boots))
+        assert all(store.add_boot(each, BENCHMARKS) for each in boots)
     with Store(url) as store:
         assert store.run(run.id) == run
         assert store.benchmarks(run.id) == BENCHMARKS
@@ -99,13 +108,13 @@ def test_a_run_and_its_boots_come_back_as_they_went_in(url: str) -> None:
     assert [each.model_copy(update={"samples": ()}) for each in read] == [
         each.model_copy(update={"samples": ()}) for each in cleaned
     ]
-    assert [set(each.samples) for each in read] == [set(each.samples) for each in boots]
+    assert [each.samples for each in read] == [each.samples for each in boots]
 
 
 def test_beginning_a_run_twice_is_fine(url: str) -> None:
     run = specimen.run_record()
     with opened(url, run) as store:
-        store.begin(run)
+        store.begin(run, specimen.cells(run))
         assert [summary.id for summary in store.runs()] == [run.id]
 
 
@@ -113,69 +122,102 @@ def test_a_boot_that_is_on_record_is_not_recorded_again(url: str) -> None:
     run = specimen.run_record()
     first = boot(samples=(Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1),), pmu="ab" * 32)
     with opened(url, run) as store:
-        assert store.add_boot(run.id, first, BENCHMARKS)
-        assert not store.add_boot(run.id, boot(reason="second writer"), BENCHMARKS)
+        assert store.add_boot(first, BENCHMARKS)
+        assert not store.add_boot(boot(reason="second writer"), BENCHMARKS)
         assert store.boots(run.id) == [first]
 
 
 def test_ok_and_failed_boots_are_finished_and_lost_ones_are_tried_again(url: str) -> None:
     run = specimen.run_record()
     with opened(url, run) as store:
-        store.add_boot(run.id, boot(block=0), BENCHMARKS)
-        store.add_boot(run.id, boot(block=1, status="failed", reason="panic"), BENCHMARKS)
-        store.add_boot(run.id, boot(block=2, status="lost", reason="killed"), BENCHMARKS)
-        progress = store.progress(run.id)
-        assert progress.finished == {("gcc-12", 0), ("gcc-12", 1)}
-        assert progress.attempts[("gcc-12", 2)] == 1
-        assert store.add_boot(run.id, boot(block=2, attempt=1), BENCHMARKS)
-        assert ("gcc-12", 2) in store.progress(run.id).finished
+        store.add_boot(boot(block=0), BENCHMARKS)
+        store.add_boot(boot(block=1, status="failed", reason="panic"), BENCHMARKS)
+        assert store.add_boot(boot(block=2, status="lost", reason="killed"), BENCHMARKS)
+        keys = [boot(block=block).key for block in range(4)]
+        assert {key: end.status for key, end in store.ends(keys).items()} == {keys[0]: "ok", keys[1]: "failed"}
+        assert store.add_boot(boot(block=2), BENCHMARKS)
+        assert [(each.block, each.attempt, each.status) for each in store.boots(run.id)[2:]] == [
+            (2, 0, "lost"),
+            (2, 1, "ok"),
+        ]
         [summary] = store.runs()
         assert (summary.done, summary.failed, summary.planned, summary.status) == (3, 1, 36, "unfinished")
+
+
+def test_runs_share_the_boots_whose_keys_they_share(url: str) -> None:
+    one = specimen.run_record(blocks=2)
+    two = one.model_copy(update={"id": "f" * 12, "blocks": 3})
+    with opened(url, one) as store:
+        store.begin(two, specimen.cells(two))
+        store.add_boot(boot(block=1), BENCHMARKS)
+        store.add_boot(boot(block=2), BENCHMARKS)
+        assert [each.block for each in store.boots(one.id)] == [1]
+        assert [each.block for each in store.boots(two.id)] == [1, 2]
+        assert {run.id: run.done for run in store.runs()} == {one.id: 1, two.id: 2}
 
 
 def test_the_largest_and_smallest_64_bit_numbers_survive(url: str) -> None:
     run = specimen.run_record()
     sample = Sample(benchmark="lat_pipe.roundtrip", iteration=2**62, elapsed=2**63 - 1, work=-(2**63))
     with opened(url, run) as store:
-        store.add_boot(run.id, boot(samples=(sample,), seed=2**63 - 1), BENCHMARKS)
+        store.add_boot(boot(samples=(sample,), seed=2**63 - 1), BENCHMARKS)
         [read] = store.boots(run.id)
     assert read.samples == (sample,)
     assert read.seed == 2**63 - 1
 
 
+def test_samples_that_are_values_of_their_own_come_back_beside_those_of_elapsed_and_work(url: str) -> None:
+    run = specimen.run_record()
+    samples = (
+        Sample(benchmark=BENCHMARKS[0].name, iteration=0, value=0.1 + 0.2),
+        Sample(benchmark=BENCHMARKS[1].name, iteration=0, elapsed=5, work=1),
+    )
+    with opened(url, run) as store:
+        store.add_boot(boot(samples=samples), BENCHMARKS)
+        [read] = store.boots(run.id)
+    assert read.samples == samples
+
+
 def test_what_a_guest_said_is_kept_even_with_a_zero_byte_in_it(url: str) -> None:
     run = specimen.run_record()
     with opened(url, run) as store:
-        store.add_boot(run.id, boot(status="failed", reason="a\0b\x1b", broken={"x": "\0'; DROP TABLE--"}), BENCHMARKS)
+        store.add_boot(boot(status="failed", reason="a\0b\x1b", broken={"x": "\0'; DROP TABLE--"}), BENCHMARKS)
         [read] = store.boots(run.id)
     assert read.reason == "a\ufffdb\x1b"
     assert read.broken == {"x": "\ufffd'; DROP TABLE--"}
 
 
-def test_a_boot_that_contradicts_itself_or_its_run_is_refused_whole(url: str) -> None:
+def test_a_boot_that_contradicts_itself_is_refused_whole(url: str) -> None:
     run = specimen.run_record()
     sample = Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1)
-    turned = [BENCHMARKS[0].model_copy(update={"direction": "higher"})]
     with opened(url, run) as store:
         with pytest.raises(BootInconsistent, match="is there 2 times"):
-            store.add_boot(run.id, boot(samples=(sample, sample)), BENCHMARKS)
+            store.add_boot(boot(samples=(sample, sample)), BENCHMARKS)
         with pytest.raises(BootInconsistent, match="no benchmark is called"):
-            store.add_boot(run.id, boot(samples=(sample,)), [])
-        with pytest.raises(BootInconsistent, match="no such variant"):
-            store.add_boot(run.id, boot(variant="stranger"), BENCHMARKS)
+            store.add_boot(boot(samples=(sample,)), [])
+        with pytest.raises(BootInconsistent, match="2 benchmarks are called"):
+            store.add_boot(boot(), [BENCHMARKS[0], BENCHMARKS[0].model_copy(update={"unit": "kg"})])
         assert store.boots(run.id) == []
-        store.add_boot(run.id, boot(), BENCHMARKS)
-        with pytest.raises(BootInconsistent, match="described the benchmark"):
-            store.add_boot(run.id, boot(block=1), turned)
+
+
+def test_a_name_that_boots_mean_differently_keeps_both_meanings_apart(url: str) -> None:
+    sample = Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1)
+    [pipe] = (each for each in BENCHMARKS if each.name == sample.benchmark)
+    other = pipe.model_copy(update={"unit": "kg"})
+    with Store(url) as store:
+        store.add_boot(boot(block=0, samples=(sample,)), [pipe])
+        store.add_boot(boot(block=1, samples=(sample,)), [other])
+        described = [store.boot(boot(block=block).key) for block in range(2)]
+    assert [found and found[1] for found in described] == [[pipe], [other]]
 
 
 def test_many_writers_of_the_same_boots_leave_each_once(url: str) -> None:
     run = specimen.run_record(blocks=4)
-    boots = specimen.boot_records(run, iterations=2)
+    boots = [each for each in specimen.boot_records(run, iterations=2) if each.status != "lost"]
 
     def write(_: int) -> int:
         with opened(url, run) as store:
-            return sum(store.add_boot(run.id, each, BENCHMARKS) for each in boots)
+            return sum(store.add_boot(each, BENCHMARKS) for each in boots)
 
     with ThreadPoolExecutor(6) as pool:
         written = list(pool.map(write, range(6)))
@@ -192,7 +234,7 @@ def test_thirty_thousand_samples_take_seconds(url: str) -> None:
     )
     with opened(url, run) as store:
         start = time.monotonic()
-        store.add_boot(run.id, boot(samples=samples), BENCHMARKS)
+        store.add_boot(boot(samples=samples), BENCHMARKS)
         [read] = store.boots(run.id)
         seconds = time.monotonic() - start
     assert read.samples == samples
@@ -208,7 +250,7 @@ def test_a_run_is_found_by_the_start_of_its_id(url: str) -> None:
         assert "3f9a61c20000 (quickstart)" in unknown.value.advice
         with pytest.raises(RunUnknown):
             store.run("%")
-        store.begin(run.model_copy(update={"id": "3f9a61ff" + "0" * 56, "name": "other"}))
+        store.begin(run.model_copy(update={"id": "3f9a61ff" + "0" * 56, "name": "other"}), [])
         with pytest.raises(RunAmbiguous, match="2 runs") as ambiguous:
             store.run("3f9a")
         assert "3f9a61ff0000 (other)" in ambiguous.value.advice
@@ -238,7 +280,7 @@ def test_a_connection_that_the_server_has_closed_costs_no_boot(postgresql: str) 
         with engine.begin() as connection:
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             connection.execute(text(others))
-        assert store.add_boot(run.id, boot(), BENCHMARKS)
+        assert store.add_boot(boot(), BENCHMARKS)
     with engine.begin() as connection:
         schema.tables.drop_all(connection)
     engine.dispose()

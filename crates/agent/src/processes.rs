@@ -19,10 +19,10 @@ impl Death {
     }
 
     /// One number, as a shell would say it.
-    pub fn code(self) -> i32 {
+    pub fn code(self) -> u8 {
         match self {
-            Death::Exit(status) => status,
-            Death::Signal(signal) => 128 + signal,
+            Death::Exit(status) => status as u8,
+            Death::Signal(signal) => 128 + signal as u8,
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn run(planned: &Planned, first: u16, settings: &Settings, sink: &Sink) {
         sink.emit(&Record::Benchmark {
             name: benchmark.clone(),
             test: planned.test.name.into(),
-            unit: metric.kind.unit(settings.lane()),
+            unit: settings.lane().row().unit(metric.kind),
             direction: metric.kind.direction(),
             description: metric.description.into(),
         });
@@ -154,7 +154,8 @@ mod tests {
             model_operations: 1,
             run,
         }]));
-        let test: &'static Test = Box::leak(Box::new(Test { name: "toy", description: "d", params: &[], metrics }));
+        let test: &'static Test =
+            Box::leak(Box::new(Test { name: "toy", suite: None, description: "d", params: &[], metrics }));
         let params = Params::resolve(test, Lane::Wall, &BTreeMap::new()).unwrap();
         let settings = Settings { clock: Clock::Wall, iterations: 2 };
         let (read, write) = fd::pipe().unwrap();

@@ -24,12 +24,4 @@ impl Settings {
             Clock::Model { shift } => Some(shift),
         }
     }
-
-    /// Iterations when nobody says how many: time is noisier than instruction counts.
-    pub fn default_iterations(lane: Lane) -> u32 {
-        match lane {
-            Lane::Model => 7,
-            Lane::Wall => 11,
-        }
-    }
 }

@@ -23,8 +23,8 @@ struct Counts {
     broken: AtomicU64,
 }
 
-/// Exit code of kdyno for infrastructure that failed.
-const INFRASTRUCTURE: i32 = 3;
+/// Exit code when the infrastructure failed, as in all of kdyno.
+pub const INFRASTRUCTURE: u8 = 3;
 
 impl Sink {
     pub fn new(out: OwnedFd) -> Result<Sink, Failure> {
@@ -75,7 +75,7 @@ fn give_up(failure: Failure) -> ! {
         eprintln!("kdyno-agent: {failure}");
     }
     // SAFETY: no pointers; _exit, because this may be a forked half of the agent.
-    unsafe { libc::_exit(INFRASTRUCTURE) }
+    unsafe { libc::_exit(INFRASTRUCTURE.into()) }
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::Stop;
-use kdyno_proto::{Kind, Lane};
+use kdyno_proto::{Kind, Lane, Suite};
 
-/// One of the LMBench tests: a name, what it can be asked, and what it measures.
+/// A test: a name, what it can be asked, and what it measures.
 #[derive(Debug)]
 pub struct Test {
     pub name: &'static str,
+    /// The suite that it belongs to, whose name stands for all of its tests.
+    pub suite: Option<Suite>,
     pub description: &'static str,
     pub params: &'static [Param],
     pub metrics: &'static [Metric],
@@ -33,10 +35,9 @@ pub struct Metric {
 pub struct Param {
     pub name: &'static str,
     pub description: &'static str,
-    /// Default in the model lane.
-    pub model: u64,
-    /// Default in the wall lane.
-    pub wall: u64,
+    pub default: u64,
+    /// Lanes that have another default.
+    pub in_lane: &'static [(Lane, u64)],
     pub min: u64,
     pub max: u64,
 }
@@ -52,9 +53,6 @@ impl Test {
 
 impl Param {
     pub fn default(&self, lane: Lane) -> u64 {
-        match lane {
-            Lane::Model => self.model,
-            Lane::Wall => self.wall,
-        }
+        self.in_lane.iter().find(|(other, _)| *other == lane).map_or(self.default, |(_, value)| *value)
     }
 }

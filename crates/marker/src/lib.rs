@@ -3,29 +3,60 @@
 //! `xchg %r16,%r16` with one register twice does nothing, and no compiler emits it; 16 bits, so that not even the upper
 //! half of the register is cleared. The plugin sees the bytes when it translates. Plugins of API version 1 can't read
 //! registers, so a number is sent bit by bit: an instruction for 0 and another for 1.
-//!
-//! | instruction | bytes | means |
-//! | --- | --- | --- |
-//! | `xchg %bx,%bx` | 66 87 db | the measured part begins |
-//! | `xchg %cx,%cx` | 66 87 c9 | the measured part ends |
-//! | `xchg %dx,%dx` | 66 87 d2 | a bit 1 of the announced word, highest first |
-//! | `xchg %si,%si` | 66 87 f6 | a bit 0 |
 
 use std::arch::asm;
+
+/// How every marker begins: `xchg` of two registers, of 16 bits. A third byte says which register.
+pub const XCHG: [u8; 2] = [0x66, 0x87];
+
+/// `xchg %bx,%bx`: the measured part begins.
+pub const OPEN: u8 = 0xdb;
+
+/// `xchg %cx,%cx`: the measured part ends.
+pub const CLOSE: u8 = 0xc9;
+
+/// `xchg %dx,%dx`: a bit 1 of the announced word, highest first.
+pub const ONE: u8 = 0xd2;
+
+/// `xchg %si,%si`: a bit 0.
+pub const ZERO: u8 = 0xf6;
 
 /// The iteration that is not recorded.
 pub const WARM_UP: u16 = u16::MAX;
 
+/// What is announced of a benchmark and one of its iterations.
+pub fn word(benchmark: u16, iteration: u16) -> u32 {
+    u32::from(benchmark) << 16 | u32::from(iteration)
+}
+
+/// Benchmark and iteration of an announced word.
+pub fn from_word(word: u32) -> (u16, u16) {
+    ((word >> 16) as u16, word as u16)
+}
+
+macro_rules! marker {
+    ($register:ident, $($option:ident),*) => {
+        // SAFETY: exchanges a register with itself.
+        unsafe {
+            asm!(
+                ".byte {}, {}, {}",
+                const XCHG[0],
+                const XCHG[1],
+                const $register,
+                options(nostack, preserves_flags $(, $option)*),
+            )
+        }
+    };
+}
+
 /// Says whose measured parts follow, until something else is announced. Several parts of one iteration are added up.
 pub fn announce(benchmark: u16, iteration: u16) {
-    let word = u32::from(benchmark) << 16 | u32::from(iteration);
+    let word = word(benchmark, iteration);
     for bit in (0..u32::BITS).rev() {
         if word >> bit & 1 == 1 {
-            // SAFETY: exchanges a register with itself.
-            unsafe { asm!(".byte 0x66, 0x87, 0xd2", options(nomem, nostack, preserves_flags)) };
+            marker!(ONE, nomem);
         } else {
-            // SAFETY: as above.
-            unsafe { asm!(".byte 0x66, 0x87, 0xf6", options(nomem, nostack, preserves_flags)) };
+            marker!(ZERO, nomem);
         }
     }
 }
@@ -33,13 +64,23 @@ pub fn announce(benchmark: u16, iteration: u16) {
 /// The measured part begins. A barrier for the compiler: no memory access moves across it.
 #[inline(always)]
 pub fn open() {
-    // SAFETY: exchanges a register with itself.
-    unsafe { asm!(".byte 0x66, 0x87, 0xdb", options(nostack, preserves_flags)) };
+    marker!(OPEN,);
 }
 
 /// The measured part ends.
 #[inline(always)]
 pub fn close() {
-    // SAFETY: as above.
-    unsafe { asm!(".byte 0x66, 0x87, 0xc9", options(nostack, preserves_flags)) };
+    marker!(CLOSE,);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_as_it_was_made() {
+        for identity in [(0, 0), (37, 6), (u16::MAX, WARM_UP), (1, WARM_UP)] {
+            assert_eq!(from_word(word(identity.0, identity.1)), identity);
+        }
+    }
 }

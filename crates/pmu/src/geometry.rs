@@ -113,14 +113,14 @@ impl Geometry {
             return Err(format!("stlb: {} entries in {} ways is no TLB", self.stlb.entries, self.stlb.ways));
         }
         for (name, value, low, high) in [
-            ("width", u64::from(self.width), 1, 16),
+            ("width", u64::from(self.width), 1, 8),
             ("predictor.table_bits", self.predictor.table_bits.into(), 6, 24),
             ("predictor.btb_bits", self.predictor.btb_bits.into(), 2, 24),
             ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
             ("alus", u64::from(self.alus), 1, 16),
             ("scheduler", u64::from(self.scheduler), 1, 1024),
             ("window", self.window as u64, 8, 4096),
-            ("latency.l1", self.latency.l1, 1, 100),
+            ("latency.l1", self.latency.l1, 1, 10_000),
             ("latency.memory", self.latency.memory, 1, 10_000),
             ("prefetcher.streams", self.prefetcher.streams as u64, 0, 64),
             ("itlb.entries_4k", self.itlb.entries_4k as u64, 1, 4096),
@@ -173,6 +173,17 @@ pub mod tests {
     #[test]
     fn what_the_host_alone_needs_is_passed_over() {
         assert_eq!(Geometry::parse(SMALL).unwrap().name, "small");
+    }
+
+    #[test]
+    fn every_family_of_kdynos_own_is_read() {
+        let families = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/kdyno/data/families");
+        let paths: Vec<_> = std::fs::read_dir(families).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(paths.len() > 5);
+        for path in paths {
+            let geometry = Geometry::parse(&std::fs::read_to_string(&path).unwrap());
+            assert_eq!(Some(geometry.unwrap().name.as_str()), path.file_stem().unwrap().to_str());
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::hardware::{Place, scattered};
 use crate::options::{Options, Scope};
 use crate::record::{self, About};
 use crate::symbols::{Role, Symbols};
+use kdyno_marker::{CLOSE, ONE, OPEN, XCHG, ZERO};
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs;
@@ -303,18 +304,12 @@ unsafe fn instrument_user(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, tr
     }
 }
 
-/// The third byte of `xchg` with a register of 16 bits, twice the same; see crates/marker.
-const OPEN: u8 = 0xdb;
-const CLOSE: u8 = 0xc9;
-const ONE: u8 = 0xd2;
-const ZERO: u8 = 0xf6;
-
 /// # Safety
 /// Of a translation callback.
 unsafe fn watch_markers(translated: &Translated) {
     for (place, instruction) in translated.instructions.iter().enumerate() {
-        if let [0x66, 0x87, register @ (OPEN | CLOSE | ONE | ZERO), ..] = translated.bytes[translated.offsets[place]..]
-        {
+        let bytes = &translated.bytes[translated.offsets[place]..];
+        if let [register @ (OPEN | CLOSE | ONE | ZERO), ..] = *bytes.strip_prefix(&XCHG).unwrap_or_default() {
             let data = std::ptr::without_provenance_mut(usize::from(register));
             // SAFETY: as promised.
             unsafe {

@@ -18,11 +18,12 @@ pub struct Identity {
 impl Identity {
     /// As the marker instructions announce it (crates/marker).
     pub fn from_word(word: u32) -> Identity {
-        Identity { benchmark: (word >> 16) as u16, iteration: word as u16 }
+        let (benchmark, iteration) = kdyno_marker::from_word(word);
+        Identity { benchmark, iteration }
     }
 
     pub fn is_warm_up(self) -> bool {
-        self.iteration == u16::MAX
+        self.iteration == kdyno_marker::WARM_UP
     }
 }
 

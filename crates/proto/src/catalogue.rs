@@ -1,54 +1,57 @@
 //! What an agent can be asked to do: the output of `kdyno-agent list --json`, one line.
 
-use crate::{Direction, Unit, VERSION, line::to_ascii};
-use serde::{Deserialize, Serialize};
+use crate::{JOB_PATH, Kind, LANES, Lane, LaneRow, PORT, Suite, VERSION, line::to_ascii};
+use serde::Serialize;
+use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize)]
 pub struct Catalogue {
     pub v: u64,
     /// Version of the agent.
     pub agent: String,
+    /// The virtio port that it looks for in a guest.
+    pub port: String,
+    /// Where it looks for its job there.
+    pub job: String,
+    pub lanes: Vec<LaneRow>,
     pub tests: Vec<CatalogueTest>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize)]
 pub struct CatalogueTest {
     pub name: String,
+    pub suite: Option<Suite>,
     pub description: String,
     pub benchmarks: Vec<CatalogueBenchmark>,
     pub params: Vec<CatalogueParam>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize)]
 pub struct CatalogueBenchmark {
     pub name: String,
     pub description: String,
-    pub direction: Direction,
-    /// Unit in the model lane.
-    pub model: Unit,
-    /// Unit in the wall lane.
-    pub wall: Unit,
+    pub kind: Kind,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize)]
 pub struct CatalogueParam {
     pub name: String,
     pub description: String,
-    /// Default in the model lane.
-    pub model: u64,
-    /// Default in the wall lane.
-    pub wall: u64,
+    pub defaults: BTreeMap<Lane, u64>,
     pub min: u64,
     pub max: u64,
 }
 
 impl Catalogue {
     pub fn new(agent: &str, tests: Vec<CatalogueTest>) -> Catalogue {
-        Catalogue { v: VERSION, agent: agent.into(), tests }
+        Catalogue {
+            v: VERSION,
+            agent: agent.into(),
+            port: PORT.into(),
+            job: JOB_PATH.into(),
+            lanes: LANES.to_vec(),
+            tests,
+        }
     }
 
     pub fn to_line(&self) -> String {

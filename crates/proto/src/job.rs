@@ -1,19 +1,19 @@
-//! What the host asks of the agent in a guest: one JSON object in `/kdyno/job.json`.
+//! What the host asks of the agent in a guest: one JSON object, at [`JOB_PATH`](crate::JOB_PATH).
 
 use crate::{Lane, VERSION};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// One boot's worth of work: the tests, then the command, then the shell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Must be [`VERSION`].
     pub v: u64,
     pub lane: Lane,
-    /// QEMU's `-icount shift=`; needed in the model lane, refused in the wall lane.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// QEMU's `-icount shift=`; needed in a lane with that clock, refused in any other.
+    #[serde(default)]
     pub icount_shift: Option<u8>,
     /// Samples per benchmark, at least 1.
     pub iterations: u32,
@@ -25,10 +25,25 @@ pub struct Job {
     /// Give a person a shell on the console at the end.
     #[serde(default)]
     pub interactive: bool,
+    #[serde(default)]
+    pub channel: Channel,
+}
+
+/// How records leave the guest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Channel {
+    /// The virtio-serial port [`PORT`](crate::PORT).
+    #[default]
+    VirtioPort,
+    /// A connection to a host that listens: `10.0.2.2:7000`.
+    Tcp { address: String },
+    /// A file of the guest, or a device; appended to.
+    File { path: String },
 }
 
 /// One test with what differs from its defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobTest {
     pub name: String,
@@ -41,8 +56,8 @@ pub struct JobTest {
 pub enum JobError {
     NotAJob(serde_json::Error),
     Version(u64),
-    ModelWithoutShift,
-    WallWithShift,
+    NeedsShift(Lane),
+    TakesNoShift(Lane),
     ShiftTooLarge(u8),
     NoIterations,
     EmptyCommand,
@@ -63,10 +78,10 @@ impl Job {
             return Err(JobError::Version(v));
         }
         let job: Job = serde_json::from_str(text).map_err(JobError::NotAJob)?;
-        match (job.lane, job.icount_shift) {
-            (Lane::Model, None) => Err(JobError::ModelWithoutShift),
-            (Lane::Wall, Some(_)) => Err(JobError::WallWithShift),
-            (Lane::Model, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),
+        match (job.lane.row().icount, job.icount_shift) {
+            (true, None) => Err(JobError::NeedsShift(job.lane)),
+            (false, Some(_)) => Err(JobError::TakesNoShift(job.lane)),
+            (true, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),
             _ if job.iterations == 0 => Err(JobError::NoIterations),
             _ if job.command.as_ref().is_some_and(Vec::is_empty) => Err(JobError::EmptyCommand),
             _ => Ok(job),
@@ -81,8 +96,8 @@ impl fmt::Display for JobError {
             JobError::Version(v) => {
                 write!(f, "version {v}, expected {VERSION}: agent and kdyno must be of one release")
             }
-            JobError::ModelWithoutShift => write!(f, "lane model needs icount_shift"),
-            JobError::WallWithShift => write!(f, "lane wall takes no icount_shift"),
+            JobError::NeedsShift(lane) => write!(f, "lane {lane} needs icount_shift"),
+            JobError::TakesNoShift(lane) => write!(f, "lane {lane} takes no icount_shift"),
             JobError::ShiftTooLarge(shift) => write!(f, "icount_shift {shift} is more than {LARGEST_SHIFT}"),
             JobError::NoIterations => write!(f, "iterations must be at least 1"),
             JobError::EmptyCommand => write!(f, "command is empty: use null for none"),

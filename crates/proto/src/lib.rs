@@ -10,15 +10,23 @@
 mod catalogue;
 mod hex;
 mod job;
+mod lanes;
 mod line;
 mod record;
 mod words;
 
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
-pub use job::{Job, JobError, JobTest};
+pub use job::{Channel, Job, JobError, JobTest};
+pub use lanes::{LANES, LaneRow};
 pub use line::LineError;
 pub use record::Record;
-pub use words::{Direction, Kind, Lane, Stream, Unit};
+pub use words::{Direction, Kind, Lane, Stream, Suite, Unit};
 
 /// The version of every type in this crate.
 pub const VERSION: u64 = 1;
+
+/// The virtio-serial port on which records leave a guest.
+pub const PORT: &str = "org.kdyno.agent";
+
+/// Where the job lies in a guest.
+pub const JOB_PATH: &str = "/kdyno/job.json";

@@ -126,7 +126,7 @@ mod tests {
                 Record::Output { stream: Stream::Stderr, data: b"no\n".into() },
                 r#"{"v":1,"type":"output","stream":"stderr","hex":"6e6f0a"}"#,
             ),
-            (Record::Exited { status: -1 }, r#"{"v":1,"type":"exited","status":-1}"#),
+            (Record::Exited { status: 137 }, r#"{"v":1,"type":"exited","status":137}"#),
             (Record::End { records: 7 }, r#"{"v":1,"type":"end","records":7}"#),
         ]
     }

@@ -56,7 +56,7 @@ pub enum Record {
         data: Vec<u8>,
     },
     /// The command has ended. Death by signal N is 128 + N, as a shell says it.
-    Exited { status: i32 },
+    Exited { status: u8 },
     /// The last record.
     End {
         /// How many records came before this one: proves that the stream was not cut or filtered.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Which clock a sample was read from. Samples of two lanes are never pooled or compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lane {
     /// Exact instruction counts of an emulated CPU (QEMU TCG with `-icount`).
@@ -13,8 +13,9 @@ pub enum Lane {
     Wall,
 }
 
-/// What a benchmark measures; with the lane it decides unit and direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a benchmark measures: it decides the direction and, with the lane, the unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Cost of one operation: `elapsed / work`, work counted in operations.
     Latency,
@@ -47,6 +48,14 @@ pub enum Direction {
     Higher,
 }
 
+/// Tests that one name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Suite {
+    /// The kernel tests of LMBench.
+    Lmbench,
+}
+
 /// Where a piece of a command's output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -62,14 +71,22 @@ impl Kind {
             Kind::Bandwidth => Direction::Higher,
         }
     }
+}
 
-    pub fn unit(self, lane: Lane) -> Unit {
-        match (self, lane) {
-            (Kind::Latency, Lane::Model) => Unit::Instructions,
-            (Kind::Latency, Lane::Wall) => Unit::Nanoseconds,
-            (Kind::Bandwidth, Lane::Model) => Unit::BytesPerInstruction,
-            (Kind::Bandwidth, Lane::Wall) => Unit::MegabytesPerSecond,
-        }
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Lane::Model => "model",
+            Lane::Wall => "wall",
+        })
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Suite::Lmbench => "lmbench",
+        })
     }
 }
 
@@ -99,15 +116,17 @@ impl fmt::Display for Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LANES;
 
     #[test]
-    fn a_unit_is_displayed_as_it_is_serialised() {
-        for kind in [Kind::Latency, Kind::Bandwidth] {
-            for lane in [Lane::Model, Lane::Wall] {
-                let unit = kind.unit(lane);
+    fn words_are_displayed_as_they_are_serialised() {
+        for row in LANES {
+            assert_eq!(serde_json::to_string(&row.name).unwrap(), format!("\"{}\"", row.name));
+            for unit in [row.cost_unit, row.bandwidth_unit] {
                 assert_eq!(serde_json::to_string(&unit).unwrap(), format!("\"{unit}\""));
             }
         }
+        assert_eq!(serde_json::to_string(&Suite::Lmbench).unwrap(), format!("\"{}\"", Suite::Lmbench));
     }
 
     #[test]

@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 
 from kdyno.cli.common import number_from, state_of, talk_of
+from kdyno.lanes import LANES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
     parser.set_defaults(command=[])
-    parser.add_argument("--lane", choices=["wall", "model"], default="wall", help="clock of the guest (default: wall)")
+    parser.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
     parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: how it runs")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
     parser.add_argument("--cpu", help="QEMU's CPU model")
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.line.bootone import boot_command, boot_shell, find_kernel
     from kdyno.machine.base import Limits
-    from kdyno.machine.config import QemuConfig
+    from kdyno.machine.qemu import QemuConfig
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import print_json, state_of, talk_of
+from kdyno.cli.common import print_json, state_of, store_of, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,22 +16,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment, only_variants
+    from kdyno.line.derive import boots_left
     from kdyno.line.forecast import forecast_builds
-    from kdyno.line.outlook import builds_ahead
-    from kdyno.line.prepare import build_images, plan_builds
+    from kdyno.line.images import build_images
+    from kdyno.line.outlook import builds_ahead, training_ahead
+    from kdyno.line.prepare import plan_builds
+    from kdyno.line.train import make_inputs
+    from kdyno.machine.registry import open_machine
 
     experiment = only_variants(load_experiment(args.experiment), args.variant)
     state, talk = state_of(args), talk_of(args)
-    plans = plan_builds(experiment, state, talk)
-    for line in builds_ahead(forecast_builds(plans, state)):
+    builds = plan_builds(experiment, open_machine(experiment.machine).cpu, state, talk)
+    for line in builds_ahead(forecast_builds(builds.plans, state, builds.trainings)):
         talk.say(line)
-    images = build_images(plans, state, talk)
+    if builds.trainings:
+        with store_of(args) as store:
+            for line in training_ahead(sum(boots_left(builds.trainings, store).values())):
+                talk.say(line)
+            make_inputs(builds.trainings, state, store, talk)
+    images = build_images(builds.plans, state, talk)
     if args.json:
         print_json({name: [image.record.model_dump(mode="json") for image in of] for name, of in images.items()})
         return 0
     for name, image in ((name, image) for name, layouts in images.items() for image in layouts):
         record = image.record
-        layout = "" if record.recipe.layout is None else f", layout {record.recipe.layout}"
+        seed = record.recipe.layout_seed
+        layout = "" if seed is None else f", layout {seed}"
         print(
             f"{name}{layout}: {image.bzimage}\n"
             f"  linux {record.release}, {record.toolchain.banner}\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,27 +34,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.cycles.calibrate import CantWrite, calibrate, calibrated, write
+    from kdyno.cycles.calibrate import CalibrationReport, as_toml, calibrate, calibrated
     from kdyno.cycles.family import load_family
     from kdyno.cycles.host import family_of
     from kdyno.cycles.measure import measure
+    from kdyno.files import require_writable, write_whole
     from kdyno.host import host_facts
     from kdyno.march.cpu import read_cpu
 
     family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
-    if args.output and not args.output.absolute().parent.is_dir():
-        raise CantWrite(path=args.output, why="its directory does not exist")
+    if args.output:
+        require_writable(args.output)
     talk = talk_of(args)
     measured = measure(family, times=args.times, passes=args.passes, talk=talk)
     calibration = calibrate(measured, family)
     if args.json:
-        print_json(asdict(calibration) | {"family": family.name})
+        print_json(CalibrationReport.of(calibration).model_dump(mode="json"))
     else:
         print("\n".join(lines(calibration)))
     if args.output:
         stem = args.output.stem
         name = stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", stem) else family.name
-        write(calibrated(calibration, name, str(host_facts().get("cpu", "unknown")), args.date), args.output)
+        made = calibrated(calibration, name, str(host_facts().get("cpu", "unknown")), args.date)
+        write_whole(args.output, as_toml(made))
         talk.say(f'wrote {args.output}; use it as family = "file:{args.output}"')
     return 0
 
@@ -85,10 +86,11 @@ def _weights(calibration: Calibration) -> list[str]:
 
 def _programs(calibration: Calibration) -> list[str]:
     rows = [f"{'program':<23} {'kind':<10} {'role':<8} {'native':>11} {'modelled':>11} {'error':>8} {'spread':>7}"]
-    for each, spread in zip(calibration.judged, calibration.spread, strict=True):
+    for program, spread in zip(calibration.judged, calibration.spread, strict=True):
         rows.append(
-            f"{each.program:<23} {each.kind:<10} {each.role:<8} {each.native:>11,.0f} {each.modelled:>11,.0f} "
-            f"{_percent(each.error, '+'):>8} {_percent(spread):>7}"
+            f"{program.program:<23} {program.kind:<10} {program.role:<8} "
+            f"{program.native:>11,.0f} {program.modelled:>11,.0f} "
+            f"{_percent(program.error, '+'):>8} {_percent(spread):>7}"
         )
     return rows
 
@@ -108,15 +110,15 @@ def _quality(calibration: Calibration) -> list[str]:
         ("held-out, weights as before", calibration.before),
         ("fitted to", calibration.fitted),
     )
-    return [f"{title}: {_said(of)}" for title, of in rows]
+    return [f"{title}: {_summary(quality)}" for title, quality in rows]
 
 
-def _said(of: Quality) -> str:
+def _summary(quality: Quality) -> str:
     return (
-        f"{of.programs} programs, Spearman {of.spearman:.2f} "
-        f"(cycles per instruction {of.spearman_per_instruction:.2f}; instructions alone "
-        f"{of.spearman_of_instructions:.2f}), median error {_percent(of.median_error)}, "
-        f"90 % within {_percent(of.most_error)}"
+        f"{quality.programs} programs, Spearman {quality.spearman:.2f} "
+        f"(cycles per instruction {quality.spearman_per_instruction:.2f}; instructions alone "
+        f"{quality.spearman_of_instructions:.2f}), median error {_percent(quality.median_error)}, "
+        f"90 % within {_percent(quality.most_error)}"
     )
 
 
@@ -127,9 +129,11 @@ def _percent(part: float, sign: str = "") -> str:
 def _worst(calibration: Calibration) -> list[str]:
     from kdyno.cycles.evaluate import by_kind, worst
 
-    held_out = [each for each in calibration.judged if each.role == "held-out"]
+    held_out = [program for program in calibration.judged if program.role == "held-out"]
     kinds = ", ".join(f"{kind} {_percent(error)}" for kind, error in by_kind(held_out).items())
     rows = [f"median error by kind, held-out: {kinds}", "where the model fails most, held-out:"]
-    for each in worst(held_out, WORST):
-        rows.append(f"  {each.program:<23} {each.off_by:.1f} times too {'much' if each.error > 0 else 'little'}")
+    for program in worst(held_out, WORST):
+        rows.append(
+            f"  {program.program:<23} {program.off_by:.1f} times too {'much' if program.error > 0 else 'little'}"
+        )
     return rows

@@ -29,7 +29,11 @@ def store_of(args: argparse.Namespace) -> Store:
     """Open the store that was named, or the one in the state directory."""
     from kdyno.store.store import Store
 
-    return Store(args.store or state_of(args).store_url)
+    return Store(store_url_of(args))
+
+
+def store_url_of(args: argparse.Namespace) -> str:
+    return str(args.store or state_of(args).store_url)
 
 
 @contextmanager
@@ -65,6 +69,17 @@ def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
     return number
 
 
+def fraction(text: str) -> float:
+    """The type of an argument between 0 and 1, exclusively."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
+    return found
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """The options that every verb has."""
     from pathlib import Path
@@ -94,6 +109,4 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def run_id_of(store: Store, named: str) -> str:
     """The id that a user means by RUN."""
-    if named == "latest" and (runs := store.runs()):
-        return runs[0].id
-    return store.run(named).id
+    return (named == "latest" and store.newest()) or store.run(named).id

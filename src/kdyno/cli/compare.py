@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.report.show import print_tables
+    from kdyno.report.output import print_tables
 
     reports = _reports(args)
     if args.json:
@@ -35,11 +35,11 @@ def act(args: argparse.Namespace) -> int:
 def _reports(args: argparse.Namespace) -> list[RunReport]:
     from kdyno.store.artefacts import Artefacts
     from kdyno.verdicts.across import across
-    from kdyno.verdicts.assemble import assemble
+    from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args) as store:
         run = run_id_of(store, args.run)
         if args.other is None:
-            return [assemble(store, run, artefacts, args.baseline, analysed=args.json)]
+            return [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
         return across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)

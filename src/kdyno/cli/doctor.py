@@ -60,14 +60,14 @@ def _host(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from kdyno.hostknobs.journal import journal_of_this_start
-    from kdyno.hostknobs.look import examine_host
+    from kdyno.hostknobs.look import HostReport, examine_host
     from kdyno.hostknobs.show import show_host
 
     facts = list(examine_host())
     journal = journal_of_this_start(state_of(args))
     if args.json:
         changed = journal.values if journal else {}
-        print_json({"facts": [fact.model_dump() for fact in facts], "before_set": changed})
+        print_json(HostReport(facts=tuple(facts), before_set=changed).model_dump(mode="json"))
     else:
         show_host(facts, journal, Console())
     return 0

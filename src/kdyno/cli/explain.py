@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kdyno.cli.common import add_run, number_from, run_id_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
-    from kdyno.explain.command import Told
+    from kdyno.explain.command import ExplainResult
     from kdyno.verdicts.model import RunReport
 
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", metavar="BENCHMARK", help="one of its benchmarks: lat_pipe.roundtrip")
     parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")
     parser.add_argument("--events", choices=["edges", "all"], help="what to count at least (default: all)")
-    parser.add_argument("--family", metavar="NAME", help="CPU family to model (default: the run's, else zen4)")
+    parser.add_argument("--family", metavar="NAME", help="CPU family to model (default: the run's, else znver4)")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the differential flame graph")
     parser.add_argument("--json", action="store_true", help="the explanation as JSON")
     parser.add_argument(
@@ -29,32 +29,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.explain.command import Explained, Wish, explain_benchmark
+    from kdyno.explain.command import Explained, ExplainRequest, explain_benchmark
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.assemble import assemble
+    from kdyno.verdicts.assemble import Rejudge, assemble
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts), args.baseline)
-    told = explain_benchmark(report, Wish(args.variant, args.benchmark, args.events, args.family), state, talk)
+        by = Rejudge(args.baseline)
+        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts), by, analysed=False)
+        request = ExplainRequest(args.variant, args.benchmark, args.events, args.family)
+        result = explain_benchmark(report, request, state=state, store=store, talk=talk)
     if args.json:
-        explained = Explained(verdict=told.comparison, explanation=told.explanation)
+        explained = Explained(verdict=result.comparison, explanation=result.explanation)
         print(json.dumps(explained.model_dump(mode="json"), indent=1))
     else:
-        _print(report, told, args.top)
+        _print(report, result, args.top)
     if args.svg:
         from kdyno.explain.svg import Caption, flame_graph
         from kdyno.files import write_whole
 
-        write_whole(args.svg, flame_graph(told.stacks, Caption.of(told.explanation)))
+        write_whole(args.svg, flame_graph(result.stacks, Caption.of(result.explanation)))
         talk.say(f"flame graph: {args.svg}")
     return 0
 
 
-def _print(report: RunReport, told: Told, top: int) -> None:
+def _print(report: RunReport, result: ExplainResult, top: int) -> None:
     from kdyno.explain.terminal import render
     from kdyno.terminal import console
     from kdyno.verdicts.rows import rows_of
 
-    [row] = (row for row in rows_of(report, told.explanation.variant) if row.name == told.explanation.benchmark)
-    render(told.explanation, row, console(), top)
+    [row] = (row for row in rows_of(report, result.explanation.variant) if row.name == result.explanation.benchmark)
+    render(result.explanation, row, console(), top)

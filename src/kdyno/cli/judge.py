@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import talk_of
-from kdyno.foreign.asked import FORMATS, Asked
+from kdyno.cli.common import fraction, talk_of
+from kdyno.foreign.readers.registry import BY_NAME
+from kdyno.foreign.request import JudgeRequest
 
 COLUMNS = {
     "variant": "the variant",
@@ -23,7 +24,7 @@ COLUMNS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="what others measured; NAME=FILE names its variant")
-    parser.add_argument("--format", choices=FORMATS, help="what the files are (default: found out)")
+    parser.add_argument("--format", choices=tuple(BY_NAME), help="what the files are (default: found out)")
     parser.add_argument("--baseline", metavar="NAME", help="compare with this variant (default: found out)")
     columns = parser.add_argument_group("columns of a table (default: guessed from their names, and shown)")
     for role, what in COLUMNS.items():
@@ -36,9 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     better.add_argument("--lower", dest="direction", action="store_const", const="lower", help="lower is better")
     better.add_argument("--higher", dest="direction", action="store_const", const="higher", help="higher is better")
     meaning.add_argument(
-        "--margin", type=_fraction, default=0.01, metavar="F", help="effects within it are equivalent (default: 0.01)"
+        "--margin", type=fraction, default=0.01, metavar="F", help="effects within it are equivalent (default: 0.01)"
     )
-    meaning.add_argument("--alpha", type=_fraction, default=0.05, metavar="F", help="error rate (default: 0.05)")
+    meaning.add_argument("--alpha", type=fraction, default=0.05, metavar="F", help="error rate (default: 0.05)")
     meaning.add_argument("--correction", choices=("holm", "bh"), default="holm", help="for many comparisons")
     meaning.add_argument(
         "--claims", action="append", default=[], metavar="FILE", help="published Q and p, to be checked"
@@ -50,15 +51,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.foreign.assemble import judge_files
-    from kdyno.report.show import print_report
+    from kdyno.report.output import print_report
 
-    report = judge_files(args.files, _asked(args), args.claims)
+    report = judge_files(args.files, _request(args), args.claims)
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
     return 0
 
 
-def _asked(args: argparse.Namespace) -> Asked:
-    return Asked(
+def _request(args: argparse.Namespace) -> JudgeRequest:
+    return JudgeRequest(
         format=args.format,
         baseline=args.baseline,
         columns={role: name for role in COLUMNS if (name := getattr(args, role)) is not None},
@@ -70,13 +71,3 @@ def _asked(args: argparse.Namespace) -> Asked:
         alpha=args.alpha,
         correction=args.correction,
     )
-
-
-def _fraction(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 < found < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
-    return found

@@ -18,9 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     patch = add_action(verbs, "patch", "write a patch that adds the choice of CPU families to a kernel tree")
     patch.add_argument("--tree", type=Path, required=True, metavar="DIR", help="the kernel tree that it is for")
-    where = patch.add_mutually_exclusive_group()
-    where.add_argument("--git", action="store_true", help="commit it there with `git am`, and write no file")
-    where.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
+    target = patch.add_mutually_exclusive_group()
+    target.add_argument("--git", action="store_true", help="commit it there with `git am`, and write no file")
+    target.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
 
 
 def act(args: argparse.Namespace) -> int:

@@ -24,7 +24,9 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import load_experiment
     from kdyno.line.forecast import forecast
     from kdyno.line.outlook import span, total_time
-    from kdyno.line.prepare import prepare, run_identity
+    from kdyno.line.prepare import prepare
+    from kdyno.line.run_plan import plan_run
+    from kdyno.text import counted
 
     state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
@@ -35,9 +37,9 @@ def act(args: argparse.Namespace) -> int:
         talk.say(COMES_FIRST)
     prepared = prepare(experiment, state, talk)
     with store_of(args) as store:
-        ahead = forecast(prepared, run_identity(prepared, 0), state, store)
+        ahead = forecast(prepared, plan_run(prepared), state, store)
     if args.json:
-        print_json(ahead.as_data())
+        print_json(ahead.model_dump(mode="json"))
         return 0
     about = prepared.about
     print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
@@ -47,6 +49,8 @@ def act(args: argparse.Namespace) -> int:
         print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
         if build.decision == "build":
             print(f"  {'':<24} {'':<12}  {build.seconds_from}")
+    if ahead.training_boots:
+        print(f"\ntraining: {counted(ahead.training_boots, 'boot')} to do before the images that take what they teach")
     _print_boots(ahead, experiment)
     print(f"\ntime: {total_time(ahead)}")
     return 0

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kdyno.cli.common import add_action, number_from, print_json, state_of, talk_of
+from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
 
 CONTEXTS = ("task", "exception", "interrupt")
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
@@ -41,9 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     record = add_action(verbs, "record", "boot an image once under the emulated PMU and keep what it counted")
     record.add_argument("image", metavar="IMAGE", help="key of an image that kdyno built, or its directory")
-    record.add_argument("--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, all)")
+    record.add_argument(
+        "--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, which is 19 tests)"
+    )
     record.add_argument("--events", choices=["edges", "all"], default="all", help="edges: faster, for compilers alone")
-    record.add_argument("--family", default="zen4", help="CPU family whose caches are modelled (default: zen4)")
+    record.add_argument("--family", default="znver4", help="CPU family whose caches are modelled (default: znver4)")
     record.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     record.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the record")
 
@@ -68,28 +70,30 @@ def _add_record(parser: argparse.ArgumentParser) -> None:
 def _show(args: argparse.Namespace) -> None:
     from kdyno.instrument.pmu_record import read_pmu_record
     from kdyno.profile.select import WORK, choose
-    from kdyno.profile.show import as_json, print_tables
+    from kdyno.profile.show import print_tables, profile_view
 
     record = read_pmu_record(args.record)
     regions, contexts = choose(record, args.region), args.context or WORK
     if args.json:
-        print_json(as_json(record, regions, event=args.event, contexts=contexts, with_calls=args.calls, top=args.top))
+        view = profile_view(record, regions, event=args.event, contexts=contexts, with_calls=args.calls, top=args.top)
+        print_json(view.model_dump(mode="json"))
     else:
         print_tables(record, regions, event=args.event, contexts=contexts, with_calls=args.calls, top=args.top)
 
 
 def _export(args: argparse.Namespace) -> None:
+    from kdyno.files import require_writable, write_whole
     from kdyno.instrument.pmu_record import read_pmu_record
     from kdyno.profile.export import export
-    from kdyno.profile.record import require_place
     from kdyno.profile.select import WORK, choose
 
-    require_place(args.output)
+    if args.output:
+        require_writable(args.output)
     record = read_pmu_record(args.record)
     regions = choose(record, args.region)
     text = export(record, args.record, args.format, regions, args.context or WORK, args.vmlinux)
     if args.output:
-        args.output.write_text(text, encoding="utf-8")
+        write_whole(args.output, text)
     else:
         sys.stdout.write(text)
 
@@ -97,13 +101,14 @@ def _export(args: argparse.Namespace) -> None:
 def _cover(args: argparse.Namespace) -> None:
     from dataclasses import asdict
 
+    from kdyno.files import require_writable
     from kdyno.instrument.pmu_record import read_pmu_record
     from kdyno.profile.coverage import cover
-    from kdyno.profile.record import require_place
     from kdyno.profile.select import WORK, choose
     from kdyno.profile.show import print_coverage
 
-    require_place(args.output)
+    if args.output:
+        require_writable(args.output)
     record = read_pmu_record(args.record)
     regions, contexts = choose(record, args.region), args.context or WORK
     coverage = cover(record, args.record, args.vmlinux, regions, contexts, args.output)
@@ -114,17 +119,20 @@ def _cover(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
-    from kdyno.profile.record import find_image, record_image
+    from kdyno.kernel.images import find_image
+    from kdyno.line.record import record_image
 
     state, talk = state_of(args), talk_of(args)
-    record = record_image(
-        find_image(args.image, state),
-        args.tests.split(","),
-        args.output,
-        seed=args.seed,
-        events=args.events,
-        family=args.family,
-        state=state,
-        talk=talk,
-    )
+    with store_of(args) as store:
+        record = record_image(
+            find_image(args.image, state),
+            args.tests.split(","),
+            args.output,
+            seed=args.seed,
+            events=args.events,
+            family=args.family,
+            state=state,
+            store=store,
+            talk=talk,
+        )
     talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` shows them")

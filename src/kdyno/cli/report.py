@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kdyno.cli.common import add_run, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import add_run, fraction, run_id_of, state_of, store_of, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,19 +23,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print the tables behind the verdicts: of one benchmark, or a whole test, or all",
     )
 
+    settings = parser.add_argument_group("judge again, without a boot (default: as the run was planned)")
+    settings.add_argument("--margin", type=fraction, metavar="F", help="effects within it are equivalent")
+    settings.add_argument("--alpha", type=fraction, metavar="F", help="error rate")
+    settings.add_argument("--correction", choices=("holm", "bh"), help="for many comparisons")
+    settings.add_argument("--baseline", metavar="VARIANT", help="compare with this variant")
+
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.report.data import write_csv
-    from kdyno.report.show import print_report
+    from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
     from kdyno.terminal import console
-    from kdyno.verdicts.assemble import assemble
+    from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args) as store:
         wanted = args.json or args.html or args.analysis is not None
-        report = assemble(store, run_id_of(store, args.run), artefacts, analysed=bool(wanted))
+        by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
+        report = assemble(store, run_id_of(store, args.run), artefacts, by, analysed=bool(wanted))
     if args.csv:
         write_csv(report, sys.stdout)
     elif args.analysis is not None:

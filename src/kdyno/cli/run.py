@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import read_experiment
     from kdyno.line.run import run_experiment
-    from kdyno.report.show import print_report
+    from kdyno.report.output import print_report
     from kdyno.store.artefacts import Artefacts
     from kdyno.verdicts.assemble import assemble
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
-from kdyno.cli.common import print_json, store_of
+from kdyno.cli.common import print_json, store_url_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -12,10 +13,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    with store_of(args) as store:
-        runs = store.runs()
+    from kdyno.store.listing import list_runs
+
+    runs = list_runs(store_url_of(args))
     if args.json:
-        print_json([run.model_dump(mode="json") for run in runs])
+        print_json([asdict(run) | {"created": f"{run.created:%Y-%m-%dT%H:%M:%S.%fZ}"} for run in runs])
         return 0
     if not runs:
         print("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` carries it out")

@@ -6,11 +6,39 @@ import argparse
 
 from kdyno.cli.common import print_json
 
-NAMES = ("experiment", "explanation", "image", "job", "march", "record", "report")
+FORMATS = {
+    "build": "`kdyno build --json`",
+    "calibrate": "`kdyno calibrate --json`",
+    "catalogue": "`kdyno-agent list --json`: what the agent can do",
+    "compare": "`kdyno compare --json`",
+    "doctor": "`kdyno doctor --json`",
+    "doctor-host": "`kdyno doctor --host --json`",
+    "doctor-set": "`kdyno doctor --host --set --json`, and --restore",
+    "experiment": "an experiment file",
+    "explanation": "`kdyno explain --json`",
+    "family": "a CPU family's file",
+    "image": "image.json, beside an image",
+    "job": "what the agent is asked to do in a guest",
+    "judge": "`kdyno judge --json`",
+    "march": "`kdyno march --json`",
+    "march-list": "`kdyno march list --json`",
+    "plan": "`kdyno plan --json`",
+    "probe-line": "`kdyno-probe run`, each line",
+    "probe-list": "`kdyno-probe list --json`",
+    "profile-cover": "`kdyno profile cover --json`",
+    "profile-show": "`kdyno profile show --json`",
+    "record": "the agent's stream, each line",
+    "report": "`kdyno report --json` and `kdyno run --json`",
+    "runs": "`kdyno runs --json`",
+    "selftest": "`kdyno selftest --json`",
+    "show": "`kdyno show --json`",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=NAMES, help="the format")
+    parser.add_argument("name", choices=tuple(FORMATS), metavar="NAME", help="one of the formats below")
+    parser.epilog = "\n".join(f"{name:<14} {what}" for name, what in FORMATS.items())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def act(args: argparse.Namespace) -> int:

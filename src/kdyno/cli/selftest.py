@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.errors import UserError
+from kdyno.lanes import LANES
 
 if TYPE_CHECKING:
     from kdyno.store.store import Store
@@ -28,7 +29,7 @@ class LaneTwice(UserError):
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", help="whose baseline is booted; the demo's if none is named")
     parser.add_argument("--aa", action="store_true", help="carry out A/A experiments: one image under two names")
-    parser.add_argument("--lane", choices=("model", "wall"), help="without an experiment: in which lane (model)")
+    parser.add_argument("--lane", choices=tuple(LANES), help="without an experiment: in which lane (model)")
     parser.add_argument("--experiments", type=number_from(20), default=200, metavar="N", help="A/A experiments (200)")
     parser.add_argument("--blocks", type=number_from(3, 1000), default=4, metavar="N", help="blocks of each (4)")
     parser.add_argument("--tests", default="", metavar="TEST,...", help="tests to run; the experiment's if left out")
@@ -76,7 +77,7 @@ def _last(store: Store) -> list[SelfTest]:
     from kdyno.host import host_facts
     from kdyno.verdicts.selftest import last_of_host
 
-    found = [each for lane in ("model", "wall") if (each := last_of_host(store, host_facts(), lane))]
+    found = [each for lane in LANES if (each := last_of_host(store, host_facts(), lane))]
     if not found:
         raise NoSelfTest()
     return found

@@ -32,9 +32,12 @@ def act(args: argparse.Namespace) -> int:
     elif args.console:
         _print_console(args, run, boots)
     elif args.json:
-        print_json({"run": run.model_dump(mode="json"), "boots": [boot.model_dump(mode="json") for boot in boots]})
+        from kdyno.store.records import RunWithBoots
+
+        print_json(RunWithBoots(run=run, boots=tuple(boots)).model_dump(mode="json"))
     else:
         _print_run(run, boots)
+        _print_protections(args, run)
         print(f"\nto repeat it\n  {reproduce(run)}")
     return 0
 
@@ -68,6 +71,26 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
     for boot in boots:
         if boot.status != "ok":
             print(f"  {boot.variant}/{boot.block}: {boot.status}: {clean(boot.reason)}")
+
+
+def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
+    """Which mitigations and hardening options each variant's kernel has, as far as its configuration is still here."""
+    from kdyno.kernel.hardening import protections
+    from kdyno.kernel.kconfig_check import read_config
+
+    images = state_of(args).images
+    variants: dict[str, list[str]] = {}
+    for variant in run.variants:
+        config = images / variant.images[0].key / "config" if variant.images else None
+        if config is None or not config.is_file():
+            continue
+        by_state: dict[str, list[str]] = {"on": [], "off": [], "no such option": []}
+        for protection in protections(read_config(config.read_text(encoding="utf-8"))):
+            by_state[protection.state].append(protection.option)
+        lines = "\n".join(f"  {state} ({len(names)}): {' '.join(names) or '-'}" for state, names in by_state.items())
+        variants.setdefault(lines, []).append(variant.name)
+    for lines, names in variants.items():
+        print(f"\nmitigations and hardening: {', '.join(names)}\n{lines}")
 
 
 def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:

@@ -1,13 +1,10 @@
-"""A family whose weights are fitted to measurements, and how good it is. Pure, but for `write`."""
+"""A family whose weights are fitted to measurements, and how good it is. Pure."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +14,7 @@ from kdyno.cycles.family import Family, FamilyFile, Model
 from kdyno.cycles.fit import fit, held_back
 from kdyno.cycles.measure import Measured
 from kdyno.cycles.predict import weigh
-from kdyno.errors import InfrastructureError
-from kdyno.files import new_file_mode
-
-
-class CantWrite(InfrastructureError):
-    message = "can't write {path}: {why}"
-    hint = "name another file with -o"
+from kdyno.frozen import Frozen
 
 
 @dataclass(frozen=True)
@@ -31,7 +22,7 @@ class Calibration:
     """The outcome."""
 
     family: Family
-    """That the weights started from."""
+    """The family whose weights the fit started from."""
     weights: dict[str, float]
     kept: tuple[str, ...]
     """Weighed events that no program shows: their weights are as they were."""
@@ -40,9 +31,26 @@ class Calibration:
     held_out: Quality
     fitted: Quality
     before: Quality
-    """Of the held-out programs with the weights that the fit started from."""
+    """The quality on the held-out programs with the weights that the fit started from."""
     spread: tuple[float, ...]
-    """Of each program's native passes, in the same order: 0.1 is 10 %."""
+    """How far the native passes of each program differ, in the same order: 0.1 is 10 %."""
+
+
+class CalibrationReport(Frozen):
+    """A calibration as `kdyno calibrate --json` prints it."""
+
+    family: str
+    weights: dict[str, float]
+    kept: tuple[str, ...]
+    judged: tuple[Judged, ...]
+    held_out: Quality
+    fitted: Quality
+    before: Quality
+    spread: tuple[float, ...]
+
+    @classmethod
+    def of(cls, calibration: Calibration) -> CalibrationReport:
+        return cls(**{**vars(calibration), "family": calibration.family.name})
 
 
 def calibrate(measured: Measured, family: Family) -> Calibration:
@@ -51,15 +59,15 @@ def calibrate(measured: Measured, family: Family) -> Calibration:
     counts, names = measured.counts, measured.names
     weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
     judged = _judged(measured, weights)
-    held_out = [each for each in judged if each.role == "held-out"]
+    held_out = [program for program in judged if program.role == "held-out"]
     return Calibration(
         family=family,
         weights=weights,
         kept=held_back(family.model.weights, counts[is_fit], names),
         judged=judged,
         held_out=quality(held_out),
-        fitted=quality([each for each in judged if each.role == "fit"]),
-        before=quality([each for each in _judged(measured, family.model.weights) if each.role == "held-out"]),
+        fitted=quality([program for program in judged if program.role == "fit"]),
+        before=quality([program for program in _judged(measured, family.model.weights) if program.role == "held-out"]),
         spread=tuple(measured.spread.tolist()),
     )
 
@@ -68,13 +76,13 @@ def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, .
     modelled = weigh(measured.counts, measured.names, weights)
     instructions = measured.counts[:, measured.names.index("instructions")]
     rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
-    return tuple(Judged(each.name, each.kind, each.role, *values) for each, *values in rows)
+    return tuple(Judged(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
 
 
 def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
     """The family with its new weights, and what is known of them."""
     old = calibration.family
-    fitted = sum(each.role == "fit" for each in calibration.judged)
+    fitted = sum(program.role == "fit" for program in calibration.judged)
     model = Model(
         version=old.model.version,
         basis="calibrated",
@@ -106,22 +114,3 @@ def as_toml(family: FamilyFile) -> str:
 def _value(value: Any) -> str:
     """TOML's strings, numbers and lists of strings are JSON's."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def write(family: FamilyFile, path: Path) -> None:
-    """Write a family's file, whole or not at all. Raises CantWrite."""
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as incoming:
-            try:
-                incoming.write(as_toml(family))
-                incoming.flush()
-                os.fsync(incoming.fileno())
-                Path(incoming.name).chmod(new_file_mode())
-                Path(incoming.name).replace(path)
-            except BaseException:
-                Path(incoming.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise CantWrite(path=path, why=error.strerror) from error

@@ -36,7 +36,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Quality:
-    """Of some programs together."""
+    """How well a model predicts some programs."""
 
     programs: int
     spearman: float
@@ -52,13 +52,13 @@ class Quality:
 
 
 def quality(judged: Sequence[Judged]) -> Quality:
-    """Of at least two programs."""
+    """How well these programs were predicted; there must be at least two."""
     from scipy.stats import spearmanr
 
-    native = np.array([each.native for each in judged])
-    modelled = np.array([each.modelled for each in judged])
-    instructions = np.maximum([each.instructions for each in judged], 1.0)
-    errors = np.abs([each.error for each in judged])
+    native = np.array([program.native for program in judged])
+    modelled = np.array([program.modelled for program in judged])
+    instructions = np.maximum([program.instructions for program in judged], 1.0)
+    errors = np.abs([program.error for program in judged])
     return Quality(
         programs=len(judged),
         spearman=float(spearmanr(modelled, native).statistic),
@@ -71,11 +71,13 @@ def quality(judged: Sequence[Judged]) -> Quality:
 
 def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
     """The programs that the model is furthest from."""
-    return sorted(judged, key=lambda each: -each.off_by)[:count]
+    return sorted(judged, key=lambda program: -program.off_by)[:count]
 
 
 def by_kind(judged: Sequence[Judged]) -> dict[str, float]:
     """Median of |error| for each kind, the worst kind first."""
-    kinds = sorted({each.kind for each in judged})
-    medians = {kind: float(np.median([abs(e.error) for e in judged if e.kind == kind])) for kind in kinds}
+    errors: dict[str, list[float]] = {}
+    for program in judged:
+        errors.setdefault(program.kind, []).append(abs(program.error))
+    medians = {kind: float(np.median(errors[kind])) for kind in sorted(errors)}
     return dict(sorted(medians.items(), key=lambda item: -item[1]))

@@ -22,6 +22,7 @@ FILE = "file:"
 
 Count = Annotated[int, Field(ge=1, le=1 << 20, strict=True)]
 Cycles = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+SomeCycles = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
@@ -88,17 +89,17 @@ class Prefetcher(Frozen):
 class Latency(Frozen):
     """Cycles, of the emulated processor."""
 
-    l1: Cycles
-    """From an address to its data, by where they are."""
+    l1: SomeCycles
+    """From an address to its data, by the level that has them."""
     l2: Cycles
     llc: Cycles
-    memory: Cycles
+    memory: SomeCycles
     forward: Cycles
     """From stored data to a load of them."""
     stlb: Cycles
-    """On top, where the second TLB has the translation."""
+    """Added where only the second TLB has the translation."""
     walk: Cycles
-    """On top, where only the page tables have it."""
+    """Added where only the page tables have it."""
     mispredicted: Cycles
     """From knowing that a branch was mispredicted to what follows it."""
     divide: Cycles
@@ -109,7 +110,7 @@ class Latency(Frozen):
 
     @model_validator(mode="after")
     def _grows(self) -> Latency:
-        if not 1 <= self.l1 <= self.l2 <= self.llc <= self.memory:
+        if not self.l1 <= self.l2 <= self.llc <= self.memory:
             raise ValueError("l1, l2, llc and memory must not get shorter")
         return self
 
@@ -125,7 +126,7 @@ class Model(Frozen):
     """Calibrated: the CPU that was timed, in its own words."""
     date: str | None = None
     programs: int | None = None
-    """Calibrated: programs that the weights were not fitted to, which the next two are of."""
+    """Calibrated: how many programs the weights were not fitted to. The next two are about these programs."""
     spearman: float | None = None
     """Calibrated: rank correlation of modelled and native cycles."""
     median_error: float | None = None
@@ -195,7 +196,7 @@ class Family(FamilyFile):
     def model_name(self) -> str:
         return f"{self.name}-{self.model.version}"
 
-    def said(self) -> str:
+    def caption(self) -> str:
         """The words that go with every modelled figure."""
         model = self.model
         if model.basis == "default" or model.median_error is None:
@@ -240,14 +241,14 @@ def read_family(path: Path) -> Family:
 def _problem(error: Any) -> str:
     """One mistake: the key and what is wrong with it."""
     key = ".".join(str(step) for step in error["loc"])
-    said = str(error["msg"]).removeprefix("Value error, ")
+    message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         known = _keys(error["loc"][:-1])
         near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0)
         return f"unknown key `{key}`; did you mean `{near[0]}`?"
     if error["type"] == "missing":
         return f"`{key}` is missing"
-    return f"`{key}`: {said[:1].lower()}{said[1:]}"
+    return f"`{key}`: {message[:1].lower()}{message[1:]}"
 
 
 def _keys(location: tuple[str, ...]) -> list[str]:

@@ -22,5 +22,5 @@ def family_of(cpu: Cpu, known: Iterable[Family] | None = None) -> Family:
     for family in families_:
         if row is not None and row.name in family.march:
             return family
-    said = f"{cpu.vendor} {cpu.family} {cpu.model}" + (f", {row.title} ({row.name})" if row else "")
-    raise UnknownCpu(cpu=said, known=", ".join(family.name for family in families_))
+    title = f"{cpu.vendor} {cpu.family} {cpu.model}" + (f", {row.title} ({row.name})" if row else "")
+    raise UnknownCpu(cpu=title, known=", ".join(family.name for family in families_))

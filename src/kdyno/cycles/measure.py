@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from kdyno.cycles.evaluate import Role
 from kdyno.cycles.family import Family
+from kdyno.cycles.probe import MarkedProgram, ProbeProgram, ProgramList, TimedProgram
 from kdyno.errors import InfrastructureError
-from kdyno.installed import installed, scripts
+from kdyno.installed import find_program
 from kdyno.instrument.pmu import find_plugin
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
-from kdyno.process import ToolFailed, ToolMissing, output, quoted, spawned
+from kdyno.packages import install_command
+from kdyno.process import ToolFailed, failure, output, spawned
 from kdyno.talk import Advance, Talk
 
 QEMU_USER = "qemu-x86_64"
-SAID = 2000
-
-
-class ProbeMissing(InfrastructureError):
-    message = "the kdyno-probe binary is not installed beside kdyno ({where})"
-    hint = "`pip install .` in a kdyno checkout builds and installs it"
-
-
-class NoUserEmulation(ToolMissing):
-    message = "{tool} is not installed: it runs the programs under the emulated PMU"
-    hint = "sudo apt-get install -y qemu-user"
+Row = TypeVar("Row", bound=ProbeProgram)
 
 
 class NoUserPlugins(InfrastructureError):
@@ -63,7 +54,7 @@ class Measured:
 
     programs: tuple[Program, ...]
     names: tuple[str, ...]
-    """Of the events."""
+    """Names of the events."""
     counts: NDArray[np.uint64]
     """[P, E]"""
     passes: NDArray[np.float64]
@@ -81,17 +72,14 @@ class Measured:
 
 
 def find_probe() -> Path:
-    """The probe's binary; raises ProbeMissing."""
-    if found := installed("kdyno-probe"):
-        return found
-    raise ProbeMissing(where=scripts())
+    """The probe's binary; raises ProgramMissing."""
+    return find_program("kdyno-probe", "a calibration")
 
 
 def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
     """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
     probe, plugin = find_probe(), find_plugin()
-    if shutil.which(QEMU_USER) is None:
-        raise NoUserEmulation(tool=QEMU_USER)
+    find_program(QEMU_USER, "a calibration", install_command("qemu-user"))
     programs = _programs(probe)
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
@@ -102,17 +90,15 @@ def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
 
 def _programs(probe: Path) -> tuple[Program, ...]:
     try:
-        listed = json.loads(output([probe, "list", "--json"]))["programs"]
-        return tuple(Program(each["program"], each["kind"], _role(each["role"])) for each in listed)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ProbeBroken(why=f"its list has no programs ({error})") from error
+        listed = ProgramList.model_validate_json(output([probe, "list", "--json"]))
+    except ValidationError as error:
+        raise ProbeBroken(why=f"its list has no programs ({_first_fault(error)})") from None
+    return tuple(Program(entry.program, entry.kind, entry.role) for entry in listed.programs)
 
 
-def _role(text: str) -> Role:
-    for role in get_args(Role):
-        if text == role:
-            return role  # type: ignore[no-any-return]
-    raise ValueError(text)
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False)[0]
+    return ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
 
 
 def _timed(
@@ -120,9 +106,9 @@ def _timed(
 ) -> list[float]:
     """Native cycles of each program, in one pass."""
     cycles = {}
-    for row in _rows([probe, "run", "all", "--times", str(times)]):
-        cycles[str(row["program"])] = float(row["cycles"])
-        advance(number * len(programs) + len(cycles), passes * len(programs), str(row["program"]))
+    for row in _rows([probe, "run", "all", "--times", str(times)], TimedProgram):
+        cycles[row.program] = row.cycles
+        advance(number * len(programs) + len(cycles), passes * len(programs), row.program)
     lacking = [program.name for program in programs if cycles.get(program.name, 0) <= 0]
     if lacking:
         raise ProbeBroken(why=f"it has no time for {lacking[0]}")
@@ -136,8 +122,9 @@ def _counted(
     # In QEMU's options a comma begins the next one, and two commas are one.
     words = ",".join(str(option).replace(",", ",,") for option in options)
     try:
-        for done, row in enumerate(_rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"]), 1):
-            advance(done, len(programs), str(row["program"]))
+        marked = _rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"], MarkedProgram)
+        for done, row in enumerate(marked, 1):
+            advance(done, len(programs), row.program)
     except ToolFailed as error:
         if "unknown option 'plugin'" in str(error):
             raise NoUserPlugins(tool=QEMU_USER) from error
@@ -145,21 +132,20 @@ def _counted(
     return read_pmu_record(out)
 
 
-def _rows(command: Sequence[str | Path]) -> Iterator[dict[str, Any]]:
+def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
     """Run the probe and yield each line of JSON as it comes; raise ToolFailed if the run fails."""
     with tempfile.TemporaryFile() as errors:
         with spawned(command, stdout=-1, stderr=errors) as child:
             assert child.stdout is not None
             for line in child.stdout:
                 try:
-                    yield dict(json.loads(line))
-                except (ValueError, TypeError) as error:
-                    raise ProbeBroken(why=f"it says {line[:80]!r}") from error
+                    yield row.model_validate_json(line)
+                except ValidationError as error:
+                    raise ProbeBroken(why=f"it says {line[:80]!r} ({_first_fault(error)})") from None
             status = child.wait()
         if status != 0:
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip()[-SAID:]
-            raise ToolFailed(command=quoted(command), status=status, said=said or "nothing")
+            raise failure(command, status, errors.read().decode(errors="replace"))
 
 
 def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from kdyno.errors import InfrastructureError
 from kdyno.instrument.pmu import Clock
+from kdyno.lanes import LANES, PMU_CLOCKS
 from kdyno.measurement import INT64_MAX, Benchmark, Sample
 
 if TYPE_CHECKING:
     from kdyno.cycles.family import Family
     from kdyno.instrument.pmu_record import PmuRecord
-
-CYCLE_UNITS = {"instr": "cycles", "B/instr": "B/cycle"}
 
 
 class RegionMissing(InfrastructureError):
@@ -23,9 +22,9 @@ class RegionMissing(InfrastructureError):
 
 def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
     """Benchmarks as the clock's samples have them; failed boots name theirs in these units too."""
-    if clock == "instructions":
-        return tuple(benchmarks)
-    return tuple(each.model_copy(update={"unit": CYCLE_UNITS.get(each.unit, each.unit)}) for each in benchmarks)
+    own = LANES["model"].clock  # the PMU counts in no other lane
+    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, own) for benchmark in benchmarks]
+    return tuple(benchmark.model_copy(update={"unit": unit}) for benchmark, unit in zip(benchmarks, units, strict=True))
 
 
 def in_clock(
@@ -35,13 +34,15 @@ def in_clock(
 
     `benchmarks` are in the order of the agent stream, which numbers the regions. A sample is its region's contexts task
     and exception; what interrupts did is left out. `cycles` are modelled by the family's weights;
-    `instructions` count a REP string instruction once. Raises RegionMissing.
+    `instructions` count a REP string instruction once. Samples that are values of their own have no region, and stay as
+    they are. Raises RegionMissing.
     """
     import numpy as np
 
     number = {benchmark.name: index for index, benchmark in enumerate(benchmarks)}
-    counts = np.zeros((len(samples), len(record.names)), np.uint64)  # samples x events
-    for row, sample in enumerate(samples):
+    timed = [sample for sample in samples if sample.elapsed is not None]
+    counts = np.zeros((len(timed), len(record.names)), np.uint64)  # samples x events
+    for row, sample in enumerate(timed):
         region = record.regions.get(number[sample.benchmark])
         if region is None or sample.iteration not in region.iterations:
             raise RegionMissing(benchmark=sample.benchmark, iteration=sample.iteration)
@@ -54,7 +55,10 @@ def in_clock(
     else:
         both = [column for column, name in enumerate(record.names) if name in ("instructions", "user_instructions")]
         readings = counts[:, both].sum(axis=1).astype(np.float64)
+    elapsed = iter(readings.tolist())
     return tuple(
-        sample.model_copy(update={"elapsed": min(max(1, round(reading)), INT64_MAX)})
-        for sample, reading in zip(samples, readings.tolist(), strict=True)
+        sample
+        if sample.elapsed is None
+        else sample.model_copy(update={"elapsed": min(max(1, round(next(elapsed))), INT64_MAX)})
+        for sample in samples
     )

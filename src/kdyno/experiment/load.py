@@ -15,11 +15,18 @@ from pydantic import BaseModel, ValidationError
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment, ExperimentFile
 from kdyno.experiment.plan import pilot_blocks
-from kdyno.experiment.variants import expand
+from kdyno.experiment.variants import expand, with_trainees
 from kdyno.experiment.where import line_of
-from kdyno.kernel.recipe import Recipe
-from kdyno.machine.config import MACHINES, FakeConfig, QemuConfig
-from kdyno.names import require_text
+from kdyno.kernel import knobs
+from kdyno.kernel.knobs.origin import CONFIG, SOURCE
+from kdyno.machine.registry import MACHINES
+from kdyno.workload.registry import WORKLOADS
+
+KINDS: dict[str, dict[str, type[BaseModel]]] = {
+    "machine": {name: kind.settings for name, kind in MACHINES.items()},
+    "workload": dict(WORKLOADS),
+}
+"""Tables of an experiment whose keys depend on their `type`: by table and type, what may stand there."""
 
 
 class NoExperiment(UserError):
@@ -49,7 +56,7 @@ class TooManyLayouts(UserError):
 
 class OneLayout(UserError):
     message = "{path}:{line}: one layout says nothing about how much layouts differ"
-    hint = "set layouts = 6 or more; or leave it out, and use `layout = SEED` in a variant for one link order"
+    hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
 
 
 class BadRecordedExperiment(UserError):
@@ -101,7 +108,7 @@ def load_experiment(path: Path) -> Experiment:
     except ValidationError as error:
         problems = "\n".join(_problem(path, text, item["loc"], item["type"], item["msg"]) for item in error.errors())
         raise BadExperiment(problems=problems) from None
-    recipes = {name: _with_absolute_paths(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
+    recipes = {name: knobs.located(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
     if spec.baseline not in recipes:
         line = line_of(text, ("baseline",))
         raise NoBaseline(path=path, line=line, baseline=spec.baseline, known=", ".join(recipes))
@@ -113,56 +120,15 @@ def load_experiment(path: Path) -> Experiment:
         raise TooManyLayouts(path=path, line=line, layouts=spec.layouts, blocks=spec.blocks)
     if spec.layouts == 1:
         raise OneLayout(path=path, line=line_of(text, ("layouts",)))
-    settings["source"] = absolute_spec(spec.source, path.parent)
-    settings["config"] = _absolute_config(spec.config, path.parent)
-    if "machine" in settings:
-        settings["machine"] = _machine_with_absolute_paths(spec.machine, path.parent)
-    return Experiment(**settings, variants=recipes)
-
-
-def _with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
-    return recipe.model_copy(
-        update={
-            "patches": tuple(_absolute(patch, base) for patch in recipe.patches),
-            "fragments": tuple(_absolute(fragment, base) for fragment in recipe.fragments),
-        }
-    )
-
-
-def _machine_with_absolute_paths(machine: QemuConfig | FakeConfig, base: Path) -> QemuConfig | FakeConfig:
-    if isinstance(machine, FakeConfig):
-        return machine.model_copy(update={"recording": Path(_absolute(machine.recording, base))})
-    if machine.pmu and machine.pmu.family.startswith("file:"):
-        pmu = machine.pmu.model_copy(update={"family": _absolute_config(machine.pmu.family, base)})
-        return machine.model_copy(update={"pmu": pmu})
-    return machine
-
-
-def absolute_spec(spec: str, base: Path) -> str:
-    """A source spec with its path, if it has one, made absolute."""
-    kind, separator, rest = spec.partition(":")
-    if not separator:
-        return _absolute(spec, base)
-    return spec if kind == "debian" else f"{kind}:{_absolute(rest, base)}"
-
-
-def _absolute_config(config: str, base: Path) -> str:
-    if config.startswith("file:"):
-        return f"file:{_absolute(config.removeprefix('file:'), base)}"
-    target, marker, lsmod = config.partition("?lsmod=")
-    return f"{target}{marker}{_absolute(lsmod, base)}" if marker else config
-
-
-def _absolute(name: str | Path, base: Path) -> str:
-    """Where a path of the experiment leads, as text for the record. Raises NameUnfit."""
-    path = str((base / name).resolve())
-    require_text(path)
-    return path
+    settings["source"] = SOURCE.located(spec.source, path.parent)
+    settings["config"] = CONFIG.located(spec.config, path.parent)
+    settings["machine"] = spec.machine.located(path.parent)
+    return Experiment(**settings, variants=with_trainees(recipes, settings["source"], settings["config"]))
 
 
 def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:
     """One line for one mistake: file:line: what, and the nearest thing that would have been right."""
-    keys = tuple(key for key in location if key not in MACHINES)
+    keys = _written(location)
     place = f"{path}:{line_of(text, keys)}"
     name = ".".join(str(key) for key in keys)
     if kind == "extra_forbidden":
@@ -170,21 +136,31 @@ def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, me
         near = difflib.get_close_matches(str(location[-1]), known, n=1)
         meant = f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
         return f"{place}: unknown key `{name}`{meant}"
+    if kind == "union_tag_invalid" and name in KINDS:
+        place = f"{path}:{line_of(text, (*keys, 'type'))}"
+        return f"{place}: `{name}`: there is no such type; there are {', '.join(KINDS[name])}"
     if kind == "missing":
         return f"{place}: `{name}` is missing"
     return f"{place}: `{name}`: {message[:1].lower()}{message[1:]}"
 
 
+def _written(location: Sequence[int | str]) -> tuple[int | str, ...]:
+    """The keys as the file has them: pydantic adds the kind of a table of several kinds, and `[key]` to a bad key."""
+    kindless = (location[0], *location[2:]) if location and location[0] in KINDS else tuple(location)
+    return kindless[:-1] if kindless[-1:] == ("[key]",) else kindless
+
+
 def _known_keys(location: Sequence[int | str]) -> list[str]:
     """The keys that the model at this place of an ExperimentFile knows."""
     here: Any = ExperimentFile
+    if location and location[0] in KINDS:
+        table, kind, *location = location
+        here = KINDS[str(table)][str(kind)]
     for step in location:
         if isinstance(here, type) and issubclass(here, BaseModel):
             here = _without_none(here.model_fields[str(step)].annotation)
-        elif get_origin(here) is dict:
-            here = get_args(here)[1]
         else:
-            here = MACHINES.get(str(step))
+            here = get_args(here)[1] if get_origin(here) is dict else None
     return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
 
 

@@ -9,8 +9,11 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.config import MachineConfig, QemuConfig
+from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.registry import MachineConfig
 from kdyno.measurement import Correction
+from kdyno.workload.lmbench import LmbenchWorkload
+from kdyno.workload.registry import WorkloadConfig
 
 MOST_LOOKS = 8
 """A run that is judged more often has next to nothing to spend on each look."""
@@ -40,17 +43,6 @@ class VariantSpec(Recipe):
     """Knobs and the values that each takes; every combination becomes a variant NAME-value-value."""
 
 
-class Workload(Frozen):
-    """Which tests the agent runs, and how."""
-
-    tests: tuple[str, ...] = ("lmbench",)
-    """Names of tests; `lmbench` stands for all 19."""
-    iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Samples per benchmark and boot; left out: 7 in the model lane, 11 in the wall lane."""
-    params: dict[str, dict[str, int]] = {}
-    """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
-
-
 class JudgeConfig(Frozen):
     """What counts as equal, and how sure a verdict must be."""
 
@@ -74,12 +66,13 @@ class JudgeConfig(Frozen):
 class _Common(Frozen):
     name: Name
     source: str
-    """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`."""
+    """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`; a variant may name another."""
     config: str = "dyno"
-    """Base configuration: `dyno`, `file:PATH`, `make:TARGET`, `make:localmodconfig?lsmod=PATH`."""
+    """Base configuration: `dyno`, `file:PATH`, `make:TARGET`, `make:localmodconfig?lsmod=PATH`; a variant may name
+    another."""
     baseline: Name
     """The variant that the others are compared with."""
-    workload: Workload = Workload()
+    workload: WorkloadConfig = LmbenchWorkload()
     machine: MachineConfig = QemuConfig()
     layouts: Annotated[int, Field(ge=0, le=1000)] = 0
     """Link orders in which every variant is built; blocks take them in turn. 0: layout isn't sampled. With blocks =

@@ -6,9 +6,11 @@ import hashlib
 import math
 import random
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kdyno.experiment.models import Experiment
-from kdyno.kernel.recipe import Recipe
+if TYPE_CHECKING:
+    from kdyno.experiment.models import Experiment
+    from kdyno.kernel.recipe import Recipe
 
 SEED_BITS = 31
 PILOT_BLOCKS = 6
@@ -25,6 +27,11 @@ class PlannedBoot:
     seed: int
     layout: int
     """Index of the link order; 0 if layout isn't sampled."""
+
+    @property
+    def cell(self) -> tuple[str, int]:
+        """Its place in the run: variant and block."""
+        return self.variant, self.block
 
 
 def block_seed(seed: int, block: int, variant: str = "") -> int:
@@ -60,7 +67,8 @@ def recipes(experiment: Experiment, variant: str) -> list[Recipe]:
     """
     recipe = experiment.variants[variant]
     return [
-        recipe.model_copy(update={"layout": _layout_seed(recipe.layout, index)}) for index in range(experiment.layouts)
+        recipe.model_copy(update={"layout_seed": _layout_seed(recipe.layout_seed, index)})
+        for index in range(experiment.layouts)
     ] or [recipe]
 
 
@@ -68,6 +76,11 @@ def _layout_seed(own: int | None, index: int) -> int:
     if own is None:
         return index + 1
     return random.Random(f"kdyno layout {own} {index}").getrandbits(SEED_BITS)
+
+
+def pilot_seed(seed: int) -> int:
+    """The seed of a pilot, so that none of its boots is one of the run that it plans."""
+    return int.from_bytes(hashlib.sha256(f"kdyno pilot {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
 def look_ends(blocks: int, looks: int) -> tuple[int, ...]:

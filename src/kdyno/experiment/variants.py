@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from kdyno.errors import UserError
 from kdyno.experiment.models import VariantSpec
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.knobs import MATRIX_KNOBS
+from kdyno.kernel.recipe import Recipe, Training
 
 
 class UnknownParent(UserError):
@@ -39,7 +40,14 @@ class SameName(UserError):
     hint = "give one of them another name"
 
 
-MATRIX_KNOBS = ("toolchain", "opt", "march", "mtune", "lto", "lines")
+class UnknownTrainee(UserError):
+    message = "variant {name} is trained on {trainee}, which does not exist"
+    hint = "variants: {known}"
+
+
+class CircularTraining(UserError):
+    message = "variants are trained on each other in a circle: {circle}"
+    hint = "one of them must be built without a profile of the others"
 
 
 def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
@@ -57,6 +65,30 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
                 why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
                 raise BadMatrixValue(name=name, why=why) from None
     return recipes
+
+
+def with_trainees(recipes: Mapping[str, Recipe], source: str, config: str) -> dict[str, Recipe]:
+    """The recipes with the recipes of what they are trained on in them; source and configuration are named there.
+
+    Raises UnknownTrainee and CircularTraining.
+    """
+
+    def filled(name: str, below: tuple[str, ...]) -> Recipe:
+        if name in below:
+            raise CircularTraining(circle=" -> ".join((*below, name)))
+        trainings = {field: value for field, value in recipes[name] if isinstance(value, Training)}
+        return recipes[name].model_copy(
+            update={field: located(training, (*below, name)) for field, training in trainings.items()}
+        )
+
+    def located(training: Training, below: tuple[str, ...]) -> Training:
+        if training.variant not in recipes:
+            raise UnknownTrainee(name=below[-1], trainee=training.variant, known=", ".join(recipes))
+        trainee = filled(training.variant, below)
+        own = {"source": trainee.source or source, "config": trainee.config or config}
+        return training.model_copy(update={"recipe": trainee.model_copy(update=own)})
+
+    return {name: filled(name, ()) for name in recipes}
 
 
 def _inherited(name: str, specs: Mapping[str, VariantSpec], below: tuple[str, ...]) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def align(root: Frame) -> None:
     waiting = [root]
     while waiting:
         caller = waiting.pop()
-        while found := _dissolvable(caller, smallest):
-            frame, into = found
+        while dissolvable := _dissolvable(caller, smallest):
+            frame, into = dissolvable
             del caller.children[frame.name, frame.kind]
             if into is not caller:
                 into.total.add(frame.total)
@@ -48,16 +48,16 @@ def align(root: Frame) -> None:
 
 def _dissolvable(caller: Frame, smallest: float) -> tuple[Frame, Frame] | None:
     """A frame to dissolve, and the one that takes its place."""
-    alone = [
+    lone = [
         (frame, side)
         for frame in caller.sorted_children()
         if frame.children and (side := _alone_in(frame)) and frame.total.of(side) >= smallest
     ]
-    for frame, side in alone:
+    for frame, side in lone:
         if _moved(frame, caller, side, DEEPEST) >= ALIKE * _called(frame, side) > 0:
             return frame, caller
-    for frame, side in alone:
-        for beside, other in alone:
+    for frame, side in lone:
+        for beside, other in lone:
             if side == "baseline" and other == "variant" and _alike(frame, side, beside, other):
                 return frame, beside
     return None
@@ -75,12 +75,12 @@ def _moved(frame: Frame, caller: Frame, side: Side, depth: int) -> float:
     return moved
 
 
-def _alike(one: Frame, its: Side, two: Frame, others: Side) -> bool:
+def _alike(frame: Frame, side: Side, beside: Frame, other: Side) -> bool:
     """Whether two frames call the same functions, each in its kernel."""
-    common = one.children.keys() & two.children.keys()
+    common = frame.children.keys() & beside.children.keys()
     return all(
-        sum(frame.children[key].total.of(side) for key in common) >= ALIKE * _called(frame, side) > 0
-        for frame, side in ((one, its), (two, others))
+        sum(caller.children[key].total.of(kernel) for key in common) >= ALIKE * _called(caller, kernel) > 0
+        for caller, kernel in ((frame, side), (beside, other))
     )
 
 

@@ -24,11 +24,11 @@ from kdyno.judge.compare import Comparison
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.line.pmuboot import pmu_boot
-from kdyno.machine.config import QemuConfig
 from kdyno.measurement import Benchmark
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, VariantRecord
+from kdyno.store.store import Store
 from kdyno.talk import Talk
 from kdyno.text import clean
 from kdyno.verdicts.model import RunReport
@@ -49,6 +49,11 @@ class NothingJudged(UserError):
     hint = "only a benchmark that both kernels ran can be explained"
 
 
+class OnlyValues(UserError):
+    message = "{benchmark} can't be explained: its values are what a command said, and kdyno knows no loop behind them"
+    hint = "explain a benchmark of the agent's own tests"
+
+
 class NoKernel(UserError):
     message = "run {run} has no image of {variant}: its boots are replays, without PMU records"
     hint = "explain a run of the machine qemu"
@@ -60,7 +65,7 @@ class ImageReplaced(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExplainRequest:
     """What the user asked for; None where anything will do."""
 
     variant: str
@@ -70,8 +75,8 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Told:
-    """An explanation, the verdict that it is of, and the stacks behind it."""
+class ExplainResult:
+    """An explanation, the verdict that it explains, and the stacks behind it."""
 
     explanation: Explanation
     comparison: Comparison
@@ -87,35 +92,42 @@ class Explained(Frozen):
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both records, the baseline's first, and where they are from."""
+    """Both records, the baseline's first, and the boots that they are from."""
 
     records: tuple[Recorded, Recorded]
     boots: str
 
 
-def explain_benchmark(report: RunReport, wish: Wish, state: State, talk: Talk) -> Told:
+def explain_benchmark(
+    report: RunReport, request: ExplainRequest, *, state: State, store: Store, talk: Talk
+) -> ExplainResult:
     """Explain one benchmark of one variant of a run. Raises the errors above and those of records and boots."""
     run = report.run
     variants = {variant.name: variant for variant in run.variants}
-    _refuse(run.id, wish.variant, run.baseline, list(variants))
-    benchmark = find_benchmark(run.id, report.benchmarks, wish.benchmark)
+    _refuse(run.id, request.variant, run.baseline, list(variants))
+    benchmark = find_benchmark(run.id, report.benchmarks, request.benchmark)
     [comparison] = (
-        each for each in report.comparisons if (each.variant, each.benchmark) == (wish.variant, benchmark.name)
+        candidate
+        for candidate in report.comparisons
+        if (candidate.variant, candidate.benchmark) == (request.variant, benchmark.name)
     )
+    samples = (sample for boot in report.boots for sample in boot.samples if sample.benchmark == benchmark.name)
+    if any(sample.value is not None for sample in samples):
+        raise OnlyValues(benchmark=benchmark.name)
     if comparison.estimate is None:
-        raise NothingJudged(benchmark=benchmark.name, variant=wish.variant, why=clean(comparison.reason))
-    family = load_family(wish.family) if wish.family else None
-    sides = (variants[run.baseline], variants[wish.variant])
-    found = _recorded(report, sides, wish, state) or _booted(report, sides, benchmark, wish, state, talk)
+        raise NothingJudged(benchmark=benchmark.name, variant=request.variant, why=clean(comparison.reason))
+    family = load_family(request.family) if request.family else None
+    sides = (variants[run.baseline], variants[request.variant])
+    pair = _recorded(report, sides, request, state) or _booted(report, sides, benchmark, request, state, store, talk)
     layout = _layout(report, sides)
     images = {side.name: _image_if_there(side, layout, state) for side in sides}
-    for each in found.records:
-        refuse_replaced(each.variant, each.record, images[each.variant], state)
-    one, two = (each.measured(benchmark) for each in found.records)
-    subject = Subject(benchmark.name, run.baseline, wish.variant, unit_of(benchmark), found.boots)
-    said = explain(subject, one, two, family or family_of(run, two.record))
-    said = _with_line_tables(said, {run.baseline: one, wish.variant: two}, images)
-    return Told(said, comparison, aligned(one, two))
+    for recorded in pair.records:
+        refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], state)
+    baseline, variant = (recorded.measured(benchmark) for recorded in pair.records)
+    subject = Subject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), pair.boots)
+    explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))
+    explanation = _with_line_tables(explanation, {run.baseline: baseline, request.variant: variant}, images)
+    return ExplainResult(explanation, comparison, aligned(baseline, variant))
 
 
 def _refuse(run: str, name: str, baseline: str, known: Sequence[str]) -> None:
@@ -123,40 +135,46 @@ def _refuse(run: str, name: str, baseline: str, known: Sequence[str]) -> None:
         near = (difflib.get_close_matches(name, known, n=1, cutoff=0.0) or known)[0]
         raise UnknownVariant(run=run, name=name, near=near, known=", ".join(known))
     if name == baseline:
-        raise BaselineItself(name=name, others=", ".join(each for each in known if each != baseline) or "it has none")
+        raise BaselineItself(
+            name=name, others=", ".join(variant for variant in known if variant != baseline) or "it has none"
+        )
 
 
-def _recorded(report: RunReport, sides: tuple[VariantRecord, VariantRecord], wish: Wish, state: State) -> _Pair | None:
-    """The records that the run's own boots carry, if they have what is wished for."""
-    pair = common_boots(report.boots, sides[0].name, sides[1].name)
-    if pair is None or not has_records(pair):
+def _recorded(
+    report: RunReport, sides: tuple[VariantRecord, VariantRecord], request: ExplainRequest, state: State
+) -> _Pair | None:
+    """The records that the run's own boots carry, if they have what is requested."""
+    boots = common_boots(report.boots, sides[0].name, sides[1].name)
+    if boots is None or not has_records(boots):
         return None
     artefacts = Artefacts(state.artefacts)
-    one, two = (of_boot(boot, artefacts) for boot in pair)
-    return _Pair((one, two), _block(pair[0])) if _fits(one.record, wish) and _fits(two.record, wish) else None
+    baseline, variant = (of_boot(boot, artefacts) for boot in boots)
+    if not (_fits(baseline.record, request) and _fits(variant.record, request)):
+        return None
+    return _Pair((baseline, variant), _block(boots[0]))
 
 
 def _block(boot: BootRecord) -> str:
     return f"the boots of block {boot.block}, seed {boot.seed}"
 
 
-def _fits(record: PmuRecord, wish: Wish) -> bool:
-    return (wish.events != "all" or record.events == "all") and wish.family in (None, record.family)
+def _fits(record: PmuRecord, request: ExplainRequest) -> bool:
+    return (request.events != "all" or record.events == "all") and request.family in (None, record.family)
 
 
 def _booted(
     report: RunReport,
     sides: tuple[VariantRecord, VariantRecord],
     benchmark: Benchmark,
-    wish: Wish,
+    request: ExplainRequest,
     state: State,
+    store: Store,
     talk: Talk,
 ) -> _Pair:
     """Boot both images once for the benchmark's test, as the run did; boots that were made before are taken again."""
     layout = _layout(report, sides)
     images = [_image(report.run.id, side, layout, state) for side in sides]
     experiment = Experiment.model_validate_json(report.run.experiment)
-    assert isinstance(experiment.machine, QemuConfig)  # the only one with images
     boots = common_boots(report.boots, sides[0].name, sides[1].name)
     seed = boots[0].seed if boots else report.run.seed
     records = []
@@ -167,23 +185,20 @@ def _booted(
                 image,
                 (benchmark.test,),
                 seed=seed,
-                events=wish.events or "all",
-                family=wish.family or PmuConfig().family,
+                events=request.events or "all",
+                family=request.family or PmuConfig().family,
                 state=state,
+                store=store,
                 talk=talk,
-                params=_params(experiment, benchmark.test),
+                params=experiment.workload.params_of(benchmark.test),
                 cmdline=side.recipe.cmdline,
-                config=experiment.machine,
+                settings=experiment.machine,
             )
             records.append(
                 Recorded(side.name, read_pmu_record(booted.record), booted.benchmarks, booted.work, absent={})
             )
         advance(len(sides), len(sides), "done")
     return _Pair((records[0], records[1]), f"one boot of each, made to explain it, seed {seed}")
-
-
-def _params(experiment: Experiment, test: str) -> dict[str, dict[str, int]]:
-    return {name: values for name, values in experiment.workload.params.items() if name == test}
 
 
 def _layout(report: RunReport, sides: tuple[VariantRecord, VariantRecord]) -> int:
@@ -213,15 +228,15 @@ def refuse_replaced(variant: str, record: PmuRecord, image: Image | None, state:
 
 
 def _with_line_tables(
-    said: Explanation, measured: Mapping[str, Measured], images: Mapping[str, Image | None]
+    explanation: Explanation, measured: Mapping[str, Measured], images: Mapping[str, Image | None]
 ) -> Explanation:
     """Confirm what seems to be inlined, where a kernel was built with line tables."""
-    inlining = list(said.inlining)
-    for name, appeared in ((said.variant, True), (said.baseline, False)):
+    inlining = list(explanation.inlining)
+    for name, appeared in ((explanation.variant, True), (explanation.baseline, False)):
         image = images[name]
-        claims = [each for each in inlining if each.appeared == appeared]
+        claims = [claim for claim in inlining if claim.appeared == appeared]
         if image and claims:
-            told = line_tables.confirmed(claims, measured[name], image.vmlinux)
-            inlining = [each for each in inlining if each.appeared != appeared] + told
-    inlining.sort(key=lambda each: (-each.calls, each.caller, each.callee))
-    return said.model_copy(update={"inlining": tuple(inlining)})
+            confirmed = line_tables.confirmed(claims, measured[name], image.vmlinux)
+            inlining = [claim for claim in inlining if claim.appeared != appeared] + confirmed
+    inlining.sort(key=lambda claim: (-claim.calls, claim.caller, claim.callee))
+    return explanation.model_copy(update={"inlining": tuple(inlining)})

@@ -41,7 +41,7 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
         boots=subject.boots,
         counted="all" if variant.record.events == "all" else "edges",
         family=family.name,
-        modelled=family.said(),
+        modelled=family.caption(),
         instructions=_pair(before[instructions], after[instructions]),
         cycles=_weighted(before, after, weights),
         interrupt_instructions=_pair(ticks[0][instructions], ticks[1][instructions]),
@@ -60,7 +60,9 @@ def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights
         for at, name in enumerate(names)
         if before[at] or after[at]
     ]
-    return tuple(sorted(changes, key=lambda each: (-abs(each.cycles), -abs(each.amount.difference), each.event)))
+    return tuple(
+        sorted(changes, key=lambda change: (-abs(change.cycles), -abs(change.amount.difference), change.event))
+    )
 
 
 def function_changes(
@@ -70,21 +72,21 @@ def function_changes(
     nothing = Body((), 0, np.zeros(len(weights)))
     changes = []
     for name in before.keys() | after.keys():
-        one, two = before.get(name, nothing), after.get(name, nothing)
-        clones = sorted({*one.names, *two.names})
+        old, new = before.get(name, nothing), after.get(name, nothing)
+        clones = sorted({*old.names, *new.names})
         changes.append(
             FunctionChange(
                 function=name,
                 clones=tuple(clones) if clones != [name] else (),
-                instructions=_pair(one.events[instructions], two.events[instructions]),
-                cycles=_weighted(one.events, two.events, weights),
-                size=_pair(one.size, two.size),
+                instructions=_pair(old.events[instructions], new.events[instructions]),
+                cycles=_weighted(old.events, new.events, weights),
+                size=_pair(old.size, new.size),
             )
         )
     return tuple(
         sorted(
             changes,
-            key=lambda each: (-abs(each.cycles.difference), -abs(each.instructions.difference), each.function),
+            key=lambda change: (-abs(change.cycles.difference), -abs(change.instructions.difference), change.function),
         )
     )
 

@@ -17,11 +17,11 @@ LONGEST_BLOCK = 2 << PAGE_BITS
 
 def footprint(baseline: Measured, variant: Measured) -> Footprint:
     """Compare the code that two regions execute in task and exception context."""
-    ours, theirs = _of(variant), _of(baseline)
-    return Footprint(**{name: Pair(baseline=theirs[name], variant=ours[name]) for name in ours})
+    before, after = _executed_code(baseline), _executed_code(variant)
+    return Footprint(**{name: Pair(baseline=before[name], variant=after[name]) for name in before})
 
 
-def _of(measured: Measured) -> dict[str, int]:
+def _executed_code(measured: Measured) -> dict[str, int]:
     blocks = np.concatenate([context.blocks for context in measured.contexts])
     lines, instructions = _spread(blocks[blocks["count"] > 0], LINE_BITS)
     return {
@@ -44,8 +44,8 @@ def _spread(blocks: NDArray[np.void], bits: int) -> tuple[NDArray[np.uint64], ND
     counts = (last - first + np.uint64(1)).astype(np.int64)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     executed = blocks["instructions"].astype(np.float64) * blocks["count"] / np.maximum(counts, 1)
-    units, place = np.unique(np.repeat(first, counts) + within.astype(np.uint64), return_inverse=True)
-    spread = np.bincount(place.ravel(), weights=np.repeat(executed, counts), minlength=len(units))
+    units, index = np.unique(np.repeat(first, counts) + within.astype(np.uint64), return_inverse=True)
+    spread = np.bincount(index.ravel(), weights=np.repeat(executed, counts), minlength=len(units))
     return units, spread.astype(np.float64)
 
 

@@ -58,12 +58,12 @@ def calls_of(measured: Measured) -> Calls:
 def inlining(baseline: Measured, variant: Measured) -> tuple[Inlining, ...]:
     """What seems to be inlined in one and not in the other, the most frequent calls first."""
     before, after = calls_of(baseline), calls_of(variant)
-    found = [
+    changes = [
         Inlining(caller=caller, callee=callee, calls=rate, appeared=appeared, confirmed=None)
         for called, inlined, appeared in ((before, after, True), (after, before, False))
         for (caller, callee), rate in _vanished(called, inlined).items()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.calls, each.caller, each.callee)))
+    return tuple(sorted(changes, key=lambda change: (-change.calls, change.caller, change.callee)))
 
 
 def _vanished(called: Calls, inlined: Calls) -> dict[Edge, float]:
@@ -84,11 +84,11 @@ def _vanished(called: Calls, inlined: Calls) -> dict[Edge, float]:
 
 def _host(caller: str, gone: Mapping[Edge, float], inlined: Calls) -> str | None:
     """The function that has the code of `caller` now: itself, or where it was inlined in its turn; None if none has."""
-    seen = set()
+    passed = set()
     while caller not in inlined.own:
-        seen.add(caller)
+        passed.add(caller)
         callers = sorted((-rate, above) for (above, below), rate in gone.items() if below == caller)
-        if not callers or callers[0][1] in seen:
+        if not callers or callers[0][1] in passed:
             return None
         caller = callers[0][1]
     return caller

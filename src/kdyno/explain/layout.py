@@ -12,7 +12,7 @@ DEEPEST = 64
 
 @dataclass(frozen=True)
 class Box:
-    """A frame's place."""
+    """Where a frame is drawn."""
 
     frame: Frame
     x: float

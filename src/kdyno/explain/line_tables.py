@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -30,10 +29,10 @@ def confirmed(claims: Sequence[Inlining], measured: Measured, vmlinux: Path) -> 
 
     Unchanged if vmlinux has no line tables or there is no symbolizer: they are a luxury.
     """
-    asked = sorted(_addresses({claim.caller for claim in claims}, measured))[:MOST_ADDRESSES]
-    if not asked or not has_line_tables(vmlinux):
+    addresses = sorted(_addresses({claim.caller for claim in claims}, measured))[:MOST_ADDRESSES]
+    if not addresses or not has_line_tables(vmlinux):
         return list(claims)
-    pairs = set(_nested(chains(asked, vmlinux)))
+    pairs = set(_nested(chains(addresses, vmlinux)))
     return [claim.model_copy(update={"confirmed": (claim.caller, claim.callee) in pairs}) for claim in claims]
 
 
@@ -51,27 +50,28 @@ def chains(addresses: Iterable[int], vmlinux: Path) -> list[list[str]]:
     try:
         words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--inlines", "--output-style=JSON"]
         done = process.attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses), timeout=SECONDS)
-    except (process.ToolMissing, subprocess.TimeoutExpired):
+    except (process.ToolMissing, process.ToolHangs):
         return []
     return read_chains(done.stdout)
 
 
-def read_chains(said: str) -> list[list[str]]:
-    """The symbolizer's JSON: one object, or a list of them, a line."""
-    found = []
-    for line in said.splitlines():
+def read_chains(text: str) -> list[list[str]]:
+    """The symbolizer's JSON: each line is one object, or a list of objects."""
+    inline_chains = []
+    for line in text.splitlines():
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except json.JSONDecodeError:
             continue
-        for each in told if isinstance(told, list) else [told]:
-            found.append([plain_name(str(frame.get("FunctionName", ""))) for frame in each.get("Symbol", [])])
-    return found
+        for symbolized in answer if isinstance(answer, list) else [answer]:
+            frames = symbolized.get("Symbol", [])
+            inline_chains.append([plain_name(str(frame.get("FunctionName", ""))) for frame in frames])
+    return inline_chains
 
 
-def _nested(found: list[list[str]]) -> Iterable[tuple[str, str]]:
+def _nested(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:
     """(caller, callee) of every callee that is inlined into a function, at whatever depth."""
-    return ((chain[-1], callee) for chain in found for callee in chain[:-1])
+    return ((chain[-1], callee) for chain in inline_chains for callee in chain[:-1])
 
 
 def _addresses(callers: set[str], measured: Measured) -> Iterable[int]:

@@ -61,17 +61,17 @@ class Measured:
     @property
     def contexts(self) -> Iterator[Context]:
         """Task and exception."""
-        return (each for number, each in enumerate(self.region.contexts) if number != INTERRUPT)
+        return (context for number, context in enumerate(self.region.contexts) if number != INTERRUPT)
 
     @cached_property
     def bodies(self) -> dict[str, Body]:
         """The functions that were executed, by plain name; those of one name in several files count as one."""
-        found: dict[str, dict[int, Floats]] = defaultdict(dict)
+        events_by_name: dict[str, dict[int, Floats]] = defaultdict(dict)
         for context in self.contexts:
             for index, events in context.functions.items():
-                of_name = found[plain_name(self.record.functions[index].name)]
-                of_name[index] = of_name.get(index, np.zeros(len(events))) + events
-        return {name: self._body(by_index) for name, by_index in found.items()}
+                by_index = events_by_name[plain_name(self.record.functions[index].name)]
+                by_index[index] = by_index.get(index, np.zeros(len(events))) + events
+        return {name: self._body(by_index) for name, by_index in events_by_name.items()}
 
     def _body(self, by_index: dict[int, Floats]) -> Body:
         functions: list[Function] = [self.record.functions[index] for index in by_index]
@@ -87,15 +87,11 @@ class Measured:
 
 def refuse_unlike(baseline: tuple[str, PmuRecord], variant: tuple[str, PmuRecord]) -> None:
     """Raise RecordsUnlike unless both records count the same events on the same hardware."""
-    (of, one), (against, two) = baseline, variant
-    differing = [
-        said
-        for said, alike in {
-            "events": one.events == two.events and one.names == two.names,
-            "the CPU family": one.family == two.family,
-            "scope": one.scope == two.scope,
-        }.items()
-        if not alike
-    ]
-    if differing:
-        raise RecordsUnlike(baseline=of, variant=against, what=", ".join(differing))
+    (baseline_name, old), (variant_name, new) = baseline, variant
+    alike = {
+        "events": old.events == new.events and old.names == new.names,
+        "the CPU family": old.family == new.family,
+        "scope": old.scope == new.scope,
+    }
+    if differing := [aspect for aspect, equal in alike.items() if not equal]:
+        raise RecordsUnlike(baseline=baseline_name, variant=variant_name, what=", ".join(differing))

@@ -7,7 +7,7 @@ from typing import Literal
 from kdyno.frozen import Frozen
 
 Unit = Literal["op", "KiB"]
-"""What amounts are per: an operation, or what a bandwidth is counted in."""
+"""The unit of work: an operation, or the bytes that a bandwidth is counted in."""
 
 
 class Pair(Frozen):

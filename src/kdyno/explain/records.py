@@ -71,9 +71,9 @@ class Recorded:
 
 
 def family_of(run: RunRecord, record: PmuRecord) -> Family:
-    """The CPU family that a record of a run was made with: by the experiment's word for it, which may name a file."""
-    asked = ((json.loads(run.experiment).get("machine") or {}).get("pmu") or {}).get("family")
-    if asked and (family := load_family(asked)).name == record.family:
+    """The CPU family that a record of a run was made with. The experiment names it, or its file."""
+    named = ((json.loads(run.experiment).get("machine") or {}).get("pmu") or {}).get("family")
+    if named and (family := load_family(named)).name == record.family:
         return family
     return load_family(record.family or PmuConfig().family)
 
@@ -84,12 +84,14 @@ def unit_of(benchmark: Benchmark) -> Unit:
 
 
 def find_benchmark(run: str, benchmarks: Sequence[Benchmark], name: str) -> Benchmark:
-    """Raises UnknownBenchmark, which names the nearest."""
+    """The benchmark of this name. Raises UnknownBenchmark, which names the nearest."""
     known = {benchmark.name: benchmark for benchmark in benchmarks}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or sorted(known)[:3]
-    raise UnknownBenchmark(run=run, name=name, near=" or ".join(clean(each) for each in near) or "none was measured")
+    raise UnknownBenchmark(
+        run=run, name=name, near=" or ".join(clean(candidate) for candidate in near) or "none was measured"
+    )
 
 
 def common_boots(boots: Iterable[BootRecord], baseline: str, variant: str) -> tuple[BootRecord, BootRecord] | None:
@@ -99,9 +101,9 @@ def common_boots(boots: Iterable[BootRecord], baseline: str, variant: str) -> tu
         if boot.status == "ok":
             by_block[boot.block][boot.variant] = boot
     pairs = [
-        (found[baseline], found[variant])
-        for _, found in sorted(by_block.items())
-        if baseline in found and variant in found
+        (of_block[baseline], of_block[variant])
+        for _, of_block in sorted(by_block.items())
+        if baseline in of_block and variant in of_block
     ]
     return min(pairs, key=lambda pair: not has_records(pair), default=None)
 
@@ -125,8 +127,9 @@ def of_boot(boot: BootRecord, artefacts: Artefacts) -> Recorded:
 
 
 def work_of(samples: Iterable[Sample]) -> dict[str, list[int]]:
-    """Benchmark -> work of each sample."""
+    """Benchmark -> work of each sample that has some."""
     work: dict[str, list[int]] = defaultdict(list)
     for sample in samples:
-        work[sample.benchmark].append(sample.work)
+        if sample.work is not None:
+            work[sample.benchmark].append(sample.work)
     return dict(work)

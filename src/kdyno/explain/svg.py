@@ -45,8 +45,8 @@ class Caption:
     unit: str
 
     @classmethod
-    def of(cls, said: Explanation) -> Caption:
-        return cls(said.benchmark, said.baseline, said.variant, said.unit)
+    def of(cls, explanation: Explanation) -> Caption:
+        return cls(explanation.benchmark, explanation.baseline, explanation.variant, explanation.unit)
 
 
 def flame_graph(root: Frame, caption: Caption) -> str:
@@ -78,10 +78,10 @@ def flame_graph(root: Frame, caption: Caption) -> str:
 
 def _heading(root: Frame, side: Side, name: str, left_out: int, caption: Caption) -> str:
     role = " (baseline)" if side == "baseline" else ""
-    said = f"{name}{role}: {amount(root.total.of(side))} kernel instructions per {caption.unit}"
+    heading = f"{name}{role}: {amount(root.total.of(side))} kernel instructions per {caption.unit}"
     if not root.total.of(side):
-        said = f"{name}{role}: no stacks on record"
-    return f"{said}; {left_out} frames too small to show" if left_out else said
+        heading = f"{name}{role}: no stacks on record"
+    return f"{heading}; {left_out} frames too small to show" if left_out else heading
 
 
 def _frame(box: Box, floor: float, scale: float, full: float, caption: Caption, side: Side) -> str:
@@ -120,10 +120,9 @@ def _tooltip(frame: Frame, caption: Caption) -> str:
 
 
 def _both(value: Amount) -> str:
-    said = relative(Pair(baseline=value.baseline, variant=value.variant))
-    return (
-        f"{amount(value.baseline)} → {amount(value.variant)} ({change(value.difference)}{', ' + said if said else ''})"
-    )
+    percent = relative(Pair(baseline=value.baseline, variant=value.variant))
+    difference = ", ".join(filter(None, (change(value.difference), percent)))
+    return f"{amount(value.baseline)} → {amount(value.variant)} ({difference})"
 
 
 def _legend(y: float, full: float, caption: Caption) -> str:
@@ -147,14 +146,14 @@ def _colour(difference: float, full: float) -> str:
     """Grey stays, red grew, blue shrank."""
     part = min(abs(difference) / full, 1.0) if full > 0 else 0.0
     end = GREW if difference > 0 else SHRANK
-    mixed = (round(plain + (there - plain) * part) for plain, there in zip(PLAIN, end, strict=True))
-    return "#" + "".join(f"{each:02x}" for each in mixed)
+    mixed = (round(plain + (full_colour - plain) * part) for plain, full_colour in zip(PLAIN, end, strict=True))
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
-def _text(x: float, y: float, said: str, colour: str, size: str = "") -> str:
+def _text(x: float, y: float, text: str, colour: str, size: str = "") -> str:
     larger = f' font-size="{size}"' if size else ""
-    return f'<text x="{x:g}" y="{y:g}" fill="{colour}" xml:space="preserve"{larger}>{_escaped(said)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" fill="{colour}" xml:space="preserve"{larger}>{_escaped(text)}</text>'
 
 
-def _escaped(said: str) -> str:
-    return html.escape(said, quote=True)
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=True)

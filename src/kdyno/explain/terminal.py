@@ -21,35 +21,35 @@ GAP = 2
 """Columns between two columns of a table."""
 
 
-def render(said: Explanation, verdict: Row, console: Console, top: int) -> None:
+def render(explanation: Explanation, verdict: Row, console: Console, top: int) -> None:
     """Print an explanation; at most `top` rows of each table."""
     show = _Shown(console)
-    _heading(said, verdict, show)
-    show.table("", ("", "baseline", "variant", "difference", ""), rows.totals(said))
+    _heading(explanation, verdict, show)
+    show.table("", ("", "baseline", "variant", "difference", ""), rows.totals(explanation))
     columns = ["event", "baseline", "variant", "difference", CYCLES]
-    show.table("events, by their part in the difference", columns, rows.events(said, top), coloured=4)
+    show.table("events, by their part in the difference", columns, rows.events(explanation, top), coloured=4)
     columns = ["function (its clones)", "baseline", "variant", "difference", CYCLES, "bytes"]
     title = "functions that gained or lost: instructions of their own code"
-    show.table(title, columns, rows.functions(said, top), coloured=4)
-    if said.inlining:
+    show.table(title, columns, rows.functions(explanation, top), coloured=4)
+    if explanation.inlining:
         show.line("")
         show.line("inlining", "bold")
-    for each in said.inlining[:top]:
-        show.line(rows.sentence(each, said.unit))
-    if len(said.inlining) > top:
-        show.line(f"and {len(said.inlining) - top} more", "dim")
+    for inlining in explanation.inlining[:top]:
+        show.line(rows.sentence(inlining, explanation.unit))
+    if len(explanation.inlining) > top:
+        show.line(f"and {len(explanation.inlining) - top} more", "dim")
     columns = ["", "baseline", "variant", "difference"]
-    show.table("kernel code executed in the region", columns, rows.footprint(said), coloured=3)
+    show.table("kernel code executed in the region", columns, rows.footprint(explanation), coloured=3)
 
 
-def _heading(said: Explanation, verdict: Row, show: _Shown) -> None:
-    show.line(f"{said.benchmark}: {said.variant} against {said.baseline}", "bold")
+def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
+    show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
     show.line(f"verdict of the run: {verdict.verdict}, {effect}", STYLES[verdict.verdict])
     show.line(verdict.sentence, "dim")
-    show.line(f"explained from {said.boots}; per {said.unit}; task and exception work")
-    show.line(f"cycles are {said.modelled}")
-    if said.counted == "edges":
+    show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")
+    show.line(f"cycles are {explanation.modelled}")
+    if explanation.counted == "edges":
         show.line("note: counted without caches, TLBs and branch predictor; --events all has them", "bold yellow")
 
 

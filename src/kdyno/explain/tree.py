@@ -71,7 +71,7 @@ class Frame:
                 known.absorbed |= child.absorbed
                 known.own.add(child.own)
                 known.total.add(child.total)
-                waiting += [(known, each) for each in child.children.values()]
+                waiting += [(known, below) for below in child.children.values()]
 
     def sorted_children(self) -> list[Frame]:
         """By name, so that two graphs of one tree have the same order."""

@@ -31,7 +31,7 @@ class Reason:
     """One benchmark that differs, and why; all texts are from names in kernels and must be escaped."""
 
     row: Row
-    said: Explanation | None = None
+    explanation: Explanation | None = None
     totals: Sequence[rows.Row] = ()
     events: Sequence[rows.Row] = ()
     functions: Sequence[rows.Row] = ()
@@ -47,26 +47,26 @@ def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
     A record that is missing or damaged is no error: the report says so.
     """
     read: dict[str, Recorded] = {}
-    found: dict[str, list[Reason]] = {}
+    reasons: dict[str, list[Reason]] = {}
     for variant in report.others:
         pair = common_boots(report.boots, report.run.baseline, variant)
         if pair and has_records(pair):
             verdicts = {row.name: row for row in rows_of(report, variant)}
-            found[variant] = [
-                _reason(report, each, verdicts[each.benchmark], pair, artefacts, read)
-                for each in largest(report, variant)
+            reasons[variant] = [
+                _reason(report, comparison, verdicts[comparison.benchmark], pair, artefacts, read)
+                for comparison in largest(report, variant)
             ]
-    return found
+    return reasons
 
 
 def largest(report: RunReport, variant: str) -> list[Comparison]:
     """The comparisons of a variant that were judged faster or slower, the largest effects first."""
     differing = [
-        (-abs(math.log(each.estimate.ratio)), each.benchmark, each)
-        for each in report.comparisons
-        if each.variant == variant and each.estimate and each.verdict in ("faster", "slower")
+        (-abs(math.log(comparison.estimate.ratio)), comparison.benchmark, comparison)
+        for comparison in report.comparisons
+        if comparison.variant == variant and comparison.estimate and comparison.verdict in ("faster", "slower")
     ]
-    return [each for _, _, each in sorted(differing, key=lambda known: known[:2])[:MOST]]
+    return [comparison for _, _, comparison in sorted(differing, key=lambda ranked: ranked[:2])[:MOST]]
 
 
 def _reason(
@@ -77,26 +77,28 @@ def _reason(
     artefacts: Artefacts,
     read: dict[str, Recorded],
 ) -> Reason:
-    [benchmark] = (each for each in report.benchmarks if each.name == comparison.benchmark)
+    [benchmark] = (known for known in report.benchmarks if known.name == comparison.benchmark)
     try:
         for boot in pair:
             assert boot.pmu is not None
             if boot.variant not in read:
                 read[boot.variant] = of_boot(boot, artefacts)
-        one, two = (read[boot.variant].measured(benchmark) for boot in pair)
+        baseline, changed = (read[boot.variant].measured(benchmark) for boot in pair)
         boots = f"block {pair[0].block}, seed {pair[0].seed}"
         subject = Subject(benchmark.name, pair[0].variant, pair[1].variant, unit_of(benchmark), boots)
-        said = explain(subject, one, two, family_of(report.run, two.record))
-        stacks = one.region.stacks or two.region.stacks
-        svg = Markup(flame_graph(aligned(one, two), Caption.of(said))) if stacks else None  # escapes all names itself
+        explanation = explain(subject, baseline, changed, family_of(report.run, changed.record))
+        stacks = baseline.region.stacks or changed.region.stacks
+        svg = (
+            Markup(flame_graph(aligned(baseline, changed), Caption.of(explanation))) if stacks else None
+        )  # escapes all names itself
     except KdynoError as error:
         return Reason(row, problem=str(error))
     return Reason(
         row,
-        said,
-        totals=rows.totals(said),
-        events=rows.events(said, ROWS),
-        functions=rows.functions(said, ROWS),
-        inlining=[rows.sentence(each, said.unit) for each in said.inlining[:ROWS]],
+        explanation,
+        totals=rows.totals(explanation),
+        events=rows.events(explanation, ROWS),
+        functions=rows.functions(explanation, ROWS),
+        inlining=[rows.sentence(inlining, explanation.unit) for inlining in explanation.inlining[:ROWS]],
         svg=svg,
     )

@@ -1,1 +1,1 @@
-"""Reading what others measured: one small reader for each format, and what their data can't support."""
+"""Judging what others measured: readers of their files, what puts these together, and what their data can't support."""

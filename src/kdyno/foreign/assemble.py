@@ -1,4 +1,4 @@
-"""Judging files: read, put together, judged, warned of."""
+"""Judging files: they are read, put together, judged, and their caveats listed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdyno.foreign import baseline as baselines
-from kdyno.foreign import claims, programs, sheet, summary, tables
-from kdyno.foreign.asked import Asked, Format
+from kdyno.foreign import claims, programs, sheet, summaries
 from kdyno.foreign.caveats import caveats
 from kdyno.foreign.check import contradicted
-from kdyno.foreign.detect import NAMES, detect, is_claims
 from kdyno.foreign.errors import MixedFormats, OneVariant, OnlyStatistics
 from kdyno.foreign.gathered import Gathered, listed
+from kdyno.foreign.readers.registry import BY_NAME, Reader, is_claims, recognise
+from kdyno.foreign.readings import LongTable, ProgramOutput, SummaryTables
+from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source, read
 from kdyno.judge.observations import Observations, Sample
 from kdyno.measurement import Benchmark
@@ -25,112 +26,106 @@ if TYPE_CHECKING:
 MOST_VALUES = 20_000
 """Values that a report carries, for its plots; more are thinned evenly."""
 
-ADVICE: dict[Format, str] = {
-    "csv": "name the column of the variants with --variant, or one file for each variant: NAME=FILE",
-    "table": "name the column of the variants with --variant",
-    "hyperfine": "one file with several commands, or one file for each kernel: NAME=FILE",
-}
 
-
-def judge_files(named: Sequence[str], asked: Asked, claimed: Sequence[str] = ()) -> FileReport:
+def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = ()) -> FileReport:
     """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
 
-    `claimed` are files with published statistics to be checked; they are recognised among `named` as well. Raises the
-    errors of kdyno.foreign.errors and of the judge, all of them user errors.
+    `claim_names` are files with published statistics to check; such files are recognised among `names` as well.
+    Raises the errors of kdyno.foreign.errors and of the judge, all of them user errors.
     """
-    sources = [read(each) for each in named]
-    statistics = [read(each) for each in claimed]
-    if asked.format is None:
-        statistics += [each for each in sources if is_claims(each)]
-        sources = [each for each in sources if each not in statistics]
+    sources = [read(name) for name in names]
+    statistics = [read(name) for name in claim_names]
+    if request.format is None:
+        statistics += [source for source in sources if is_claims(source, request)]
+        sources = [source for source in sources if source not in statistics]
     if not sources:
         raise OnlyStatistics(file=statistics[0].shown)
-    form, how = _format(sources, asked)
-    gathered, asides = _gathered(sources, form, asked)
-    for source in statistics:
-        asides += [(grid, source.shown) for grid in sheet.grids(source)]
-    said = [claim for grid, file in asides for claim in claims.read(grid, file, _published(gathered, statistics))]
-    return _report(gathered, asked, (*sources, *statistics), form, how, contradicted(said, gathered.published))
-
-
-def _format(sources: Sequence[Source], asked: Asked) -> tuple[Format, str]:
-    """The format of all files, and how it was found out."""
-    if asked.format:
-        return asked.format, f"{NAMES[asked.format]} (--format {asked.format})"
-    found = [detect(source, asked) for source in sources]
-    for source, form in zip(sources, found, strict=True):
-        if form != found[0]:
-            raise MixedFormats(
-                one=sources[0].shown, one_format=NAMES[found[0]], other=source.shown, other_format=NAMES[form]
-            )
-    return found[0], f"{NAMES[found[0]]} (recognised; else --format)"
-
-
-def _gathered(sources: Sequence[Source], form: Format, asked: Asked) -> tuple[Gathered, list[tuple[sheet.Grid, str]]]:
-    if form == "csv":
-        return tables.gather_rows(sources, asked), []
-    if form == "table":
-        return tables.gather_summaries(sources, asked)
-    return programs.gather(sources, form, asked), []
-
-
-def _published(gathered: Gathered, statistics: Sequence[Source]) -> Sequence[summary.Published]:
-    if not gathered.published and statistics:
+    reader, how = _reader(sources, request)
+    gathered = gather(sources, reader, request)
+    grids = [*gathered.claims, *((grid, source.shown) for source in statistics for grid in sheet.grids(source))]
+    if statistics and not gathered.published:
         raise OnlyStatistics(file=statistics[0].shown)
-    return gathered.published
+    published = [claim for grid, file in grids for claim in claims.read(grid, file, gathered.published)]
+    contradictions = contradicted(published, gathered.published)
+    return _report(gathered, request, (*sources, *statistics), reader, how, contradictions)
+
+
+def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, str]:
+    """The reader of all files, and how it was chosen."""
+    if request.format:
+        reader = BY_NAME[request.format]
+        return reader, f"{reader.title} (--format {reader.name})"
+    readers = [recognise(source, request) for source in sources]
+    for source, reader in zip(sources, readers, strict=True):
+        if reader != readers[0]:
+            first = readers[0].title
+            raise MixedFormats(file=sources[0].shown, format=first, other=source.shown, other_format=reader.title)
+    return readers[0], f"{readers[0].title} (recognised; else --format)"
+
+
+def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
+    """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
+    files = [(source, reader.read(source, request)) for source in sources]
+    if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
+        return programs.gather(outputs, request, reader.name)
+    if tables := [(source, table) for source, table in files if isinstance(table, SummaryTables)]:
+        return summaries.gather(tables, request, reader.title)
+    from kdyno.foreign import rows  # brings pandas, as does the reader of CSV
+
+    return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
 
 
 def _report(
     gathered: Gathered,
-    asked: Asked,
+    request: JudgeRequest,
     sources: Sequence[Source],
-    form: Format,
+    reader: Reader,
     how: str,
     contradictions: Sequence[str],
 ) -> FileReport:
-    from kdyno.judge.analysis import analyse
     from kdyno.judge.compare import judge
+    from kdyno.judge.diagnostics.analysis import analyse
     from kdyno.judge.estimate import CONFIDENCE
     from kdyno.verdicts.model import FileReport
 
     variants, observations = gathered.variants, gathered.observations
-    baseline, chosen = baselines.choose(variants, asked.baseline)
+    baseline, chosen = baselines.choose(variants, request.baseline)
     if len(variants) < 2:
-        raise OneVariant(name=variants[0], advice=ADVICE.get(form, "one file for each variant: NAME=FILE"))
+        raise OneVariant(name=variants[0], advice=reader.lone_variant)
     judgement = judge(
         observations,
         variants,
         baseline,
-        margin=asked.margin,
-        alpha=asked.alpha,
-        correction=asked.correction,
+        margin=request.margin,
+        alpha=request.alpha,
+        correction=request.correction,
     )
-    analyses = tuple(analyse(each, baseline, asked.alpha, asked.margin) for each in observations)
+    analyses = tuple(analyse(observed, baseline, request.alpha, request.margin) for observed in observations)
     values, thinned = _values(observations)
     return FileReport(
         title=listed(list(dict.fromkeys(source.shown for source in sources))),
-        measured=f"{NAMES[form]}; measured by others, judged by kdyno",
+        measured=f"{reader.title}; measured by others, judged by kdyno",
         baseline=baseline,
         variants=variants,
-        margin=asked.margin,
-        alpha=asked.alpha,
+        margin=request.margin,
+        alpha=request.alpha,
         confidence=CONFIDENCE,
-        correction=asked.correction,
+        correction=request.correction,
         notices=(
             *contradictions,
-            *caveats(gathered, baseline, analyses, judgement.comparisons, asked.alpha),
+            *caveats(gathered, baseline, analyses, judgement.comparisons, request.alpha),
             *gathered.notes,
             *thinned,
         ),
         benchmarks=tuple(
             Benchmark(
-                name=each.benchmark,
-                test=each.benchmark,
-                unit=each.unit,
-                direction=each.direction,
-                description=each.description,
+                name=observed.benchmark,
+                test=observed.benchmark,
+                unit=observed.unit,
+                direction=observed.direction,
+                description=observed.description,
             )
-            for each in observations
+            for observed in observations
         ),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
@@ -145,10 +140,11 @@ def _report(
 
 def _better(observations: Sequence[Observations]) -> str:
     """Which direction is better, shown so that a wrong guess is seen."""
-    ways = {way: [each.benchmark for each in observations if each.direction == way] for way in ("lower", "higher")}
-    if not all(ways.values()):
-        return f"{'lower' if ways['lower'] else 'higher'} is better"
-    return f"lower is better of {listed(ways['lower'])}, higher of {listed(ways['higher'])}"
+    lower = [observed.benchmark for observed in observations if observed.direction == "lower"]
+    higher = [observed.benchmark for observed in observations if observed.direction == "higher"]
+    if lower and higher:
+        return f"lower is better of {listed(lower)}, higher of {listed(higher)}"
+    return f"{'lower' if lower else 'higher'} is better"
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
@@ -156,28 +152,28 @@ def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tu
     from kdyno.verdicts.model import Value
 
     groups = [
-        (each.benchmark, variant, group)
-        for each in observations
-        for variant, group in each.groups.items()
+        (observed.benchmark, variant, group)
+        for observed in observations
+        for variant, group in observed.groups.items()
         if isinstance(group, Sample)
     ]
-    every = sum(len(group.values) for _, _, group in groups)
-    most = max(50, MOST_VALUES // len(groups)) if groups and every > MOST_VALUES else every
-    found = []
+    total = sum(len(group.values) for _, _, group in groups)
+    most = max(50, MOST_VALUES // len(groups)) if groups and total > MOST_VALUES else total
+    values = []
     for benchmark, variant, group in groups:
         n = len(group.values)
-        places = range(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64).tolist()
-        found += [
+        shown = range(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64).tolist()
+        values += [
             Value(
                 variant=variant,
                 benchmark=benchmark,
-                block=None if group.blocks is None else int(group.blocks[at]),
-                order=None if group.order is None else int(group.order[at]),
-                layout=None if group.clusters is None else int(group.clusters[at]),
-                value=float(group.values[at]),
+                block=None if group.blocks is None else int(group.blocks[index]),
+                order=None if group.order is None else int(group.order[index]),
+                layout=None if group.clusters is None else int(group.clusters[index]),
+                value=float(group.values[index]),
             )
-            for at in places
+            for index in shown
         ]
-    if len(found) == every:
-        return tuple(found), ()
-    return tuple(found), (f"plots show {len(found):,} of {every:,} values; verdicts rest on all of them",)
+    if len(values) == total:
+        return tuple(values), ()
+    return tuple(values), (f"plots show {len(values):,} of {total:,} values; verdicts rest on all of them",)

@@ -11,14 +11,14 @@ from kdyno.foreign.errors import NoSuchBaseline
 NAMES = ("baseline", "base", "generic", "vanilla", "default", "stock", "control", "reference", "before", "old")
 
 
-def choose(variants: Sequence[str], asked: str | None) -> tuple[str, str]:
+def choose(variants: Sequence[str], wanted: str | None) -> tuple[str, str]:
     """Return the baseline, and how it was chosen. Raises NoSuchBaseline."""
-    if asked is not None:
-        if asked in variants:
-            return asked, "named"
-        near = difflib.get_close_matches(asked, variants, n=1)
+    if wanted is not None:
+        if wanted in variants:
+            return wanted, "named"
+        near = difflib.get_close_matches(wanted, variants, n=1)
         nearest = f"did you mean {near[0]!r}? " if near else ""
-        raise NoSuchBaseline(name=asked, nearest=nearest, known=", ".join(variants))
+        raise NoSuchBaseline(name=wanted, nearest=nearest, variants=", ".join(variants))
     for name in NAMES:
         for variant in variants:
             if name in re.split(r"[^a-z0-9]+", variant.lower()):

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kdyno.foreign.gathered import Gathered, listed
-from kdyno.judge.analysis import Analysis
 from kdyno.judge.compare import Comparison
+from kdyno.judge.diagnostics.analysis import Analysis
 from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
 from kdyno.text import percent, signed
@@ -41,8 +41,8 @@ def _boots(gathered: Gathered) -> Iterator[str]:
 def _layout(gathered: Gathered) -> Iterator[str]:
     sampled = [
         isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
-        for each in gathered.observations
-        for group in each.groups.values()
+        for observed in gathered.observations
+        for group in observed.groups.values()
     ]
     if not all(sampled):
         yield "layout wasn't sampled: relinking alone can make a difference as large as some of these"
@@ -50,20 +50,21 @@ def _layout(gathered: Gathered) -> Iterator[str]:
 
 def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
     apart: dict[str, list[str]] = {}
-    for each in gathered.observations:
-        days = gathered.days.get(each.benchmark, {})
-        for variant in each.groups:
-            if variant == baseline or baseline not in each.groups:
+    for observed in gathered.observations:
+        days = gathered.days.get(observed.benchmark, {})
+        for variant in observed.groups:
+            if variant == baseline or baseline not in observed.groups:
                 continue
             if days and not days[variant] & days[baseline]:
-                apart.setdefault(f"{variant} was measured on other days than {baseline}", []).append(each.benchmark)
-            elif not days and _one_after_other(each, variant, baseline):
-                apart.setdefault(f"{variant} and {baseline} weren't interleaved, but one after the other", []).append(
-                    each.benchmark
-                )
-    for said, benchmarks in apart.items():
-        of = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
-        yield f"{said}{of}: whatever changed meanwhile looks like an effect"
+                caveat = f"{variant} was measured on other days than {baseline}"
+            elif not days and _one_after_other(observed, variant, baseline):
+                caveat = f"{variant} and {baseline} weren't interleaved, but one after the other"
+            else:
+                continue
+            apart.setdefault(caveat, []).append(observed.benchmark)
+    for caveat, benchmarks in apart.items():
+        names = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
+        yield f"{caveat}{names}: whatever changed meanwhile looks like an effect"
 
 
 def _one_after_other(observed: Observations, variant: str, baseline: str) -> bool:
@@ -73,30 +74,30 @@ def _one_after_other(observed: Observations, variant: str, baseline: str) -> boo
         if sample is None or sample.order is None or len(sample.order) < 2:
             return False
         orders.append(sample.order)
-    one, two = orders
-    return bool(one.max() < two.min() or two.max() < one.min())
+    ours, theirs = orders
+    return bool(ours.max() < theirs.min() or theirs.max() < ours.min())
 
 
 def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:
     """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
-    for each in analyses:
-        found = each.assumptions
-        if found is None or found.drift is None or found.drift_p is None:
+    for analysis in analyses:
+        checks = analysis.assumptions
+        if checks is None or checks.drift is None or checks.drift_p is None:
             continue
-        if found.drift_p * len(analyses) < alpha:
+        if checks.drift_p * len(analyses) < alpha:
             yield (
-                f"{each.benchmark} drifts by {signed(found.drift)} % in 100 measurements (p = {found.drift_p:.2g}): "
-                "values that were measured together must be compared together"
+                f"{analysis.benchmark} drifts by {signed(checks.drift)} % in 100 measurements "
+                f"(p = {checks.drift_p:.2g}): values that were measured together must be compared together"
             )
 
 
 def _few(gathered: Gathered) -> Iterator[str]:
     sizes = [
-        (group.n if isinstance(group, Summary) else len(group.values), variant, each.benchmark)
-        for each in gathered.observations
-        for variant, group in each.groups.items()
+        (group.n if isinstance(group, Summary) else len(group.values), variant, observed.benchmark)
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
     ]
-    few = [found for found in sizes if found[0] < FEW]
+    few = [size for size in sizes if size[0] < FEW]
     if few:
         n, variant, benchmark = min(few)
         values = "value" if n == 1 else "values"
@@ -106,15 +107,15 @@ def _few(gathered: Gathered) -> Iterator[str]:
 
 def _equal(gathered: Gathered) -> Iterator[str]:
     """Groups without any spread: numbers that were rounded to a few digits look as certain as exact counts."""
-    found = [
-        (each.benchmark, variant, group.values[0])
-        for each in gathered.observations
-        for variant, group in each.groups.items()
+    equal = [
+        (observed.benchmark, variant, group.values[0])
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
         if isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
     ]
-    if found:
-        benchmark, variant, value = found[0]
-        others = f"; so do those of {len(found) - 1} more groups" if len(found) > 1 else ""
+    if equal:
+        benchmark, variant, value = equal[0]
+        others = f"; so do those of {len(equal) - 1} more groups" if len(equal) > 1 else ""
         yield (
             f"all values of {benchmark} agree exactly in {variant} ({value:g}){others}: unless they are counts, "
             "rounding hides their spread, and an interval without width says nothing"
@@ -122,21 +123,21 @@ def _equal(gathered: Gathered) -> Iterator[str]:
 
 
 def _wide(gathered: Gathered) -> Iterator[str]:
-    for each in gathered.observations:
-        for variant, group in each.groups.items():
+    for observed in gathered.observations:
+        for variant, group in observed.groups.items():
             if isinstance(group, Summary) and group.sd > MOST_VARIATION * group.mean > 0:
                 yield (
-                    f"{each.benchmark}, {variant}: the standard deviation is {percent(group.sd / group.mean)} % of the "
-                    "mean; such values are hardly normal, and a mean tells little of them"
+                    f"{observed.benchmark}, {variant}: the standard deviation is {percent(group.sd / group.mean)} % of "
+                    "the mean; such values are hardly normal, and a mean tells little of them"
                 )
 
 
 def _dropped(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    for variant in dict.fromkeys(each.variant for each in comparisons):
-        dropped = [each for each in comparisons if each.variant == variant and each.dropped]
-        if dropped:
-            most = max(each.dropped for each in dropped)
+    for variant in dict.fromkeys(comparison.variant for comparison in comparisons):
+        incomplete = [comparison for comparison in comparisons if comparison.variant == variant and comparison.dropped]
+        if incomplete:
+            most = max(comparison.dropped for comparison in incomplete)
             yield (
                 f"{most} {'block' if most == 1 else 'blocks'} without {variant} or without the baseline: dropped for "
-                f"this pair ({listed([each.benchmark for each in dropped])})"
+                f"this pair ({listed([comparison.benchmark for comparison in incomplete])})"
             )

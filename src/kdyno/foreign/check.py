@@ -7,8 +7,8 @@ from itertools import combinations
 
 from kdyno.foreign.claims import Claim
 from kdyno.foreign.gathered import listed
-from kdyno.foreign.summary import Published
-from kdyno.judge.published import Printed, PrintedGroup, check_pair
+from kdyno.foreign.readings import Published
+from kdyno.judge.checks.published import Printed, PrintedGroup, check_pair
 
 
 def contradicted(claims: Sequence[Claim], published: Sequence[Published]) -> tuple[str, ...]:
@@ -17,10 +17,10 @@ def contradicted(claims: Sequence[Claim], published: Sequence[Published]) -> tup
     for claim in claims:
         names = {row.variant: _name(row) for row in published if row.benchmark == claim.benchmark}
         pair = names[claim.first], names[claim.second]
-        found = check_pair(_groups(published, claim.benchmark), pair, claim.q, claim.p or None)
-        if not found.q_follows or found.p_follows is False:
-            other = "" if found.q_follows or found.resembles else _elsewhere(claim, published)
-            wrong.append(f"{claim.where}, {claim.benchmark}: {found.sentence}{other}")
+        check = check_pair(_groups(published, claim.benchmark), pair, claim.q, claim.p or None)
+        if not check.q_follows or check.p_follows is False:
+            other = "" if check.q_follows or check.resembles else _elsewhere(claim, published)
+            wrong.append(f"{claim.where}, {claim.benchmark}: {check.sentence}{other}")
     if not claims:
         return ()
     right = len(claims) - len(wrong)
@@ -29,13 +29,13 @@ def contradicted(claims: Sequence[Claim], published: Sequence[Published]) -> tup
 
 def _elsewhere(claim: Claim, published: Sequence[Published]) -> str:
     """The pairs of other benchmarks that the Q would fit: it may have slipped into the wrong row."""
-    fit = []
+    matches = []
     for benchmark in dict.fromkeys(row.benchmark for row in published if row.benchmark != claim.benchmark):
         groups = _groups(published, benchmark)
         for pair in combinations(groups, 2):
             if check_pair(groups, pair, claim.q).q_follows:
-                fit.append(f"{benchmark}, {pair[0]} against {pair[1]}")
-    return f"; this Q would fit {listed(fit)}" if fit else ""
+                matches.append(f"{benchmark}, {pair[0]} against {pair[1]}")
+    return f"; this Q would fit {listed(matches)}" if matches else ""
 
 
 def _groups(published: Sequence[Published], benchmark: str) -> dict[str, PrintedGroup]:

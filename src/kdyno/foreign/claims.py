@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdyno.foreign.errors import NoClaim
+from kdyno.foreign.readings import Published
 from kdyno.foreign.roles import folded
 from kdyno.foreign.sheet import Grid, is_number
-from kdyno.foreign.summary import Published
 
 _COLUMNS = {
     "benchmark": ("benchmark", "machine", "test", "metric", "workload", "host"),
@@ -37,8 +37,8 @@ class Claim:
 
 
 def looks_like(header: Sequence[str]) -> bool:
-    found = _columns(header)
-    return "q" in found and ("pair" in found or {"first", "second"} <= found.keys())
+    columns = _columns(header)
+    return "q" in columns and ("pair" in columns or {"first", "second"} <= columns.keys())
 
 
 def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
@@ -46,11 +46,11 @@ def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
 
     Raises NoClaim.
     """
-    at = _columns(grid.header)
-    benchmarks = list(dict.fromkeys(each.benchmark for each in published))
-    found = []
+    columns = _columns(grid.header)
+    benchmarks = list(dict.fromkeys(row.benchmark for row in published))
+    claims = []
     for row in grid.rows:
-        text = {role: row.cells[where] for role, where in at.items()}
+        text = {role: row.cells[index] for role, index in columns.items()}
         if "q" not in text or not ("pair" in text or {"first", "second"} <= text.keys()):
             raise NoClaim(file=file, line=row.line, why="there is no pair with a Q in it")
         pair = _VERSUS.split(text["pair"]) if "pair" in text else [text.get("first", ""), text.get("second", "")]
@@ -61,8 +61,8 @@ def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
         benchmark = _match(text.get("benchmark", benchmarks[0]), {name: name for name in benchmarks})
         if benchmark is None:
             raise NoClaim(file=file, line=row.line, why=f"no benchmark like {text['benchmark']!r}")
-        own = [each for each in published if each.benchmark == benchmark]
-        names = {name: each.variant for each in own for name in (each.variant, each.label) if name}
+        own = [summary for summary in published if summary.benchmark == benchmark]
+        names = {name: summary.variant for summary in own for name in (summary.variant, summary.label) if name}
         first, second = (_match(name, names) for name in pair)
         if first is None or second is None:
             wrong = pair[0] if first is None else pair[1]
@@ -70,16 +70,17 @@ def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
         q, p = text.get("q", ""), text.get("p", "")
         if not is_number(q) or (p and not is_number(p)):
             raise NoClaim(file=file, line=row.line, why=f"Q {q!r} or p {p!r} is not a number")
-        found.append(Claim(f"{file}, line {row.line}", benchmark, first, second, q, p))
-    return found
+        claims.append(Claim(f"{file}, line {row.line}", benchmark, first, second, q, p))
+    return claims
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    names = [folded(each) for each in header]
+    """Role -> the column that has it."""
+    names = [folded(name) for name in header]
     return {
-        role: names.index(fit[0])
-        for role, known in _COLUMNS.items()
-        if (fit := [name for name in known if name in names])
+        role: names.index(matches[0])
+        for role, spellings in _COLUMNS.items()
+        if (matches := [name for name in spellings if name in names])
     }
 
 

@@ -54,8 +54,13 @@ class Broken(FileError):
     hint = "say what it is with --format, or write the file again"
 
 
+def reason(error: Exception) -> str:
+    """Why a document can't be read, from the exception that it caused."""
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
+
+
 class RaggedRow(FileError):
-    message = "{file}, line {line}: fields: {found}, in the header: {wanted}"
+    message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
     hint = "mend that line; text with {delimiter} in it must be quoted"
 
 
@@ -76,12 +81,12 @@ class EmptyCell(FileError):
 
 class NoSuchColumn(FileError):
     message = "{file} has no column {column!r}"
-    hint = "{nearest}its columns: {known}"
+    hint = "{nearest}its columns: {columns}"
 
 
 class NoColumn(FileError):
     message = "{file}: no column looks like the {role}"
-    hint = "name it with --{role}; columns: {known}"
+    hint = "name it with --{role}; columns: {columns}"
 
 
 class ManyVariants(FileError):
@@ -96,16 +101,18 @@ class OneVariant(FileError):
 
 class NoSuchBaseline(FileError):
     message = "no variant is called {name!r}"
-    hint = "{nearest}variants: {known}"
+    hint = "{nearest}variants: {variants}"
 
 
 class MixedUnits(FileError):
-    message = "benchmark {benchmark!r} has values in {one!r} and in {other!r}, which can't be converted into each other"
+    message = (
+        "benchmark {benchmark!r} has values in {unit!r} and in {other!r}, which can't be converted into each other"
+    )
     hint = "give them different benchmark names, or one unit"
 
 
 class MixedFormats(FileError):
-    message = "{one} is {one_format}, {other} is {other_format}"
+    message = "{file} is {format}, {other} is {other_format}"
     hint = "judge files of one format at a time; say which with --format if that was recognised wrongly"
 
 

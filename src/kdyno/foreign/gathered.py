@@ -1,4 +1,4 @@
-"""What the files say, put together: what the judge gets, and what it takes to warn of."""
+"""What the files say, put together: what the judge gets, and what the caveats are made from."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kdyno.foreign import units
-from kdyno.foreign.asked import Asked
-from kdyno.foreign.summary import Published
+from kdyno.foreign.readings import Published
+from kdyno.foreign.request import JudgeRequest
+from kdyno.foreign.sheet import Grid
 from kdyno.judge.observations import Observations
 from kdyno.measurement import Direction
 
@@ -18,35 +19,38 @@ class Gathered:
     notes: tuple[str, ...]
     columns: Mapping[str, str]
     boots: str
-    """What to say of the boots that the values come from; empty if each is known to be one."""
+    """What isn't known of the boots that the values come from; empty if each value is of its own boot."""
     published: tuple[Published, ...] = ()
+    """The rows of tables of means, as written."""
+    claims: tuple[tuple[Grid, str], ...] = ()
+    """Tables of published statistics among those, each with its file."""
     days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Benchmark -> variant -> days of measuring."""
 
     @property
     def variants(self) -> tuple[str, ...]:
         """In the order of the files."""
-        return tuple(dict.fromkeys(name for each in self.observations for name in each.groups))
+        return tuple(dict.fromkeys(variant for observed in self.observations for variant in observed.groups))
 
 
 @dataclass
 class Directions:
-    """Decides which direction is better, and remembers what was taken without a reason."""
+    """Decides which direction is better, and remembers the benchmarks for which it had no reason."""
 
-    asked: Asked
+    request: JudgeRequest
     unknown: list[str] = field(default_factory=list)
 
-    def of(self, benchmark: str, unit: str, said: str = "") -> Direction:
-        """What the user says, else the data (`said`), else a guess; lower if there is nothing to guess from."""
-        if self.asked.direction:
-            return self.asked.direction
-        word = said.strip().lower()
+    def of(self, benchmark: str, unit: str, written: str = "") -> Direction:
+        """As the user says, else as the file has it (`written`), else a guess; lower if nothing tells."""
+        if self.request.direction:
+            return self.request.direction
+        word = written.strip().lower()
         if word.startswith(("low", "less", "small")):
             return "lower"
         if word.startswith(("high", "more", "big", "larg")):
             return "higher"
         if guess := units.direction(unit, benchmark):
-            return guess[0]
+            return guess
         self.unknown.append(benchmark)
         return "lower"
 

@@ -1,58 +1,51 @@
-"""Putting files of benchmark programs together: which are variants, which are replicates."""
+"""Putting output of benchmark programs together: which files are variants, and which are replicates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from kdyno.foreign import hyperfine, lmbench, perf_stat, pyperf, stress_ng, units
-from kdyno.foreign.asked import Asked, Format
+from kdyno.foreign import units
 from kdyno.foreign.errors import MixedUnits, NoSize, NothingThere
 from kdyno.foreign.gathered import Directions, Gathered, listed
-from kdyno.foreign.series import Reading, Series
+from kdyno.foreign.readings import ProgramOutput, Series
+from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source
 from kdyno.judge.observations import Observations, Sample, Summary
 
-READERS = {
-    "hyperfine": hyperfine.read,
-    "pyperf": pyperf.read,
-    "lmbench": lmbench.read,
-    "stress-ng": stress_ng.read,
-    "perf": perf_stat.read,
-}
 ByVariant = dict[str, list[tuple[str, Series]]]
 """Variant -> (file, series) in the order of the files."""
 
 
-def gather(sources: Sequence[Source], form: Format, asked: Asked) -> Gathered:
-    """Read files of one program. Raises NothingThere, NoSize, MixedUnits and what the readers raise."""
-    readings = [READERS[form](source) for source in sources]
-    if not any(reading.series for reading in readings):
-        raise NothingThere(file=sources[0].shown, format=form)
-    commands = len({source.name for source in sources}) == 1 and form == "hyperfine"
-    found: dict[str, ByVariant] = {}
-    for source, reading in zip(sources, readings, strict=True):
-        for series in reading.series:
-            benchmark, variant = _names(source, series, commands)
-            found.setdefault(benchmark, {}).setdefault(variant, []).append((source.shown, series))
-    directions, single, observations = Directions(asked), True, []
-    for benchmark, as_read in found.items():
-        by_variant, unit = _one_unit(benchmark, as_read, asked.unit)
-        files = min(len({file for file, _ in all_of}) for all_of in by_variant.values())
-        single &= files == 1
+def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, format_name: str) -> Gathered:
+    """Put files of one program together. Raises NothingThere, NoSize and MixedUnits."""
+    if not any(output.series for _, output in files):
+        raise NothingThere(file=files[0][0].shown, format=format_name)
+    lone = len({source.name for source, _ in files}) == 1
+    benchmarks: dict[str, ByVariant] = {}
+    for source, output in files:
+        for series in output.series:
+            benchmark, variant = _names(source, series, lone)
+            benchmarks.setdefault(benchmark, {}).setdefault(variant, []).append((source.shown, series))
+    directions, single, observations = Directions(request), True, []
+    for benchmark, as_read in benchmarks.items():
+        by_variant, unit = _one_unit(benchmark, as_read, request.unit)
+        count = min(len({file for file, _ in measured}) for measured in by_variant.values())
+        single &= count == 1
         observations.append(
             Observations(
                 benchmark=benchmark,
                 unit=unit,
                 direction=directions.of(benchmark, unit, next(iter(by_variant.values()))[0][1].direction or ""),
                 description=benchmark,
-                groups=_summaries(by_variant, asked)
-                if files == 1 and _errors(by_variant)
-                else _samples(by_variant, files),
+                groups=_summaries(by_variant, request)
+                if count == 1 and _only_means(by_variant)
+                else _samples(by_variant, count),
             )
         )
-    notes = _notes(sources, readings)
+    notes = _notes(files)
     if not single:
         notes.append("each file counts once for its variant, with the median of its values")
     return Gathered(
@@ -63,9 +56,9 @@ def gather(sources: Sequence[Source], form: Format, asked: Asked) -> Gathered:
     )
 
 
-def _names(source: Source, series: Series, commands: bool) -> tuple[str, str]:
-    """(benchmark, variant): hyperfine's commands are the variants of a lone file, and the benchmarks of several."""
-    if commands:
+def _names(source: Source, series: Series, lone: bool) -> tuple[str, str]:
+    """(benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files."""
+    if lone and series.command is not None:
         return series.benchmark, series.command
     return series.command or series.benchmark, source.name
 
@@ -73,62 +66,52 @@ def _names(source: Source, series: Series, commands: bool) -> tuple[str, str]:
 def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVariant, str]:
     """Bring all values to one unit: the one `wanted` if that can be, else that of the first value, and seconds to one
     in which they aren't tiny. Raises MixedUnits."""
-    every = [series for all_of in by_variant.values() for _, series in all_of]
-    unit = every[0].unit
+    all_series = [series for measured in by_variant.values() for _, series in measured]
+    unit = all_series[0].unit
     if wanted and units.factor(unit, wanted) is not None:
         unit = units.shown(wanted)
     elif unit == "s":
-        middle = float(np.median([x for series in every if series.unit == "s" for x in series.values]))
+        middle = float(np.median([value for series in all_series if series.unit == "s" for value in series.values]))
         unit = next((name for name, least in (("s", 1), ("ms", 1e-3), ("us", 1e-6)) if middle >= least), "ns")
-    factors = {series.unit: units.factor(series.unit, unit) for series in every}
-    for other, factor in factors.items():
+    factors: dict[str, float] = {}
+    for series in all_series:
+        factor = units.factor(series.unit, unit)
         if factor is None:
-            raise MixedUnits(benchmark=benchmark, one=unit, other=other)
-    return {
-        variant: [
-            (
-                file,
-                Series(
-                    benchmark=series.benchmark,
-                    unit=unit,
-                    values=tuple(x * (factors[series.unit] or 1.0) for x in series.values),
-                    command=series.command,
-                    error=series.error,
-                    direction=series.direction,
-                ),
-            )
-            for file, series in all_of
-        ]
-        for variant, all_of in by_variant.items()
-    }, unit
+            raise MixedUnits(benchmark=benchmark, unit=unit, other=series.unit)
+        factors[series.unit] = factor
+    converted = {
+        variant: [(file, _scaled(series, factors[series.unit], unit)) for file, series in measured]
+        for variant, measured in by_variant.items()
+    }
+    return converted, unit
 
 
-def _notes(sources: Sequence[Source], readings: Sequence[Reading]) -> list[str]:
-    """What the readers say, each with the files that it is said of; without them if it is all of them."""
-    of: dict[str, list[str]] = {}
-    for source, reading in zip(sources, readings, strict=True):
-        for note in reading.notes:
-            of.setdefault(note, []).append(source.shown)
-    return [note if len(files) == len(sources) else f"{listed(files)}: {note}" for note, files in of.items()]
+def _scaled(series: Series, factor: float, unit: str) -> Series:
+    return replace(series, unit=unit, values=tuple(value * factor for value in series.values))
 
 
-def _groups(by_variant: ByVariant, files: int, asked: Asked) -> dict[str, Sample] | dict[str, Summary]:
-    return _summaries(by_variant, asked) if files == 1 and _errors(by_variant) else _samples(by_variant, files)
+def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
+    """The readers' notes, each with the files that it is about, or without them if it is about all."""
+    about: dict[str, list[str]] = {}
+    for source, output in files:
+        for note in output.notes:
+            about.setdefault(note, []).append(source.shown)
+    return [note if len(names) == len(files) else f"{listed(names)}: {note}" for note, names in about.items()]
 
 
-def _errors(by_variant: ByVariant) -> bool:
-    """Whether all that is known are means with standard errors."""
-    return all(series.error is not None for all_of in by_variant.values() for _, series in all_of)
+def _only_means(by_variant: ByVariant) -> bool:
+    """Whether nothing is there but means with standard errors."""
+    return all(series.error is not None for measured in by_variant.values() for _, series in measured)
 
 
-def _summaries(by_variant: ByVariant, asked: Asked) -> dict[str, Summary]:
-    found = {}
+def _summaries(by_variant: ByVariant, request: JudgeRequest) -> dict[str, Summary]:
+    summaries = {}
     for variant, [(file, series)] in by_variant.items():
-        if not (asked.n and asked.n.isdecimal() and int(asked.n) > 0):
+        if not (request.n and request.n.isdecimal() and int(request.n) > 0):
             raise NoSize(file=file, what=f"{series.benchmark} (perf stat -r doesn't write it)")
-        n, mean = int(asked.n), series.values[0]
-        found[variant] = Summary(mean=mean, sd=(series.error or 0.0) * mean * n**0.5, n=n)
-    return found
+        n, mean = int(request.n), series.values[0]
+        summaries[variant] = Summary(mean=mean, sd=(series.error or 0.0) * mean * n**0.5, n=n)
+    return summaries
 
 
 def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
@@ -136,10 +119,10 @@ def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
     return {
         variant: Sample(
             values=np.array(
-                [float(np.median(series.values)) for _, series in all_of]
+                [float(np.median(series.values)) for _, series in measured]
                 if files > 1
-                else [x for _, series in all_of for x in series.values]
+                else [value for _, series in measured for value in series.values]
             )
         )
-        for variant, all_of in by_variant.items()
+        for variant, measured in by_variant.items()
     }

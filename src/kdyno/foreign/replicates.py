@@ -11,8 +11,8 @@ import numpy as np
 
 from kdyno.foreign import units
 from kdyno.foreign.errors import BlockTwice
-from kdyno.foreign.harmonise import in_one_unit, with_order
-from kdyno.foreign.long_form import Frame
+from kdyno.foreign.frames import in_one_unit, with_order
+from kdyno.foreign.readings import Frame
 from kdyno.judge.observations import Labels, Sample
 
 
@@ -20,10 +20,10 @@ from kdyno.judge.observations import Labels, Sample
 class Measured:
     """One benchmark of a long table."""
 
-    benchmark: str
+    name: str
     unit: str
-    better: str
-    """What the table says of the direction; empty for nothing."""
+    direction: str
+    """As the table has it; empty if it says nothing."""
     samples: Mapping[str, Sample]
     """By variant, in the order of the file."""
     days: Mapping[str, frozenset[str]]
@@ -35,43 +35,43 @@ class Measured:
 def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
     """Sum up to one value for each boot, or block, or row, whichever the table knows, by the median.
 
-    Returns the benchmarks in the order of the file, and what a reader must know of it. Raises MixedUnits, BlockTwice.
+    Returns the benchmarks in the order of the file, and notes on what was done. Raises MixedUnits and BlockTwice.
     """
     notes: list[str] = []
-    benchmarks = _in_order(table["benchmark"])
+    names = _in_order(table["benchmark"])
     variants = _in_order(table["variant"])
     table = _summed_up(_without_lone_layouts(in_one_unit(with_order(table))), notes)
     labels = {role: _labels(table[role]) for role in ("block", "layout", "order") if role in table}
     values = table["value"].to_numpy()
-    places = _places(table)
-    found = []
-    for benchmark in benchmarks:
-        groups = {variant: places[benchmark, variant] for variant in variants if (benchmark, variant) in places}
-        where = {variant: table.iloc[at] for variant, at in groups.items()} if _has_words(table) else {}
+    row_numbers = _row_numbers(table)
+    benchmarks = []
+    for name in names:
+        groups = {variant: row_numbers[name, variant] for variant in variants if (name, variant) in row_numbers}
+        rows = {variant: table.iloc[numbers] for variant, numbers in groups.items()} if _has_words(table) else {}
         first = table.iloc[next(iter(groups.values()))[0]]
-        found.append(
+        benchmarks.append(
             Measured(
-                benchmark=benchmark,
+                name=name,
                 unit=units.shown(str(first["unit"])),
-                better=str(first["direction"]) if "direction" in table else "",
+                direction=str(first["direction"]) if "direction" in table else "",
                 samples={
                     variant: Sample(
-                        values=values[at],
-                        blocks=labels["block"][at] if "block" in labels else None,
-                        order=labels["order"][at] if "order" in labels else None,
-                        clusters=labels["layout"][at] if "layout" in labels else None,
+                        values=values[numbers],
+                        blocks=labels["block"][numbers] if "block" in labels else None,
+                        order=labels["order"][numbers] if "order" in labels else None,
+                        clusters=labels["layout"][numbers] if "layout" in labels else None,
                     )
-                    for variant, at in groups.items()
+                    for variant, numbers in groups.items()
                 },
-                days=_days(where),
-                boots={each: rows["boot"].nunique() for each, rows in where.items() if "boot" in rows},
+                days={variant: _days(own) for variant, own in rows.items() if "day" in own},
+                boots={variant: own["boot"].nunique() for variant, own in rows.items() if "boot" in own},
             )
         )
-    return found, tuple(notes)
+    return benchmarks, tuple(notes)
 
 
-def _days(where: Mapping[str, Frame]) -> dict[str, frozenset[str]]:
-    return {each: frozenset(rows["day"].astype(str).str[:10]) for each, rows in where.items() if "day" in rows}
+def _days(rows: Frame) -> frozenset[str]:
+    return frozenset(rows["day"].astype(str).str[:10])
 
 
 def _has_words(table: Frame) -> bool:
@@ -83,7 +83,7 @@ def _in_order(column: Any) -> list[str]:
     return [str(name) for name in column.unique()]
 
 
-def _places(table: Frame) -> dict[tuple[str, str], Labels]:
+def _row_numbers(table: Frame) -> dict[tuple[str, str], Labels]:
     """(benchmark, variant) -> the rows of it, in the order of the file."""
     benchmark, variant = table["benchmark"].cat, table["variant"].cat
     wide = len(variant.categories)
@@ -103,7 +103,7 @@ def _labels(column: Any) -> Labels:
     """Whole numbers for a column: its own if it has them."""
     if not hasattr(column, "cat"):
         return column.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
-    names = [str(each) for each in column.cat.categories]
+    names = [str(name) for name in column.cat.categories]
     plain = all(re.fullmatch("0|[1-9][0-9]{0,14}", name) for name in names)
     numbers = np.array([int(name) for name in names] if plain else range(len(names)), dtype=np.int64)
     return numbers[column.cat.codes.to_numpy()]  # type: ignore[no-any-return]
@@ -150,6 +150,7 @@ def _summed_up(table: Frame, notes: list[str]) -> Frame:
 
 
 def _medians(table: Frame, keys: list[str]) -> Frame:
-    rest = {each: "first" for each in table if each not in keys and each not in ("value", "order", "iteration", "run")}
+    summed_up = {*keys, "value", "order", "iteration", "run"}
+    rest = {column: "first" for column in table if column not in summed_up}
     how = {"value": "median", **({"order": "min"} if "order" in table else {}), **rest}
     return table.groupby(keys, observed=True, sort=False).agg(how).reset_index()

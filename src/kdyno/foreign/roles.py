@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.foreign import units
-from kdyno.foreign.asked import Asked
 from kdyno.foreign.errors import NoColumn, NoSuchColumn
+from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Shape, is_number
 
 ROLES: Mapping[str, str] = {
@@ -53,42 +53,44 @@ def folded(column: str) -> str:
     return name.rpartition("_")[0] if unit and "_" in name else name
 
 
-def column(named: str, shape: Shape, file: str) -> str:
+def find_column(wanted: str, header: Sequence[str], file: str) -> str:
     """Find a column as the user wrote it, or else in whatever case. Raises NoSuchColumn."""
-    for each in shape.header:
-        if each == named:
-            return each
-    for each in shape.header:
-        if each.lower() == named.lower():
-            return each
-    near = difflib.get_close_matches(named, shape.header, n=1)
+    if wanted in header:
+        return wanted
+    for column in header:
+        if column.lower() == wanted.lower():
+            return column
+    near = difflib.get_close_matches(wanted, header, n=1)
     nearest = f"did you mean {near[0]!r}? " if near else ""
-    raise NoSuchColumn(file=file, column=named, nearest=nearest, known=", ".join(shape.header))
+    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=", ".join(header))
 
 
-def find(shape: Shape, asked: Asked, file: str) -> Roles:
-    """Decide what the columns are; a column has one role. Only the value must be there.
+def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
+    """Decide what the columns are. A column has one role; only the value must be there.
 
     Raises NoSuchColumn and NoColumn.
     """
-    given = {role: column(name, shape, file) for role, name in asked.columns.items() if role in ROLES}
-    values = tuple(column(name, shape, file) for name in asked.values)
-    left = [each for each in shape.header if each not in given.values() and each not in values]
-    numeric = {each for at, each in enumerate(shape.header) if _is_numeric(shape, at)}
+    header = shape.header
+    given = {role: find_column(name, header, file) for role, name in request.columns.items() if role in ROLES}
+    values = tuple(find_column(name, header, file) for name in request.values)
+    left = [column for column in header if column not in given.values() and column not in values]
+    numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     if not values:
         values = _values(left, numeric, file, shape)
-        left = [each for each in left if each not in values]
+        left = [column for column in left if column not in values]
     for role, names in ROLES.items():
         if role in given:
             continue
         for name in names.split():
-            fit = [each for each in left if folded(each) == name and not (name == "time" and each in numeric)]
-            if fit:
-                given[role] = fit[0]
-                left.remove(fit[0])
+            matches = [
+                column for column in left if folded(column) == name and not (name == "time" and column in numeric)
+            ]
+            if matches:
+                given[role] = matches[0]
+                left.remove(matches[0])
                 break
     if "block" in given and "run" not in given:
-        runs = [each for each in left if each.lower() == "run"]
+        runs = [column for column in left if column.lower() == "run"]
         if runs:  # kdyno's own CSV: blocks are numbered within a run
             given["run"] = runs[0]
             left.remove(runs[0])
@@ -97,21 +99,21 @@ def find(shape: Shape, asked: Asked, file: str) -> Roles:
 
 def _values(left: list[str], numeric: set[str], file: str, shape: Shape) -> tuple[str, ...]:
     for name in VALUES:
-        fit = [each for each in left if folded(each) == name and each in numeric]
-        if fit:
-            return (fit[0],)
-    known = {name for names in ROLES.values() for name in names.split()}
-    only = [each for each in left if each in numeric and folded(each) not in known]
-    if len(only) == 1:
-        return (only[0],)
-    # text under the right name is an error of its lines, and told there
-    for each in left:
-        if folded(each) in VALUES and (folded(each) != "time" or not shape.first):
-            return (each,)
-    raise NoColumn(file=file, role="value", known=", ".join(shape.header))
+        matches = [column for column in left if folded(column) == name and column in numeric]
+        if matches:
+            return (matches[0],)
+    names_of_roles = {name for names in ROLES.values() for name in names.split()}
+    candidates = [column for column in left if column in numeric and folded(column) not in names_of_roles]
+    if len(candidates) == 1:
+        return (candidates[0],)
+    # text under the right name is an error in its lines, and reported there
+    for column in left:
+        if folded(column) in VALUES and (folded(column) != "time" or not shape.first):
+            return (column,)
+    raise NoColumn(file=file, role="value", columns=", ".join(shape.header))
 
 
-def _is_numeric(shape: Shape, at: int) -> bool:
+def _is_numeric(shape: Shape, index: int) -> bool:
     """Whether most of the first rows have a number in this column."""
-    cells = [row[at].replace(shape.decimal, ".") for row in shape.first if at < len(row)]
+    cells = [row[index].replace(shape.decimal, ".") for row in shape.first if index < len(row)]
     return bool(cells) and sum(is_number(cell) for cell in cells) * 2 > len(cells)

@@ -55,15 +55,15 @@ def is_number(text: str) -> bool:
     return True
 
 
-def shape(source: Source) -> Shape:
+def shape_of(source: Source) -> Shape:
     """Find out delimiter and header. Raises NoHeader, and what Source.require_text raises."""
     source.require_text()
     lines = source.head.splitlines()
-    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    above = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
     sample = lines[above : above + 30]
     if len(source.data) > LOOKED_AT:
         sample = sample[:-1] or sample  # the last line may be cut
-    delimiter = max(DELIMITERS, key=lambda each: _agreement(sample, each))
+    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
     header, first = rows[0], tuple(rows[1:])
     if all(is_number(cell) or not cell for cell in header):
@@ -72,13 +72,13 @@ def shape(source: Source) -> Shape:
     return Shape(delimiter, header, above, "," if comma else ".", first)
 
 
-def rows(source: Source, found: Shape) -> Iterator[Row]:
+def rows(source: Source, shape: Shape) -> Iterator[Row]:
     """All rows below the header, with the number of the line that each ends in. Raises HugeField and RaggedRow."""
-    reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=found.delimiter)
+    reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=shape.delimiter)
     below = False
     try:
         for cells in reader:
-            if reader.line_num <= found.above or not any(cell.strip() for cell in cells):
+            if reader.line_num <= shape.above or not any(cell.strip() for cell in cells):
                 continue
             if not below:
                 below = True
@@ -86,13 +86,13 @@ def rows(source: Source, found: Shape) -> Iterator[Row]:
             for cell in cells:
                 if len(cell) > LONGEST_FIELD:
                     raise HugeField(file=source.shown, line=reader.line_num, size=len(cell))
-            if len(cells) != len(found.header):
+            if len(cells) != len(shape.header):
                 raise RaggedRow(
                     file=source.shown,
                     line=reader.line_num,
-                    found=len(cells),
-                    wanted=len(found.header),
-                    delimiter=repr(found.delimiter),
+                    fields=len(cells),
+                    columns=len(shape.header),
+                    delimiter=repr(shape.delimiter),
                 )
             yield Row(reader.line_num, tuple(cell.strip() for cell in cells))
     except csv.Error as error:
@@ -103,21 +103,21 @@ def rows(source: Source, found: Shape) -> Iterator[Row]:
 def grids(source: Source) -> list[Grid]:
     """All tables of a file: pipe tables if it has any, else the one that it is. Raises NoRows."""
     source.require_text()
-    found = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
-    if not any(grid.rows for grid in found):
+    tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
+    if not any(table.rows for table in tables):
         raise NoRows(file=source.shown)
-    return found
+    return tables
 
 
 def has_pipe_table(text: str) -> bool:
     """Whether there is a row of dashes below a line with a `|`."""
     lines = text.splitlines()
-    return any("|" in one and "|" in two and _RULE.match(two) for one, two in pairwise(lines))
+    return any("|" in line and "|" in below and _RULE.match(below) for line, below in pairwise(lines))
 
 
 def _whole(source: Source) -> Grid:
-    found = shape(source)
-    return Grid(found.header, tuple(rows(source, found)))
+    shape = shape_of(source)
+    return Grid(shape.header, tuple(rows(source, shape)))
 
 
 def _pipe_tables(source: Source) -> Iterator[Grid]:
@@ -132,7 +132,9 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
         while at < len(lines) and "|" in lines[at]:
             cells = _cells(lines[at])
             if len(cells) != len(header):
-                raise RaggedRow(file=source.shown, line=at + 1, found=len(cells), wanted=len(header), delimiter="a bar")
+                raise RaggedRow(
+                    file=source.shown, line=at + 1, fields=len(cells), columns=len(header), delimiter="a bar"
+                )
             body.append(Row(at + 1, cells))
             at += 1
         yield Grid(header, tuple(body))

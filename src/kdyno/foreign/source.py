@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from kdyno.foreign.errors import EmptyFile, NotText, Unreadable, WrongEncoding
+from kdyno.foreign.errors import Broken, EmptyFile, NotText, Unreadable, WrongEncoding, reason
 from kdyno.names import printable
 
 LOOKED_AT = 65536
@@ -39,9 +42,17 @@ class Source:
         self.require_text()
         return self.data.decode("utf-8-sig")
 
+    @cached_property
+    def document(self) -> Any:
+        """The whole text as JSON. Raises Broken and what `text` raises."""
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError) as error:
+            raise Broken(file=self.shown, format="JSON", why=reason(error)) from error
+
     def require_text(self) -> None:
         """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""
-        if not self.data.strip():
+        if not self.data.removeprefix(codecs.BOM_UTF8).strip():
             raise EmptyFile(file=self.shown)
         if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise NotText(file=self.shown, why="it is UTF-16; convert it: iconv -f utf-16 -t utf-8")
@@ -55,7 +66,7 @@ class Source:
 
 
 def read(named: str) -> Source:
-    """Read FILE or NAME=FILE; a file whose own name has a `=` in it is read as it is. Raises Unreadable."""
+    """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME. Raises Unreadable."""
     path, name = Path(named), ""
     if "=" in named and not path.exists():
         name, _, rest = named.partition("=")

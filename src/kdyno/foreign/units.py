@@ -37,23 +37,23 @@ _COUNTS = {
 
 
 def _table() -> dict[str, Unit]:
-    found: dict[str, Unit] = {}
+    table: dict[str, Unit] = {}
     for shown, (scale, others) in _TIMES.items():
         for name in (shown, *others.split()):
-            found[name] = Unit(shown, "time", scale)
+            table[name] = Unit(shown, "time", scale)
     for shown, scale in _BYTES.items():
-        found[shown] = Unit(shown, "bytes", scale)
-        found[f"{shown}/s"] = Unit(f"{shown}/s", "bytes per second", scale)
+        table[shown] = Unit(shown, "bytes", scale)
+        table[f"{shown}/s"] = Unit(f"{shown}/s", "bytes per second", scale)
     for shown, names in _COUNTS.items():
         for name in (shown, *names.split()):
-            found[name] = Unit(shown, shown, 1.0)
+            table[name] = Unit(shown, shown, 1.0)
     for prefix, scale in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)):
-        found[f"{prefix}ops/s"] = Unit(f"{prefix}ops/s", "operations per second", scale)
-    return found
+        table[f"{prefix}ops/s"] = Unit(f"{prefix}ops/s", "operations per second", scale)
+    return table
 
 
-_KNOWN = _table()
-_FOLDED = {name.lower(): unit for name, unit in reversed(_KNOWN.items())}
+_SPELLINGS = _table()
+_FOLDED = {name.lower(): unit for name, unit in reversed(_SPELLINGS.items())}
 _HIGHER = re.compile(r"/s$|per second|^B/|^[kMG]?(flops|ips|hz|fps|ops)$|^mflops$", re.IGNORECASE)
 _LOWER_DIMENSIONS = {"time", "instr", "cycles"}
 _HIGHER_NAME = re.compile(
@@ -62,15 +62,15 @@ _HIGHER_NAME = re.compile(
 _LOWER_NAME = re.compile(r"latency|\blat[_ ]|\btime\b|elapsed|duration|seconds|misses|faults|switches", re.IGNORECASE)
 
 
-def known(text: str) -> Unit | None:
+def find(text: str) -> Unit | None:
     """Look a unit up by any of its spellings; None if it is not in the table."""
     text = re.sub(r"\s*(?:/\s*|per[ _]|p(?=s$))(?:s|secs?|seconds?)$", "/s", text.strip())
-    return _KNOWN.get(text) or _FOLDED.get(text.lower())
+    return _SPELLINGS.get(text) or _FOLDED.get(text.lower())
 
 
 def shown(text: str) -> str:
     """The unit as kdyno writes it; unknown ones stay as they are."""
-    unit = known(text)
+    unit = find(text)
     return unit.shown if unit else text.strip()
 
 
@@ -78,24 +78,21 @@ def factor(source: str, target: str) -> float | None:
     """What values in `source` are multiplied with to be in `target`; None if there is no such number."""
     if source == target:
         return 1.0
-    one, other = known(source), known(target)
-    if one is None or other is None or one.dimension != other.dimension:
+    source_unit, target_unit = find(source), find(target)
+    if source_unit is None or target_unit is None or source_unit.dimension != target_unit.dimension:
         return None
-    return one.scale / other.scale
+    return source_unit.scale / target_unit.scale
 
 
-def direction(unit: str, benchmark: str) -> tuple[Direction, str] | None:
-    """Guess which direction is better, and say from what: the unit, else the benchmark's name; None for no idea."""
+def direction(unit: str, benchmark: str) -> Direction | None:
+    """Guess which direction is better: from the unit, else from the benchmark's name; None if neither tells."""
     if _HIGHER.search(shown(unit)):
-        return "higher", f"the unit {shown(unit)}"
-    found = known(unit)
-    if found and found.dimension in _LOWER_DIMENSIONS:
-        return "lower", f"the unit {found.shown}"
+        return "higher"
+    if (listed := find(unit)) and listed.dimension in _LOWER_DIMENSIONS:
+        return "lower"
     if _HIGHER_NAME.search(benchmark):
-        return "higher", "its name"
-    if _LOWER_NAME.search(benchmark):
-        return "lower", "its name"
-    return None
+        return "higher"
+    return "lower" if _LOWER_NAME.search(benchmark) else None
 
 
 def of_column(column: str) -> str:
@@ -103,4 +100,4 @@ def of_column(column: str) -> str:
     if bracketed := re.search(r"[(\[]\s*([^)\]]+?)\s*[)\]]\s*$", column):
         return shown(bracketed[1])
     last = re.split(r"[_\s.-]+", column.strip())[-1]
-    return shown(last) if last != column.strip() and len(last) > 1 and known(last) else ""
+    return shown(last) if last != column.strip() and len(last) > 1 and find(last) else ""

@@ -17,7 +17,7 @@ OTHER_LOAD_LIMIT = 0.25
 
 @dataclass(frozen=True)
 class Counters:
-    """One reading; only differences of two readings mean anything. None: can't be read here."""
+    """One reading; only the difference of two readings means anything. None stands for what can't be read here."""
 
     at: float
     """Seconds of the monotonic clock."""
@@ -46,7 +46,7 @@ def read_counters(root: Path = Path("/"), pid: int | None = None) -> Counters:
         own=_time_of_tree(root, pid or os.getpid()),
         throttled=files.sum_of(
             files.number(path)
-            for path in files.found(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count")
+            for path in files.matching(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count")
         ),
         quota_stops=files.sum_of(
             files.fields(group / "cpu.stat").get("nr_throttled") for group in files.cpu_groups(root, pid)
@@ -86,11 +86,11 @@ def _cpu_time(root: Path) -> tuple[float | None, float | None]:
 def _time_of_tree(root: Path, pid: int) -> float | None:
     """Seconds of CPU time of a process, its ended children and its living descendants."""
     processes = {}
-    for each in files.processes(root):
+    for directory in files.processes(root):
         # The name in parentheses may hold anything; what follows it are the state, the parent and numbers.
-        words = (files.text(each / "stat") or "").rpartition(")")[2].split()
+        words = (files.text(directory / "stat") or "").rpartition(")")[2].split()
         if len(words) > 14 and all(files.NUMBER.fullmatch(word) for word in (words[1], *words[11:15])):
-            processes[int(each.name)] = int(words[1]), sum(int(word) for word in words[11:15])
+            processes[int(directory.name)] = int(words[1]), sum(int(word) for word in words[11:15])
     if pid not in processes:
         return None
     family, added = {pid}, {pid}

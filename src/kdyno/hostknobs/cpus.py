@@ -12,10 +12,10 @@ MOST_CPUS = 8192
 """The kernel's own greatest NR_CPUS on x86; a list that names a higher one is nonsense."""
 
 
-def parse_list(said: str) -> frozenset[int]:
+def parse_list(text: str) -> frozenset[int]:
     """`0-3,8` as {0, 1, 2, 3, 8}; empty for what isn't a list."""
     cpus: set[int] = set()
-    for part in said.strip().split(",") if said.strip() else ():
+    for part in text.strip().split(",") if text.strip() else ():
         ends = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
         if ends is None or int(ends[2] or ends[1]) >= MOST_CPUS:
             return frozenset()
@@ -42,16 +42,16 @@ def format_mask(cpus: Collection[int]) -> str:
     return ",".join(words + [digits[at : at + 8] for at in range(head, len(digits), 8)])
 
 
-def same_list(said: str) -> str:
+def same_list(text: str) -> str:
     """A list in one spelling, for comparing; nonsense stays as it is."""
-    return format_list(parse_list(said)) or said
+    return format_list(parse_list(text)) or text
 
 
-def mask_as_list(said: str) -> str:
+def mask_as_list(text: str) -> str:
     """A mask as a list, for comparing; nonsense stays as it is."""
-    digits = said.replace(",", "")
+    digits = text.replace(",", "")
     if not re.fullmatch(r"[0-9a-fA-F]{1,2048}", digits):
-        return said
+        return text
     mask = int(digits, 16)
     return format_list([cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1])
 

@@ -32,8 +32,8 @@ def text(path: Path) -> str | None:
 
 def number(path: Path) -> int | None:
     """The whole number that a file holds; below 10**18, so that a float holds it too."""
-    said = text(path)
-    return int(said) if said is not None and NUMBER.fullmatch(said) else None
+    content = text(path)
+    return int(content) if content is not None and NUMBER.fullmatch(content) else None
 
 
 def fields(path: Path) -> dict[str, int]:
@@ -42,7 +42,7 @@ def fields(path: Path) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and NUMBER.fullmatch(pair[1])}
 
 
-def found(root: Path, pattern: str) -> list[Path]:
+def matching(root: Path, pattern: str) -> list[Path]:
     """Paths below `root` that match, numbers in their names in numerical order: cpu2 before cpu10."""
     try:
         return sorted(root.glob(pattern), key=_natural)
@@ -63,9 +63,9 @@ def processes(root: Path) -> list[Path]:
 
 
 def sum_of(numbers: Iterable[int | None]) -> int | None:
-    """The sum of those that could be read; None if none could."""
-    read = [each for each in numbers if each is not None]
-    return sum(read) if read else None
+    """The sum of the numbers that could be read; None if none could."""
+    readable = [value for value in numbers if value is not None]
+    return sum(readable) if readable else None
 
 
 def cpu_groups(root: Path, pid: int | None = None) -> list[Path]:
@@ -87,6 +87,6 @@ def cpu_groups(root: Path, pid: int | None = None) -> list[Path]:
             continue
         mount = next((mount for mount in mounts if (mount / "cgroup.procs").exists()), None)
         if mount is not None:
-            below = Path(path.lstrip("/"))
-            groups += [mount / each for each in (below, *below.parents) if (mount / each).is_dir()]
+            own = Path(path.lstrip("/"))
+            groups += [mount / group for group in (own, *own.parents) if (mount / group).is_dir()]
     return list(dict.fromkeys(groups))

@@ -6,20 +6,19 @@ It is good until the host starts again: then the kernel's own defaults are back,
 from __future__ import annotations
 
 import errno
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
 from kdyno.errors import UserError
+from kdyno.files import write_whole
 from kdyno.frozen import Frozen
 from kdyno.hostknobs import files
 from kdyno.hostknobs.knobs import owner_of
-from kdyno.state import State, StateNotWritable, disk_full_is_said
+from kdyno.state import State, StateNotWritable
 
 LOCK = "host-knobs"
 FILE = "host-knobs.json"
@@ -94,25 +93,5 @@ def write_journal(state: State, journal: Journal) -> None:
     if not journal.values:
         path.unlink(missing_ok=True)
         return
-    with disk_full_is_said(state.root):
-        number, incoming = tempfile.mkstemp(prefix=f".{FILE}.", dir=state.root)
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                os.fchmod(number, 0o644)  # to be seen by who isn't root
-                file.write(journal.model_dump_json(indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(incoming).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(incoming).unlink()
-            raise
-        _sync_directory(state.root)
-
-
-def _sync_directory(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+    # Everybody may read what root has set.
+    write_whole(path, journal.model_dump_json(indent=1) + "\n", mode=0o644, refused=StateNotWritable)

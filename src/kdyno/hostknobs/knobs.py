@@ -25,25 +25,25 @@ class Setting:
     """Path below the root, with wildcards."""
     wanted: Wanted
     reads: Callable[[str], str] = str
-    """From what the file says to what one would write there."""
+    """Turns the content of a file into the value that one would write there."""
     spelled: Callable[[str], str] = str
-    """A value in the one spelling in which values are compared."""
+    """Turns a value into the spelling in which values are compared."""
     also_good: frozenset[str] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
     """What values mean, for people."""
 
-    def said(self, value: str) -> str:
-        """A value for people."""
+    def label(self, value: str) -> str:
+        """A value in words for people."""
         spelled = self.spelled(value)
         return self.words.get(spelled, spelled)
 
-    def same(self, one: str, other: str) -> bool:
-        return self.spelled(one) == self.spelled(other)
+    def same(self, value: str, other: str) -> bool:
+        return self.spelled(value) == self.spelled(other)
 
     def value(self, path: Path) -> str | None:
         """What stands in a file now; None if it can't be read."""
-        said = files.text(path)
-        return None if said is None else self.reads(said)
+        content = files.text(path)
+        return None if content is None else self.reads(content)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Knob:
 
 
 @dataclass(frozen=True)
-class Place:
+class KnobFile:
     """One file of a knob, as it is now."""
 
     knob: Knob
@@ -78,10 +78,10 @@ def _constantly(value: str) -> Wanted:
     return lambda _root: value
 
 
-def _bracketed(said: str) -> str:
+def _bracketed(content: str) -> str:
     """`always [madvise] never` is madvise."""
-    chosen = re.search(r"\[(\S+)\]", said)
-    return chosen[1] if chosen else said
+    chosen = re.search(r"\[(\S+)\]", content)
+    return chosen[1] if chosen else content
 
 
 def _irq_list(root: Path) -> str | None:
@@ -169,15 +169,15 @@ KNOBS = (
 )
 
 
-def places(root: Path, knob: Knob) -> list[Place]:
+def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
     """The files of a knob that are there and can be read."""
-    found = []
+    readable = []
     for setting in knob.settings:
         wanted = setting.wanted(root)
-        for path in files.found(root, setting.pattern):
+        for path in files.matching(root, setting.pattern):
             if (value := setting.value(path)) is not None:
-                found.append(Place(knob, setting, path, value, wanted))
-    return found
+                readable.append(KnobFile(knob, setting, path, value, wanted))
+    return readable
 
 
 def owner_of(path: str) -> tuple[Knob, Setting] | None:

@@ -1,4 +1,4 @@
-"""Looking at this host: what moves times here, how it stands, what it should be, and what can be done about it."""
+"""What moves measured times on this host: how it is set, what would be better, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal
 from kdyno.frozen import Frozen
 from kdyno.hostknobs import cpus, files
 from kdyno.hostknobs.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT, other_load, read_counters, steal_percent
-from kdyno.hostknobs.knobs import KNOBS, Knob, Place, places
+from kdyno.hostknobs.knobs import KNOBS, Knob, KnobFile, knob_files
 
 ROOT = Path("/")
 STATES_SHOWN = 3
@@ -37,6 +37,14 @@ class HostFact(Frozen):
     mend: str = ""
 
 
+class HostReport(Frozen):
+    """`kdyno doctor --host --json`"""
+
+    facts: tuple[HostFact, ...]
+    before_set: dict[str, str]
+    """What `--set` changed since the host's last start: the old values, by file."""
+
+
 def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
     """Look at everything; the share of stolen time and the load of others are measured for so many seconds."""
     for knob in KNOBS:
@@ -51,33 +59,33 @@ def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
 
 
 def _knob(root: Path, knob: Knob) -> HostFact:
-    found = places(root, knob)
-    if not found:
+    present = knob_files(root, knob)
+    if not present:
         return HostFact(name=knob.name, status="absent", now="", wanted="", settable="no", why=knob.why)
-    wanted = {place.setting.said(place.wanted) for place in found if place.wanted is not None}
-    bad = [place for place in found if not place.good]
+    wanted = {file.setting.label(file.wanted) for file in present if file.wanted is not None}
+    bad = [file for file in present if not file.good]
     status: Status = "change" if bad else "good" if wanted else "plain"
     return HostFact(
         name=knob.name,
         status=status,
-        now=_together(found),
+        now=_together(present),
         wanted=" or ".join(sorted(wanted)),
         settable=_settable(knob, bad),
         why=knob.why,
     )
 
 
-def _together(found: list[Place]) -> str:
+def _together(present: list[KnobFile]) -> str:
     """What the files of a knob say, the most frequent first: `powersave (6), performance (2)`."""
-    states = Counter(place.setting.said(place.value)[:LONGEST_STATE] for place in found)
+    states = Counter(file.setting.label(file.value)[:LONGEST_STATE] for file in present)
     if len(states) == 1:
-        return next(iter(states)) + (f" ({len(found)} times)" if len(found) > 1 else "")
+        return next(iter(states)) + (f" ({len(present)} times)" if len(present) > 1 else "")
     shown = [f"{state} ({count})" for state, count in states.most_common(STATES_SHOWN)]
     return ", ".join(shown) + (", ..." if len(states) > STATES_SHOWN else "")
 
 
-def _settable(knob: Knob, bad: list[Place]) -> Settable:
-    if not all(os.access(place.path, os.W_OK) for place in bad):
+def _settable(knob: Knob, bad: list[KnobFile]) -> Settable:
+    if not all(os.access(file.path, os.W_OK) for file in bad):
         return "no" if os.geteuid() == 0 else "as root"
     return "yes" if knob.unasked else "by name"
 
@@ -96,7 +104,7 @@ def _isolated(root: Path) -> HostFact:
 
 
 def _irqbalance(root: Path) -> HostFact:
-    runs = any(files.text(each / "comm") == "irqbalance" for each in files.processes(root))
+    runs = any(files.text(process / "comm") == "irqbalance" for process in files.processes(root))
     return HostFact(
         name="irqbalance",
         status="change" if runs else "good",
@@ -109,11 +117,11 @@ def _irqbalance(root: Path) -> HostFact:
 
 
 def _swap(root: Path) -> HostFact:
-    said = files.text(root / "proc/swaps")
-    areas = max(0, len((said or "").splitlines()) - 1)
+    table = files.text(root / "proc/swaps")
+    areas = max(0, len((table or "").splitlines()) - 1)
     return HostFact(
         name="swap",
-        status="absent" if said is None else "change" if areas else "good",
+        status="absent" if table is None else "change" if areas else "good",
         now="on" if areas else "off",
         wanted="off",
         settable="no",
@@ -139,8 +147,8 @@ def _cpu_limit(root: Path) -> HostFact:
 
 def _limit(group: Path) -> float | None:
     """CPUs' worth of time that a control group may use; None for no limit."""
-    if (said := files.text(group / "cpu.max")) is not None:
-        quota, _, period = said.partition(" ")
+    if (limit := files.text(group / "cpu.max")) is not None:
+        quota, _, period = limit.partition(" ")
     else:
         quota = files.text(group / "cpu.cfs_quota_us") or ""
         period = files.text(group / "cpu.cfs_period_us") or ""
@@ -163,13 +171,13 @@ def _throttled(root: Path) -> HostFact:
 
 
 def _virtualised(root: Path) -> HostFact:
-    said = files.text(root / "proc/cpuinfo")
-    below = " hypervisor" in (said or "")
+    cpuinfo = files.text(root / "proc/cpuinfo")
+    is_guest = " hypervisor" in (cpuinfo or "")
     vendor = files.text(root / "sys/class/dmi/id/sys_vendor") or files.text(root / "sys/hypervisor/type")
     return HostFact(
         name="hypervisor",
-        status="absent" if said is None else "change" if below else "good",
-        now=f"yes ({vendor[:LONGEST_STATE]})" if below and vendor else "yes" if below else "no",
+        status="absent" if cpuinfo is None else "change" if is_guest else "good",
+        now=f"yes ({vendor[:LONGEST_STATE]})" if is_guest and vendor else "yes" if is_guest else "no",
         wanted="no",
         settable="no",
         why="what it does with the CPUs is out of sight, but for stolen time",

@@ -55,10 +55,10 @@ def show_turned(turned: Turned, console: Console) -> None:
     for turn in turned.turns:
         groups.setdefault((turn.knob, turn.outcome, turn.before, turn.wanted, turn.why), []).append(turn)
     for (knob, outcome, before, wanted, why), turns in groups.items():
-        where = f"/{turns[0].path}" + (f" and {len(turns) - 1} more" if len(turns) > 1 else "")
+        location = f"/{turns[0].path}" + (f" and {len(turns) - 1} more" if len(turns) > 1 else "")
         change = f"{before} -> {wanted}" if before != wanted else wanted
-        said = f"{outcome}: {why}" if why else outcome
-        _line(console, clean(f"{knob}: {change}: {said} ({where})"))
+        result = f"{outcome}: {why}" if why else outcome
+        _line(console, clean(f"{knob}: {change}: {result} ({location})"))
 
 
 def _line(console: Console, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Setting knobs and bringing them back. What can't be set is said and left; the rest is set.
+"""Setting knobs and bringing them back. What can't be set is reported and left; the rest is set.
 
 `write` is the one thing that touches the host, and comes as an argument: tests put a kernel that refuses in its place.
 """
@@ -13,7 +13,7 @@ from typing import Literal
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.hostknobs.journal import Journal, boot_id, journal_lock, read_journal, write_journal
-from kdyno.hostknobs.knobs import KNOBS, Knob, Place, Setting, owner_of, places
+from kdyno.hostknobs.knobs import KNOBS, Knob, KnobFile, Setting, knob_files, owner_of
 from kdyno.state import State
 
 ROOT = Path("/")
@@ -28,7 +28,7 @@ class UnknownKnob(UserError):
 
 
 class Turn(Frozen):
-    """What came of one file."""
+    """The result for one file."""
 
     knob: str
     path: str
@@ -41,11 +41,11 @@ class Turn(Frozen):
 
 
 class Turned(Frozen):
-    """What came of a command."""
+    """The result of a command."""
 
     turns: tuple[Turn, ...] = ()
     void: bool = False
-    """There was a journal of before the host's last start; it is gone, as the values were."""
+    """A journal from before the host's last start was removed: the kernel had forgotten those values, too."""
     absent: tuple[str, ...] = ()
     """Knobs that were asked for by name and that this host doesn't have."""
 
@@ -80,17 +80,17 @@ def set_knobs(state: State, names: Sequence[str] = (), *, root: Path = ROOT, wri
     wanted = chosen(names)
     with journal_lock(state):
         journal, void = _journal_of_this_boot(state, root)
-        every = {knob.name: places(root, knob) for knob in wanted}
-        moving = [place for found in every.values() for place in found if not place.good]
+        by_knob = {knob.name: knob_files(root, knob) for knob in wanted}
+        to_set = [file for present in by_knob.values() for file in present if not file.good]
         known = journal.values
-        fresh = {_name(root, place.path): place.value for place in moving if _name(root, place.path) not in known}
+        fresh = {_name(root, file.path): file.value for file in to_set if _name(root, file.path) not in known}
         if fresh:
             write_journal(state, journal.model_copy(update={"values": known | fresh}))
-        turns = tuple(_set(root, place, write) for place in moving)
+        turns = tuple(_set(root, file, write) for file in to_set)
         if unmoved := {path for path, value in fresh.items() if _stands(root, path, value)}:
             left = {path: value for path, value in (known | fresh).items() if path not in unmoved}
             write_journal(state, journal.model_copy(update={"values": left}))
-    absent = tuple(name for name, found in every.items() if not found and names)
+    absent = tuple(name for name, present in by_knob.items() if not present and names)
     return Turned(turns=turns, void=void, absent=absent)
 
 
@@ -127,14 +127,14 @@ def _journal_of_this_boot(state: State, root: Path) -> tuple[Journal, bool]:
     return Journal(boot_id=now), journal is not None
 
 
-def _set(root: Path, place: Place, write: Write) -> Turn:
-    assert place.wanted is not None
-    why = _refusal(place.setting, place.path, place.wanted, write)
+def _set(root: Path, file: KnobFile, write: Write) -> Turn:
+    assert file.wanted is not None
+    why = _refusal(file.setting, file.path, file.wanted, write)
     return Turn(
-        knob=place.knob.name,
-        path=_name(root, place.path),
-        before=place.value,
-        wanted=place.wanted,
+        knob=file.knob.name,
+        path=_name(root, file.path),
+        before=file.value,
+        wanted=file.wanted,
         outcome="refused" if why else "set",
         why=why,
     )

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.installed import installed, scripts
+from kdyno.errors import UserError
+from kdyno.installed import find_program
+from kdyno.instrument.catalogue import Catalogue, parse_catalogue
 from kdyno.instrument.job import TestOrder
 from kdyno.process import output
 
-ALL = "lmbench"
-"""Stands for all tests in a workload."""
-
-
-class AgentMissing(InfrastructureError):
-    message = "the kdyno-agent binary is not installed beside kdyno ({where})"
-    hint = "`pip install .` in a kdyno checkout builds and installs it"
+ALL = "all"
+"""Stands for every test in a workload, as the name of a suite (`lmbench`) does for the tests of that suite."""
 
 
 class UnknownTest(UserError):
@@ -33,21 +27,19 @@ class UnknownParameter(UserError):
 
 
 def find_agent() -> Path:
-    """The agent's binary; raises AgentMissing."""
-    if found := installed("kdyno-agent"):
-        return found
-    raise AgentMissing(where=scripts())
+    """The agent's binary; raises ProgramMissing."""
+    return find_program("kdyno-agent", "a boot")
 
 
-def catalogue() -> dict[str, Any]:
-    """The agent's tests by name, as `kdyno-agent list --json` describes them."""
-    return {test["name"]: test for test in json.loads(output([find_agent(), "list", "--json"]))["tests"]}
+def catalogue() -> Catalogue:
+    """What this agent can do. Raises ProgramMissing and OtherAgent."""
+    return parse_catalogue(output([find_agent(), "list", "--json"]))
 
 
 def benchmark_count(tests: Iterable[TestOrder]) -> int:
     """How many benchmarks these tests yield."""
-    known = catalogue()
-    return sum(len(known[test.name]["benchmarks"]) for test in tests)
+    counts = {test.name: len(test.benchmarks) for test in catalogue().tests}
+    return sum(counts[test.name] for test in tests)
 
 
 def tsc_khz() -> int:
@@ -58,17 +50,23 @@ def tsc_khz() -> int:
 def test_orders(tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> tuple[TestOrder, ...]:
     """The tests that a workload means, each once, in the agent's order.
 
-    Raises UnknownTest and UnknownParameter, before anything is built.
+    `tests` are names of tests and of suites, and `all`. Raises UnknownTest and UnknownParameter.
     """
-    known = catalogue()
-    for name in (*tests, *params):
-        if name not in known and name != ALL:
-            near = difflib.get_close_matches(name, [*known, ALL], n=1, cutoff=0.3)
-            raise UnknownTest(name=name, near=near[0] if near else ALL)
-    for test, values in params.items():
-        allowed = [param["name"] for param in known[test]["params"]]
-        for name in values:
-            if name not in allowed:
-                raise UnknownParameter(name=name, test=test, known=", ".join(allowed) or "none")
-    chosen = known if ALL in tests else [name for name in known if name in tests]
+    known = {test.name: test for test in catalogue().tests}
+    suites = sorted({test.suite for test in known.values() if test.suite})
+    for name in tests:
+        _require_known(name, [*known, *suites, ALL])
+    for name, values in params.items():
+        _require_known(name, [*known])
+        allowed = [param.name for param in known[name].params]
+        for param in values:
+            if param not in allowed:
+                raise UnknownParameter(name=param, test=name, known=", ".join(allowed) or "none")
+    chosen = [test.name for test in known.values() if {test.name, test.suite, ALL} & set(tests)]
     return tuple(TestOrder(name=name, params=dict(params.get(name, {}))) for name in chosen)
+
+
+def _require_known(name: str, words: Sequence[str]) -> None:
+    if name not in words:
+        near = difflib.get_close_matches(name, words, n=1, cutoff=0)
+        raise UnknownTest(name=name, near=near[0])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 from kdyno.frozen import Frozen
-from kdyno.measurement import Lane
+from kdyno.lanes import Lane
 
 PROTOCOL: Final = 1
 """Version of the job and of the agent stream; crates/proto has the same number."""
-
-
-DEFAULT_ITERATIONS: dict[Lane, int] = {"model": 7, "wall": 11}
-"""Odd, so that the median of a boot is one of its samples."""
 
 
 class TestOrder(Frozen):
@@ -22,6 +20,31 @@ class TestOrder(Frozen):
 
     name: str
     params: dict[str, int] = {}
+
+
+class VirtioPort(Frozen):
+    """The virtio-serial port that the agent knows by name."""
+
+    kind: Literal["virtio-port"] = "virtio-port"
+
+
+class TcpChannel(Frozen):
+    """A connection that the guest makes to a host that listens."""
+
+    kind: Literal["tcp"] = "tcp"
+    address: str
+    """`10.0.2.2:7000`"""
+
+
+class FileChannel(Frozen):
+    """A file of the guest, or a device."""
+
+    kind: Literal["file"] = "file"
+    path: str
+
+
+Channel = Annotated[VirtioPort | TcpChannel | FileChannel, Field(discriminator="kind")]
+"""How the agent's records leave the guest; the machine decides."""
 
 
 class Job(Frozen):
@@ -36,6 +59,9 @@ class Job(Frozen):
     tests: tuple[TestOrder, ...] = ()
     command: tuple[str, ...] | None = None
     interactive: bool = False
+    channel: Channel = VirtioPort()
 
     def encoded(self) -> bytes:
-        return self.model_dump_json(exclude_none=True).encode()
+        """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""
+        usual = {"channel"} if self.channel == VirtioPort() else set()
+        return self.model_dump_json(exclude_none=True, exclude=usual).encode()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import kdyno
-from kdyno.errors import InfrastructureError
 from kdyno.frozen import Frozen
-
-if TYPE_CHECKING:
-    pass
+from kdyno.installed import BUILT_WITH_KDYNO, ProgramMissing
 
 Events = Literal["edges", "all"]
 Clock = Literal["cycles", "instructions"]
@@ -25,31 +22,31 @@ class PmuConfig(Frozen):
 
     events: Events = "all"
     """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from."""
-    family: str = "zen4"
+    family: str = "znver4"
     """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
     clock: Clock = "cycles"
     """What a sample is read in: modelled cycles, or instructions of kernel and user code, REP counted once."""
 
 
-class PluginMissing(InfrastructureError):
-    message = "the PMU plugin is not installed with kdyno ({where})"
-    hint = "`pip install .` in a kdyno checkout builds and installs it"
-
-
 def find_plugin() -> Path:
-    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises PluginMissing.
+    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises ProgramMissing.
 
     A wheel has it as kdyno_pmu.abi3.so; an editable install gives it the suffix of the Python that made it, so that a
     checkout may hold several. The newest is that of the last installation.
     """
     if named := os.environ.get("KDYNO_PMU_PLUGIN"):
-        place, plugins = Path(named).absolute(), [Path(named).absolute()]
+        pattern, plugins = Path(named).absolute(), [Path(named).absolute()]
     else:
-        place = Path(kdyno.__file__).parent / "kdyno_pmu.*.so"
-        plugins = list(place.parent.glob(place.name))
+        pattern = Path(kdyno.__file__).parent / "kdyno_pmu.*.so"
+        plugins = list(pattern.parent.glob(pattern.name))
     existing = [plugin for plugin in plugins if plugin.is_file()]
     if not existing:
-        raise PluginMissing(where=place)
+        raise ProgramMissing(
+            needed_for="the emulated PMU",
+            program="kdyno's plugin for QEMU",
+            looked_in=f"no {pattern}",
+            way_out=BUILT_WITH_KDYNO,
+        )
     return max(existing, key=lambda plugin: plugin.stat().st_mtime_ns)
 
 
@@ -61,4 +58,4 @@ def plugin_words(
     if geometry:
         options.append(f"geometry={geometry}")
     # In QEMU's options a comma begins the next one, and two commas are one.
-    return ("-plugin", ",".join(each.replace(",", ",,") for each in (str(plugin), *options)))
+    return ("-plugin", ",".join(option.replace(",", ",,") for option in (str(plugin), *options)))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, ValidationError
 
 from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import write_whole
 from kdyno.frozen import Frozen
 from kdyno.instrument.pmu_values import Counts, Unsound, Values, decode_varints, unzigzag
 
@@ -195,14 +196,15 @@ def read_pmu_record(path: Path) -> PmuRecord:
 
 
 def with_benchmarks(path: Path, names: Sequence[str], out: Path) -> None:
-    """Write the record `path` to `out` (which may be the same) with the names of its benchmarks, by index."""
+    """Write the record `path` to `out` (which may be the same) with the names of its benchmarks, by index.
+
+    Raises NotWritable and DiskFull, and what read_pmu_record raises of a file that is no record.
+    """
     data = _bytes_of(path)
     _, body = _split(data, path)
     magic, header, _ = data.split(b"\n", 2)
     named = json.loads(header) | {"benchmarks": list(names)}
-    partial = out.with_name(f".{out.name}.partial")
-    partial.write_bytes(b"\n".join((magic, json.dumps(named, separators=(",", ":")).encode(), body)))
-    partial.rename(out)
+    write_whole(out, b"\n".join((magic, json.dumps(named, separators=(",", ":")).encode(), body)))
 
 
 def _bytes_of(path: Path) -> bytes:

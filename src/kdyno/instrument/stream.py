@@ -15,10 +15,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import PROTOCOL
-from kdyno.measurement import Benchmark, Direction, Lane, Sample
+from kdyno.lanes import Lane
+from kdyno.measurement import Benchmark, Direction, Sample
 
 LONGEST_LINE = 1 << 20
 COUNT_MAX = (1 << 63) - 1
+MOST_STDOUT = 1 << 20
+"""Bytes that are kept of what a command writes to its standard output."""
+MOST_STDERR = 2000
+"""Bytes that are kept of the end of what it writes to standard error."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
 Text = Annotated[str, Field(max_length=2000)]
@@ -127,6 +132,11 @@ class AgentReport(Frozen):
     unsupported: dict[str, str] = {}
     broken: dict[str, str] = {}
     exit_status: int | None = None
+    stdout: bytes = b""
+    """What the command wrote to its standard output: the first MOST_STDOUT bytes."""
+    stdout_is_cut: bool = False
+    stderr: bytes = b""
+    """The last MOST_STDERR bytes of its standard error."""
     complete: bool = False
     fault: str | None = None
 
@@ -196,6 +206,9 @@ class _Reader:
         self.unsupported: dict[str, str] = {}
         self.broken: dict[str, str] = {}
         self.exit_status: int | None = None
+        self.stdout = bytearray()
+        self.stdout_is_cut = False
+        self.stderr = b""
         self.complete = False
 
     def read(self, stream: Iterable[Any]) -> AgentReport:
@@ -212,6 +225,9 @@ class _Reader:
             unsupported=self.unsupported,
             broken=self.broken,
             exit_status=self.exit_status,
+            stdout=bytes(self.stdout),
+            stdout_is_cut=self.stdout_is_cut,
+            stderr=self.stderr,
             complete=self.complete and fault is None,
             fault=fault,
         )
@@ -245,4 +261,13 @@ class _Reader:
                     raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
                 self.complete = True
             case OutputRecord():
-                pass
+                self._hear(record)
+
+    def _hear(self, record: OutputRecord) -> None:
+        written = bytes.fromhex(record.hex)
+        if record.stream == "stderr":
+            self.stderr = (self.stderr + written)[-MOST_STDERR:]
+            return
+        room = MOST_STDOUT - len(self.stdout)
+        self.stdout += written[:room]
+        self.stdout_is_cut |= len(written) > room

@@ -1,1 +1,1 @@
-"""The judge: pure functions from samples to verdicts. What they mean is written in docs/statistics.md."""
+"""The judge: pure functions from values to verdicts (docs/statistics.md); its sub-packages decide nothing."""

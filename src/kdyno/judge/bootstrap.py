@@ -53,9 +53,9 @@ def of_groups(variant: Values, baseline: Values, confidence: float) -> Interval 
     if not (min(sizes) >= FEWEST and max(sizes) <= MOST and 1 - confidence >= LEAST_TAIL):
         return None
     random = np.random.default_rng(SEED)
-    draws = [each[random.integers(0, len(each), (DRAWS, len(each)))] for each in (variant, baseline)]
-    variances = [np.var(each, axis=1, ddof=1) / each.shape[1] for each in draws]
-    error = float(sum(np.var(each, ddof=1) / len(each) for each in (variant, baseline)) ** 0.5)
+    draws = [logs[random.integers(0, len(logs), (DRAWS, len(logs)))] for logs in (variant, baseline)]
+    variances = [np.var(drawn_logs, axis=1, ddof=1) / drawn_logs.shape[1] for drawn_logs in draws]
+    error = float(sum(np.var(logs, ddof=1) / len(logs) for logs in (variant, baseline)) ** 0.5)
     differences = draws[0].mean(axis=1) - draws[1].mean(axis=1)
     return _ends(float(variant.mean() - baseline.mean()), error, differences, np.sqrt(sum(variances)), confidence)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from kdyno.frozen import Frozen
 from kdyno.judge import absence, logratio
-from kdyno.judge.contrast import Contrast, Paired, Published, contrast, estimated, log_ratio, middle
-from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits, estimate
+from kdyno.judge.contrast import Contrast, Paired, Published, contrast_of, estimated, log_ratio, middle
+from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits, estimate_ratio
 from kdyno.judge.logratio import MOST_VARIATION, LogRatio
 from kdyno.judge.multiplicity import adjusted
 from kdyno.judge.observations import Labels, Observations, Values, require_usable
@@ -80,51 +80,53 @@ def judge(
     """Judge all variants against the baseline. `margin`, `alpha` and `confidence` are fractions.
 
     A run that may stop early passes the nominal level of its look as `alpha` and 1 - level as `confidence`. `why`
-    explains what has no comparison, `partial(absence.reason, boots)` for own runs; without it the values are asked.
+    explains why a benchmark has no comparison; without it the explanation comes from the values alone.
     Raises UnusableSample, UnusableSummary and BlockTwice.
     """
-    for each in observations:
-        require_usable(each)
+    for observed in observations:
+        require_usable(observed)
     limits = Limits(margin, alpha, confidence)
     comparisons: list[Comparison] = []
     means: list[GeometricMean] = []
     for variant in variants:
         if variant == baseline:
             continue
-        contrasts = [contrast(each, variant, baseline) for each in observations]
+        contrasts = [contrast_of(observed, variant, baseline) for observed in observations]
         comparisons += [
-            _compared(each, found, (baseline, variant), limits, why)
-            for each, found in zip(observations, contrasts, strict=True)
+            _compared(observed, contrast, (baseline, variant), limits, why)
+            for observed, contrast in zip(observations, contrasts, strict=True)
         ]
         means.append(_geometric_mean(variant, observations, contrasts, limits))
-    texts = {each.benchmark: each.description or each.benchmark for each in observations}
+    texts = {observed.benchmark: observed.description or observed.benchmark for observed in observations}
     return Judgement(
         comparisons=tuple(
-            each.model_copy(update=_decided(each, p, each.direction, texts[each.benchmark], limits))
-            for each, p in zip(comparisons, _adjusted(comparisons, correction), strict=True)
+            comparison.model_copy(
+                update=_decided(comparison, p, comparison.direction, texts[comparison.benchmark], limits)
+            )
+            for comparison, p in zip(comparisons, _adjusted(comparisons, correction), strict=True)
         ),
         geometric_means=tuple(
-            each.model_copy(update=_decided(each, p, "higher", "speed over all benchmarks", limits))
-            for each, p in zip(means, _adjusted(means, correction), strict=True)
+            mean.model_copy(update=_decided(mean, p, "higher", "speed over all benchmarks", limits))
+            for mean, p in zip(means, _adjusted(means, correction), strict=True)
         ),
     )
 
 
 def _compared(
-    observed: Observations, found: Contrast | None, names: tuple[str, str], limits: Limits, why: Why | None
+    observed: Observations, contrast: Contrast | None, names: tuple[str, str], limits: Limits, why: Why | None
 ) -> Comparison:
     blank = Comparison(variant=names[1], benchmark=observed.benchmark, direction=observed.direction)
-    if found is None:
+    if contrast is None:
         reason = why(observed.benchmark, names) if why else absence.of_values(observed, names)
         return blank.model_copy(update={"reason": reason, "dropped": _in_one_only(observed, names)})
-    baseline_value, variant_value = middle(found)
+    baseline_value, variant_value = middle(contrast)
     return blank.model_copy(
         update={
-            "estimate": estimated(found, limits),
+            "estimate": estimated(contrast, limits),
             "baseline_value": baseline_value,
             "variant_value": variant_value,
-            "dropped": found.dropped if isinstance(found, Paired) else 0,
-            "reason": _distrusted(found),
+            "dropped": contrast.dropped if isinstance(contrast, Paired) else 0,
+            "reason": _distrusted(contrast),
         }
     )
 
@@ -132,14 +134,14 @@ def _compared(
 def _in_one_only(observed: Observations, names: tuple[str, str]) -> int:
     """Blocks of two variants that share none."""
     samples = [observed.sample(name) for name in names]
-    return sum(len(each.blocks) for each in samples if each is not None and each.blocks is not None)
+    return sum(len(sample.blocks) for sample in samples if sample is not None and sample.blocks is not None)
 
 
-def _distrusted(found: Contrast) -> str:
+def _distrusted(contrast: Contrast) -> str:
     """Why a contrast can't be judged whatever its numbers say; empty if it can."""
-    if not isinstance(found, Published):
+    if not isinstance(contrast, Published):
         return ""
-    widest = max(each.sd / each.mean for each in (found.variant, found.baseline))
+    widest = max(summary.sd / summary.mean for summary in (contrast.variant, contrast.baseline))
     if widest <= MOST_VARIATION:
         return ""
     return f"the standard deviation is {percent(widest)} % of the mean: a ratio needs the single values"
@@ -149,20 +151,22 @@ def _geometric_mean(
     variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], limits: Limits
 ) -> GeometricMean:
     """Mean over benchmarks of the logarithm of the speed ratio: block by block, and then as any other comparison."""
-    known = [(each, found) for each, found in zip(observations, contrasts, strict=True) if found is not None]
-    paired = [(each, found) for each, found in known if isinstance(found, Paired)]
-    blocks = _all_blocks([found.blocks for _, found in paired])
-    full = [(each, found) for each, found in paired if len(found.blocks) == len(blocks)]
-    if len(paired) == len(known):
-        names, ratio = {each.benchmark for each, _ in full}, _blockwise(full, limits)
+    compared = [
+        (observed, contrast) for observed, contrast in zip(observations, contrasts, strict=True) if contrast is not None
+    ]
+    paired = [(observed, contrast) for observed, contrast in compared if isinstance(contrast, Paired)]
+    blocks = _all_blocks([contrast.blocks for _, contrast in paired])
+    full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
+    if len(paired) == len(compared):
+        names, ratio = {observed.benchmark for observed, _ in full}, _blockwise(full, limits)
     else:
-        usable = [(each, found) for each, found in known if not _distrusted(found)]
-        names, ratio = {each.benchmark for each, _ in usable}, _independent(usable, limits)
+        usable = [(observed, contrast) for observed, contrast in compared if not _distrusted(contrast)]
+        names, ratio = {observed.benchmark for observed, _ in usable}, _independent(usable, limits)
     mean = GeometricMean(
         variant=variant,
         benchmarks=len(names),
-        left_out=tuple(each.benchmark for each in observations if each.benchmark not in names),
-        independent=len(paired) < len(known),
+        left_out=tuple(observed.benchmark for observed in observations if observed.benchmark not in names),
+        independent=len(paired) < len(compared),
         estimate=ratio,
     )
     return mean if ratio else mean.model_copy(update={"reason": "no benchmark was measured in all blocks by both"})
@@ -171,11 +175,11 @@ def _geometric_mean(
 def _blockwise(full: Sequence[tuple[Observations, Paired]], limits: Limits) -> Estimate | None:
     if not full:
         return None
-    sorted_by_block = [np.argsort(found.blocks, kind="stable") for _, found in full]
+    sorted_by_block = [np.argsort(contrast.blocks, kind="stable") for _, contrast in full]
     speeds: Values = np.mean(
         [
-            _speed(each) * (found.variant - found.baseline)[order]
-            for (each, found), order in zip(full, sorted_by_block, strict=True)
+            _speed(observed) * (contrast.variant - contrast.baseline)[order]
+            for (observed, contrast), order in zip(full, sorted_by_block, strict=True)
         ],
         axis=0,
     )
@@ -184,21 +188,21 @@ def _blockwise(full: Sequence[tuple[Observations, Paired]], limits: Limits) -> E
     return estimated(Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0), limits)
 
 
-def _all_blocks(found: Sequence[Labels]) -> Labels:
+def _all_blocks(by_benchmark: Sequence[Labels]) -> Labels:
     """The blocks of any of the benchmarks."""
-    if found and all(np.array_equal(found[0], each) for each in found):
-        return found[0]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+    if by_benchmark and all(np.array_equal(by_benchmark[0], blocks) for blocks in by_benchmark):
+        return by_benchmark[0]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *by_benchmark]))
 
 
 def _independent(usable: Sequence[tuple[Observations, Contrast]], limits: Limits) -> Estimate | None:
     if not usable:
         return None
     parts = []
-    for each, found in usable:
-        ratio = log_ratio(found)
-        parts.append(LogRatio(_speed(each) * ratio.mean, ratio.error, ratio.df, ratio.units))
-    return estimate(logratio.of_independent(parts), "welch", limits)
+    for observed, contrast in usable:
+        ratio = log_ratio(contrast)
+        parts.append(LogRatio(_speed(observed) * ratio.mean, ratio.error, ratio.df, ratio.units))
+    return estimate_ratio(logratio.of_independent(parts), "welch", limits)
 
 
 def _speed(observed: Observations) -> int:
@@ -208,21 +212,21 @@ def _speed(observed: Observations) -> int:
 
 def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
     """Adjust the p-values of all that have one, as one family."""
-    return adjusted([each.estimate.p if each.estimate else None for each in judged], correction)
+    return adjusted([result.estimate.p if result.estimate else None for result in judged], correction)
 
 
 def _decided(
     judged: Judged, p_adjusted: float | None, direction: Direction, what: str, limits: Limits
 ) -> dict[str, Any]:
     """What the verdict adds to an estimate; nothing where there is none."""
-    found = judged.estimate
-    if found is None:
+    estimate = judged.estimate
+    if estimate is None:
         return {}
-    reason = judged.reason or (NO_SPREAD[found.method] if found.low is None else "")
-    verdict = "undecided" if reason else decide(found, p_adjusted, direction, limits.margin, limits.alpha)
+    reason = judged.reason or (NO_SPREAD[estimate.method] if estimate.low is None else "")
+    verdict = "undecided" if reason else decide(estimate, p_adjusted, direction, limits.margin, limits.alpha)
     return {
         "p_adjusted": p_adjusted,
         "verdict": verdict,
         "reason": reason,
-        "sentence": sentence(what, found, verdict, limits.margin),
+        "sentence": sentence(what, estimate, verdict, limits.margin),
     }

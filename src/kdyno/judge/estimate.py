@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy import stats
+from scipy import special
 
 from kdyno.frozen import Frozen
 from kdyno.judge.logratio import LogRatio
@@ -61,8 +61,8 @@ class Estimate(Frozen):
     """Of the hypothesis that the ratio is 1; 0 when all replicates agree exactly on another one."""
 
 
-def estimate(
-    found: LogRatio,
+def estimate_ratio(
+    log_ratio: LogRatio,
     method: Method,
     limits: Limits,
     blocks: int = 0,
@@ -74,18 +74,18 @@ def estimate(
     """
     low = high = p = p_equivalence = detectable = None
     edge = math.log1p(limits.margin)
-    if found.error == 0:
-        low = high = exp(found.mean)
-        p, p_equivalence, detectable = float(found.mean == 0), float(abs(found.mean) > edge), 0.0
-    elif found.error is not None and found.df is not None:
-        half, seen = _quantiles(found.df, limits)
-        low, high = exp(found.mean - half * found.error), exp(found.mean + half * found.error)
-        t, df = found.mean / found.error, found.df
-        p = min(1.0, 2 * float(stats.t.sf(abs(t), df)))
-        p_equivalence = float(stats.t.sf(edge / found.error - abs(t), df))
-        detectable = exp(seen * found.error) - 1
+    if log_ratio.error == 0:
+        low = high = exp(log_ratio.mean)
+        p, p_equivalence, detectable = float(log_ratio.mean == 0), float(abs(log_ratio.mean) > edge), 0.0
+    elif log_ratio.error is not None and log_ratio.df is not None:
+        half, seen = _quantiles(log_ratio.df, limits)
+        low, high = exp(log_ratio.mean - half * log_ratio.error), exp(log_ratio.mean + half * log_ratio.error)
+        t, df = log_ratio.mean / log_ratio.error, log_ratio.df
+        p = min(1.0, 2 * float(special.stdtr(df, -abs(t))))
+        p_equivalence = float(special.stdtr(df, abs(t) - edge / log_ratio.error))
+        detectable = exp(seen * log_ratio.error) - 1
     return Estimate(
-        ratio=exp(found.mean),
+        ratio=exp(log_ratio.mean),
         low=low,
         high=high,
         confidence=limits.confidence,
@@ -94,8 +94,8 @@ def estimate(
         detectable=detectable,
         method=method,
         blocks=blocks,
-        units=found.units,
-        df=found.df,
+        units=log_ratio.units,
+        df=log_ratio.df,
         p_equivalence=p_equivalence,
         p=p,
     )
@@ -108,5 +108,5 @@ def exp(x: float) -> float:
 
 def _quantiles(df: float, limits: Limits) -> tuple[float, float]:
     """Half an interval, and the smallest detectable effect, both in standard errors."""
-    half = float(stats.t.ppf((1 + limits.confidence) / 2, df))
-    return half, float(stats.t.ppf(1 - limits.alpha / 2, df) + stats.t.ppf(POWER, df))
+    half = float(special.stdtrit(df, (1 + limits.confidence) / 2))
+    return half, float(special.stdtrit(df, 1 - limits.alpha / 2) + special.stdtrit(df, POWER))

@@ -46,7 +46,7 @@ def of_layouts(differences: Values, layouts: Labels) -> LogRatio:
 
 def of_groups(variant: Values, baseline: Values) -> LogRatio:
     """From the logarithms of two independent groups, shapes (n,) and (m,), each >= 1: Welch, B. L. (1947)."""
-    moments = [_moments(each) for each in (variant, baseline)]
+    moments = [_moments(logs) for logs in (variant, baseline)]
     mean = moments[0][0] - moments[1][0]
     sizes = [len(variant), len(baseline)]
     if min(sizes) == 1:
@@ -63,18 +63,18 @@ def of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
     units = min(variant.n, baseline.n)
     if units == 1:
         return LogRatio(mean, None, None, 1)
-    errors = [each.sd / each.mean / math.sqrt(each.n) for each in (variant, baseline)]
+    errors = [summary.sd / summary.mean / math.sqrt(summary.n) for summary in (variant, baseline)]
     return _welch(mean, errors, [variant.n, baseline.n])
 
 
 def of_independent(parts: Sequence[LogRatio]) -> LogRatio:
     """The mean of log-ratios that are independent of one another; degrees of freedom after Satterthwaite (1946)."""
     mean = sum(part.mean for part in parts) / len(parts)
-    known = [(part.error, part.df) for part in parts if part.error is not None and part.df is not None]
+    with_error = [(part.error, part.df) for part in parts if part.error is not None and part.df is not None]
     units = min(part.units for part in parts)
-    if len(known) < len(parts):
+    if len(with_error) < len(parts):
         return LogRatio(mean, None, None, units)
-    error, df = _pooled([error / len(parts) for error, _ in known], [df for _, df in known])
+    error, df = _pooled([error / len(parts) for error, _ in with_error], [df for _, df in with_error])
     return LogRatio(mean, error, df, units)
 
 

@@ -69,13 +69,13 @@ class Observations:
 
     def sample(self, variant: str) -> Sample | None:
         """The variant's values; None if it has none, or only a summary."""
-        found = self.groups.get(variant)
-        return found if isinstance(found, Sample) and len(found.values) else None
+        group = self.groups.get(variant)
+        return group if isinstance(group, Sample) and len(group.values) else None
 
     def summary(self, variant: str) -> Summary | None:
         """The variant's summary; None if it has none, or values."""
-        found = self.groups.get(variant)
-        return found if isinstance(found, Summary) else None
+        group = self.groups.get(variant)
+        return group if isinstance(group, Summary) else None
 
 
 def require_usable(observations: Observations) -> None:

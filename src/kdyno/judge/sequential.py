@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from scipy import stats
+from scipy import special
 
 from kdyno.errors import UserError
 
@@ -42,4 +42,4 @@ def spent_by(share: float, alpha: float) -> float:
     """
     if share == 1:
         return alpha
-    return 4 * float(stats.norm.sf(stats.norm.isf(alpha / 4) / math.sqrt(share)))
+    return 4 * float(special.ndtr(special.ndtri(alpha / 4) / math.sqrt(share)))

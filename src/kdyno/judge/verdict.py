@@ -19,31 +19,31 @@ NO_SPREAD: dict[Method, str] = {
 """Why an estimate has no interval."""
 
 
-def decide(found: Estimate, p_adjusted: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
+def decide(estimate: Estimate, p_adjusted: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
     """Judge an estimate: equal is looked for first, so that a real but negligible difference is called negligible."""
-    if found.low is None or found.high is None or p_adjusted is None:
+    if estimate.low is None or estimate.high is None or p_adjusted is None:
         return "undecided"
     edge = math.log1p(margin)
-    if -edge <= math.log(found.low) and math.log(found.high) <= edge:
+    if -edge <= math.log(estimate.low) and math.log(estimate.high) <= edge:
         return "equivalent"
     if p_adjusted < alpha:
-        return "faster" if (found.ratio < 1) == (direction == "lower") else "slower"
+        return "faster" if (estimate.ratio < 1) == (direction == "lower") else "slower"
     return "undecided"
 
 
-def sentence(what: str, found: Estimate, verdict: Verdict, margin: float) -> str:
+def sentence(what: str, estimate: Estimate, verdict: Verdict, margin: float) -> str:
     """Say a verdict in one sentence: effect, interval and what could have been seen."""
-    effect = found.ratio - 1
-    if found.low is None or found.high is None or found.detectable is None:
-        return f"{what} undecided: {signed(effect)} %; {NO_SPREAD[found.method]}"
-    low, high = found.low - 1, found.high - 1
-    interval = f"{confidence(found.confidence)} interval"
-    seen = f"this run could have seen {percent(found.detectable)} %"
+    effect = estimate.ratio - 1
+    if estimate.low is None or estimate.high is None or estimate.detectable is None:
+        return f"{what} undecided: {signed(effect)} %; {NO_SPREAD[estimate.method]}"
+    low, high = estimate.low - 1, estimate.high - 1
+    interval = f"{confidence(estimate.confidence)} interval"
+    seen = f"this run could have seen {percent(estimate.detectable)} %"
     if verdict in ("faster", "slower"):
         word = "lower" if effect < 0 else "higher"
         if low * high < 0:  # where the correction is milder than the interval
             return f"{what} {percent(effect)} % {word}, {interval} {signed(low)} to {signed(high)} ({verdict}); {seen}"
         near, far = sorted((abs(low), abs(high)))
         return f"{what} {percent(effect)} % {word}, {interval} {percent(near)} to {percent(far)} ({verdict}); {seen}"
-    said = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
-    return f"{what} {said}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}; {seen}"
+    outcome = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
+    return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}; {seen}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import kdyno
-from kdyno.kernel import delegate, estimate, images, kconfig, kconfig_check
+from kdyno.kernel import delegate, estimate, hardening, images, inputs, kconfig, kconfig_check
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
@@ -120,7 +120,8 @@ def _configure(work: Work) -> tuple[str, ...]:
     overruled = {ask.symbol for ask in plan.asks}
     wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
     lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
-    misses = kconfig_check.unmet(lines.values(), config, plan.tree)
+    expected = hardening.to_be_met(list(lines.values()), config, overruled, plan.tree)
+    misses = kconfig_check.unmet(expected, config, plan.tree)
     return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
@@ -132,7 +133,7 @@ def _guessed_steps(work: Work) -> int:
 def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
     """Run this make to the end, and be sure of the layout; return how many lines it took."""
     done = 0
-    layout = work.plan.recipe.layout
+    layout = work.plan.recipe.layout_seed
     about = "" if layout is None else f"layout {layout}: "
 
     def on_line(line: str) -> None:
@@ -168,6 +169,7 @@ def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> I
         steps=steps,
         make=plan.make,
         environment=plan.environment,
+        inputs=inputs.digests(plan.inputs),
         config_sha256=images.content_digest(work.objects / ".config"),
         kdyno=kdyno.__version__,
         patches=plan.patches,

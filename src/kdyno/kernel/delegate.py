@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
-from kdyno.installed import installed, scripts
+from kdyno.installed import find_program
 from kdyno.toolchain import Toolchain
 
 BINARY = "kdyno-delegate"
-"""What is installed; it is told by the name that it is called by what to be."""
+"""The installed program. Called as `lkd` it is the linker's delegate."""
 LINKER_WORD = "LD=lkd"
 """Stands in a plan for the linker's delegate, wherever that is installed."""
 FORMAT = "1"
@@ -21,21 +21,14 @@ SCRIPT = ".kdyno-layout.lds"
 HEADER = re.compile(r"/\* kdyno layout: format (\d+), seed (\d+), \d+ sections \*/\n")
 
 
-class DelegateMissing(InfrastructureError):
-    message = "a recipe asks for a layout, but kdyno-delegate is not installed beside kdyno ({where})"
-    hint = "`pip install .` in a kdyno checkout builds and installs it"
-
-
 class LayoutNotMade(InfrastructureError):
     message = "vmlinux was linked without the layout that was asked for ({asked}; {made})"
     hint = "this kernel's makefiles call the linker in a way that lkd doesn't know: see {log}"
 
 
 def find_lkd() -> Path:
-    """The binary that is lkd where it is called so; raises DelegateMissing."""
-    if found := installed(BINARY):
-        return found
-    raise DelegateMissing(where=scripts())
+    """The delegate's binary, which has to be called by the name `lkd`; raises ProgramMissing."""
+    return find_program(BINARY, "a layout")
 
 
 def environment(seed: int, toolchain: Toolchain) -> dict[str, str]:

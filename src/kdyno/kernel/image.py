@@ -50,6 +50,8 @@ class ImageRecord(Frozen):
     """The words of the make command that built it, without -j and O=."""
     environment: dict[str, str]
     """The environment variables set for it."""
+    inputs: dict[str, str] = {}
+    """By name: SHA-256 of each file that `@NAME@` stands for in `make` and `environment`, or of all that decides it."""
     config_sha256: str
     kdyno: str
     """Version of kdyno that built it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kdyno import process
-from kdyno.errors import InfrastructureError
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import sync
 from kdyno.kernel.image import Image, ImageRecord, ImageSizes
 from kdyno.kernel.trees import remove_tree
 from kdyno.state import State, disk_full_is_said
@@ -24,6 +24,7 @@ FILES = {
     "config": ".config",
 }
 """Name in the image directory -> path in the object directory."""
+KEY_DIGITS_NEEDED = 6
 
 
 class ImageMissing(InfrastructureError):
@@ -34,6 +35,11 @@ class ImageMissing(InfrastructureError):
 class ImageCorrupt(InfrastructureError):
     message = "the image in {directory} can't be used: {why}"
     hint = "remove it (rm -r {directory}) and run the same command again: it is built anew"
+
+
+class NoSuchImage(UserError):
+    message = "{named} is not the key of one image in {images}"
+    hint = "`kdyno build EXPERIMENT` builds images and prints where they are: the directory's name is the key"
 
 
 def directory(key: str, state: State) -> Path:
@@ -53,6 +59,22 @@ def load_image(key: str, state: State) -> Image:
         if not file.is_file() or file.stat().st_size != size:
             raise ImageCorrupt(directory=place, why=f"{name} isn't there, or isn't {size} bytes")
     return Image(directory=place, record=record)
+
+
+def find_image(named: str, state: State) -> Image:
+    """The image that a user means by its key, the start of it, its directory or a file in that.
+
+    Raises NoSuchImage, also where several keys start so, and what load_image raises.
+    """
+    path = Path(named)
+    folder = path.parent if path.is_file() else path
+    if folder.is_dir() and folder.resolve().parent == state.images.resolve():
+        return load_image(folder.resolve().name, state)
+    if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
+        matches = list(state.images.glob(f"{named}*"))
+        if len(matches) == 1:
+            return load_image(matches[0].name, state)
+    raise NoSuchImage(named=named, images=state.images)
 
 
 def read_record(place: Path) -> ImageRecord:
@@ -85,18 +107,10 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> 
         shutil.copyfile(log, partial / "build.log")
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         for file in (*partial.iterdir(), partial):
-            _sync(file)
+            sync(file)
         partial.rename(place)
-        _sync(state.images)
+        sync(state.images)
     return Image(directory=place, record=record)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sizes(objects: Path) -> ImageSizes:
@@ -113,13 +127,14 @@ def text_size(symbols: str) -> int:
     """Bytes of machine code in what `nm -S` lists: functions from _text to _etext, each address once. Pure.
 
     The section .text tells nothing: x86 aligns the entry code in it to 2 MB, before and after (ALIGN_ENTRY_TEXT_BEGIN
-    in arch/x86/kernel/vmlinux.lds.S), so that it grows in steps.
+    in arch/x86/kernel/vmlinux.lds.S), so that it grows in steps. Symbols
+    __pfx_NAME are padding before a function, where the kernel may put code that counts calls (CONFIG_CALL_PADDING).
     """
     marks = re.findall(r"^([0-9a-f]+) [tTRDA] (_text|_etext)$", symbols, re.M)
     bounds = {name: int(address, 16) for address, name in marks}
     start, end = bounds.get("_text", 0), bounds.get("_etext", 2**64)
     functions: dict[int, int] = {}
-    for address, size in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tTwW] ", symbols, re.M):
+    for address, size in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tTwW] (?!__pfx_)", symbols, re.M):
         if start <= int(address, 16) < end:
             functions[int(address, 16)] = max(int(size, 16), functions.get(int(address, 16), 0))
     return sum(functions.values())

@@ -107,6 +107,7 @@ def _git_apply(patch: Patch, tree: Path, *options: str) -> str | None:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
         },
+        guarded=True,
     )
     return None if done.returncode == 0 else done.stderr.strip() or f"git apply ended with status {done.returncode}"
 

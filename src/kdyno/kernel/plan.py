@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from kdyno import toolchain
 from kdyno.frozen import Frozen, digest
-from kdyno.kernel import images, kconfig, knobs, patches
+from kdyno.kernel import images, inputs, kconfig, knobs, patches
 from kdyno.kernel.image import SourceIdentity
+from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Ask, Context
+from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.trees import Say
+from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
-BUILD_FORMAT = 1
+BUILD_FORMAT = 2
 """Part of every key; raised when the same inputs would give another image."""
 
 ENVIRONMENT = {
@@ -40,7 +43,8 @@ class BuildPlan(Frozen):
 
     key: str
     objects_key: str
-    """The key without the seed of the layout: images that differ only in that are linked from the same objects."""
+    """The key without what only the environment decides, such as the seed of the layout: images that differ only in
+    that are linked from the same objects."""
     cached: bool
     recipe: Recipe
     source: SourceIdentity
@@ -53,6 +57,8 @@ class BuildPlan(Frozen):
     """The words of every make, without ccache, -j and O=."""
     environment: dict[str, str]
     cmdline: tuple[str, ...]
+    inputs: tuple[Input, ...] = ()
+    """The files that words of make and the environment name by `@NAME@`."""
     patches: tuple[str, ...] = ()
     """SHA-256 of each patch."""
     facts: tuple[str, ...] = ()
@@ -61,9 +67,13 @@ class BuildPlan(Frozen):
     notes: tuple[str, ...] = ()
 
 
-def check_without_source(recipes: Collection[Recipe], base: str, state: State) -> None:
-    """Refuse what is missing on this host, before a source is unpacked for it: that may take a minute."""
-    kconfig.resolve_base(base)
+def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:
+    """Refuse what is missing on this host, before a source is unpacked for it: that may take a minute.
+
+    `config` is the base configuration of recipes that name none.
+    """
+    for base in {recipe.config or config for recipe in recipes}:
+        kconfig.resolve_base(base)
     for name in {recipe.toolchain for recipe in recipes}:
         toolchain.find(name, state)
     for recipe in recipes:
@@ -71,15 +81,24 @@ def check_without_source(recipes: Collection[Recipe], base: str, state: State) -
         read_fragments(recipe.fragments)
 
 
-def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say = lambda _: None) -> BuildPlan:
+def plan_build(
+    recipe: Recipe,
+    source: Source,
+    base: str,
+    state: State,
+    say: Say = lambda _: None,
+    cpu: Callable[[], Cpu] = read_cpu,
+    trained: Trained = no_boots,
+) -> BuildPlan:
     """Check that the recipe can be had from this source, and name the image that it becomes. Builds nothing.
 
     Patches are applied here, to a copy that is kept. What Kconfig refuses comes out only when it is run, which is
-    the first thing that a build does.
+    the first thing that a build does. `cpu` reads the CPU of the host that will boot the image; `trained` plans what an
+    input is made of.
     """
     compiler = toolchain.find(recipe.toolchain, state)
-    contribution = knobs.contributions(recipe, Context(source=source, toolchain=compiler, state=state))
-    contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), contribution])
+    context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained)
+    contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), knobs.contributions(recipe, context)])
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
     patched = patches.patched(source, contribution.patches, state, say)
@@ -96,8 +115,11 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
         "facts": contribution.facts,
         "toolchain": compiler.identity.model_dump(),
     }
-    objects_key = digest(decides)
-    key = digest({**decides, "environment": contribution.environment}) if contribution.environment else objects_key
+    make = _make_words(contribution)
+    compiled = [file for file in contribution.inputs if any(file.placeholder in word for word in make)]
+    objects_key = digest({**decides, **_inputs_part(compiled)})
+    environment = {"environment": contribution.environment} if contribution.environment else {}
+    key = digest({**decides, **environment, **_inputs_part(contribution.inputs)})
     return BuildPlan(
         key=key,
         objects_key=objects_key,
@@ -108,14 +130,22 @@ def plan_build(recipe: Recipe, source: Source, base: str, state: State, say: Say
         base=start,
         toolchain=compiler,
         asks=tuple(asks.values()),
-        make=_make_words(contribution),
+        make=make,
         environment={**ENVIRONMENT, **contribution.environment},
         cmdline=contribution.cmdline,
+        inputs=contribution.inputs,
         patches=digests,
         facts=contribution.facts,
         needs=contribution.needs,
         notes=(*contribution.notes, *patched.notes),
     )
+
+
+def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:
+    """What inputs add to a key: nothing where there are none, so that older keys hold."""
+    by_name = inputs.digests(of)
+    assert len(by_name) == len(of), "two inputs share a name"
+    return {"inputs": by_name} if by_name else {}
 
 
 def _make_words(contribution: knobs.Contribution) -> tuple[str, ...]:

@@ -14,6 +14,10 @@ KconfigValue = str | int | bool
 class Recipe(Frozen):
     """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
 
+    source: str | None = None
+    """The kernel source, where it is to be another than the experiment's."""
+    config: str | None = None
+    """The base configuration, where it is to be another than the experiment's."""
     toolchain: Annotated[str, Field(pattern=r"^(gcc|clang)(-\d+)?$")] = "gcc"
     """The compiler by name: `gcc`, `gcc-12`, `clang`, `clang-19`. clang brings the whole LLVM (ld.lld, llvm-ar ...)."""
     opt: Literal["O1", "O2", "O3", "Os"] | None = None
@@ -27,7 +31,7 @@ class Recipe(Frozen):
     """clang's link-time optimisation, through Kconfig."""
     lines: bool = False
     """Line tables in vmlinux, for profiles: which source line and which inlined function an instruction is of."""
-    layout: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    layout_seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of the link order: how the kernel's functions lie, and how aligned. None: as the linker has them."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
@@ -37,3 +41,17 @@ class Recipe(Frozen):
     """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source."""
     cmdline: tuple[str, ...] = ()
     """Words added to the kernel command line. They don't change the image."""
+
+
+class Training(Frozen):
+    """An input of a build that is made of boots: which variant's image, under what workload and seeds, is recorded."""
+
+    variant: str
+    """The variant that is booted, by its name in the experiment."""
+    tests: tuple[str, ...] = ("lmbench",)
+    params: dict[str, dict[str, int]] = {}
+    """By test: parameters that differ from the test's defaults."""
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)
+    """One boot for each."""
+    recipe: Recipe | None = None
+    """What the variant is made of, with source and configuration named: filled in when the experiment is loaded."""

@@ -15,6 +15,7 @@ from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.places import require_fit
 from kdyno.kernel.trees import Say, made_once, tree_path
 from kdyno.kernel_version import kernel_version
+from kdyno.names import absolute
 from kdyno.state import State
 
 USR_SRC = Path("/usr/src")
@@ -60,6 +61,16 @@ def fetch(spec: str, state: State, say: Say) -> Source:
     require_fit(state)
     kind, where = _kind(spec)
     return FETCHERS[kind](spec, where, state, say)
+
+
+def located(spec: str | None, base: Path) -> str | None:
+    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    if spec is None:
+        return None
+    kind, separator, rest = spec.partition(":")
+    if not separator:
+        return absolute(spec, base)
+    return spec if kind == "debian" else f"{kind}:{absolute(rest, base)}"
 
 
 def _kind(spec: str) -> tuple[str, str]:

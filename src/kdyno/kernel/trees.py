@@ -52,14 +52,14 @@ def copy_by_links(tree: Path, to: Path) -> None:
 
     Safe for trees whose files are replaced (as git apply does it) and never written in place.
     """
-    process.output(["cp", "-al", f"{tree}/.", to])
+    process.output(["cp", "-al", f"{tree}/.", to], guarded=True)
 
 
 def remove_tree(path: Path) -> None:
     """Remove a directory if it is there; rm is three times as fast as shutil on a hundred thousand files."""
     if not path.exists():
         return
-    removed = process.attempt(["rm", "-rf", "--", path])
+    removed = process.attempt(["rm", "-rf", "--", path], guarded=True)
     if removed.returncode != 0:
         shutil.rmtree(path, ignore_errors=True)
         if path.exists():

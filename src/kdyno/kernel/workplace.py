@@ -11,7 +11,7 @@ from typing import IO
 
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel import build_log, ccache, delegate, places
+from kdyno.kernel import build_log, ccache, delegate, inputs, places
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.trees import Say, remove_tree
@@ -70,8 +70,14 @@ class Work:
     @property
     def words(self) -> tuple[str, ...]:
         """The words of every make."""
-        words = delegate.make_words(self.plan.make, self.objects.parent)
+        named = [inputs.with_paths(word, self.plan.inputs) for word in self.plan.make]
+        words = delegate.make_words(named, self.objects.parent)
         return ccache.make_words(words, self.plan.toolchain) if self.cache else words
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the plan sets for every make."""
+        return {name: inputs.with_paths(value, self.plan.inputs) for name, value in self.plan.environment.items()}
 
     @property
     def make(self) -> list[str]:
@@ -87,8 +93,9 @@ class Work:
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
         """Run one command with exactly the environment of this build, and everything it says in the log.
 
-        Where ccache fails, the command goes on without it.
+        Where ccache fails, the command goes on without it. Raises InputMissing.
         """
+        inputs.place(self.plan.inputs, self.objects.parent)
         status, lines = self._attempt(command, on_line)
         if status != 0 and self.cache and (why := build_log.ccache_error(lines)):
             # The words of make stay as they are: with others it would compile anew what is there.
@@ -101,10 +108,10 @@ class Work:
 
     def _attempt(self, command: Sequence[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
         """Status and lines of a command. The user's own part of the environment is neither logged nor in its words."""
-        ours = [f"{name}={value}" for name, value in self.plan.environment.items()]
+        ours = [f"{name}={value}" for name, value in self.environment.items()]
         self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
         # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
-        environment = {**passed_on(self.objects.parent / places.TEMPORARY), **self.cache, **self.plan.environment}
+        environment = {**passed_on(self.objects.parent / places.TEMPORARY), **self.cache, **self.environment}
         lines: list[str] = []
 
         def keep(line: str) -> None:

@@ -11,19 +11,15 @@ from threading import Event, Thread
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
 from kdyno.instrument.job import Job
-from kdyno.kernel.config_of import config_of
-from kdyno.kernel.images import RECORD, read_record
-from kdyno.kernel.kconfig_check import read_config
-from kdyno.machine.base import BootOrder
-from kdyno.machine.config import QemuConfig
+from kdyno.kernel.images import RECORD, NoSuchImage, find_image, read_record
+from kdyno.machine.base import BootOrder, Description, Machine, MachineSettings
 from kdyno.machine.console import read_console
-from kdyno.machine.platforms import NEEDS, Output, Platform, lacks, port_needs
-from kdyno.machine.qemu import PORT_MISSING, QemuMachine
+from kdyno.machine.platforms import Output
+from kdyno.machine.registry import open_machine
 from kdyno.state import State
 from kdyno.talk import Talk
 
 CONSOLE_LINES_SHOWN = 40
-KEY_DIGITS_NEEDED = 6
 
 
 class NoSuchKernel(UserError):
@@ -46,18 +42,13 @@ class NoTerminal(UserError):
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
-class KernelLacks(UserError):
-    message = "{kernel} can't run {what} on {platform}: options are missing in {config}\n{lists}"
-    hint = "{way_out}"
-
-
 class BootFailed(InfrastructureError):
     message = "the boot {ended}: {reason}"
     hint = "--console FILE keeps the whole console; --append loglevel=7 makes the kernel say more"
 
 
-class NoPort(BootFailed):
-    hint = "build a kernel with these, or take another platform: {others}"
+class BootNeedsMore(BootFailed):
+    hint = "{advice}"
 
 
 def find_kernel(named: str, state: State) -> Path:
@@ -66,11 +57,10 @@ def find_kernel(named: str, state: State) -> Path:
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
         if candidate.is_file():
             return _checked(candidate.resolve())
-    if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
-        found = list(state.images.glob(f"{named}*/bzImage"))
-        if len(found) == 1:
-            return found[0]
-    raise NoSuchKernel(kernel=named, images=state.images)
+    try:
+        return find_image(named, state).bzimage
+    except NoSuchImage:
+        raise NoSuchKernel(kernel=named, images=state.images) from None
 
 
 def _checked(path: Path) -> Path:
@@ -83,7 +73,7 @@ def _checked(path: Path) -> Path:
 
 
 def boot_command(
-    config: QemuConfig,
+    settings: MachineSettings,
     kernel: Path,
     command: tuple[str, ...],
     *,
@@ -96,10 +86,11 @@ def boot_command(
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
-    require_options(kernel, config.platform, "stream")
-    machine = _machine(config, kernel, talk)
+    machine, about = _opened(settings, kernel, "stream", talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, command=command)
+        job = Job(
+            lane=about.lane, icount_shift=about.icount_shift, iterations=1, channel=about.channel, command=command
+        )
         order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
         ended = Event()
         stream = order.directory / "stream.jsonl"
@@ -118,57 +109,34 @@ def boot_command(
         for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
             talk.warn(f"console: {line}")
     ended_how = "was lost" if end.status == "lost" else "failed"
-    if PORT_MISSING in end.reason:
-        others = "; ".join(port_needs(platform) for platform in NEEDS if platform != config.platform)
-        raise NoPort(ended=ended_how, reason=end.reason, others=others)
+    if end.advice:
+        raise BootNeedsMore(ended=ended_how, reason=end.reason, advice=end.advice)
     raise BootFailed(ended=ended_how, reason=end.reason or "the command left no exit status")
 
 
-def boot_shell(config: QemuConfig, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk) -> int:
+def boot_shell(
+    settings: MachineSettings, kernel: Path, *, words: tuple[str, ...], seed: int, state: State, talk: Talk
+) -> int:
     """Give the user a shell in a guest, on this terminal."""
     if not is_interactive():
         raise NoTerminal()
-    require_options(kernel, config.platform, "console")
-    machine = _machine(config, kernel, talk)
+    machine, about = _opened(settings, kernel, "console", talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(lane=config.lane, icount_shift=_shift(config), iterations=1, interactive=True)
+        job = Job(
+            lane=about.lane, icount_shift=about.icount_shift, iterations=1, channel=about.channel, interactive=True
+        )
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
 
 
-def require_options(kernel: Path, platform: Platform, output: Output) -> None:
-    """Refuse a kernel that can't come so far by its configuration, if that is known; raises KernelLacks."""
-    path = config_of(kernel)
-    if path is None:
-        return
-    config = read_config(path.read_text(encoding="utf-8", errors="replace"))
-    lacking = {name: lacks(config, name, output) for name in NEEDS}
-    if not lacking[platform]:
-        return
-    suitable = [name for name, missing in lacking.items() if not missing]
-    if suitable:
-        way_out = f"--platform {suitable[0]} will do: this kernel has all that it needs"
-    else:
-        way_out = "no platform will do: build a kernel with all that one of them needs (=y: the guest has no modules)"
-        if output == "stream" and not lacks(config, platform, "console"):
-            way_out += "; a shell needs less: `kdyno boot` without a command works"
-    lists = [
-        "\n  ".join([f"{name} needs", *(lack.text for lack in missing)]) for name, missing in lacking.items() if missing
-    ]
-    what = "a command" if output == "stream" else "a shell"
-    raise KernelLacks(kernel=kernel, what=what, platform=platform, config=path, lists="\n".join(lists), way_out=way_out)
-
-
-def _machine(config: QemuConfig, kernel: Path, talk: Talk) -> QemuMachine:
-    """The machine, if its CPU has what the kernel is known to need: only kdyno's own images have that on record."""
-    machine = QemuMachine(config)
+def _opened(settings: MachineSettings, kernel: Path, output: Output, talk: Talk) -> tuple[Machine, Description]:
+    """The machine, if the kernel is known to be fit for it, as far as its configuration or its record tells."""
+    machine = open_machine(settings)
+    machine.require_options(kernel, output)
     if kernel.with_name(RECORD).is_file():
         record = read_record(kernel.parent)
         machine.require_cpu(record.needs, f"image {record.key[:12]}")
-    for notice in machine.describe().notices:
+    about = machine.describe()
+    for notice in about.notices:
         talk.warn(f"note: {notice}")
-    return machine
-
-
-def _shift(config: QemuConfig) -> int | None:
-    return config.icount_shift if config.lane == "model" else None
+    return machine, about

@@ -8,20 +8,21 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Event, current_thread, main_thread
 
-from kdyno.experiment.plan import PlannedBoot, plan_boots
-from kdyno.line.prepare import Images, Prepared
-from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.conditions import watched
-from kdyno.state import State, disk_full_is_said
+from kdyno.experiment.plan import PlannedBoot
+from kdyno.line.boot_once import Wanted, boot_record, measured
+from kdyno.line.images import Images
+from kdyno.line.prepare import Prepared
+from kdyno.line.run_plan import RunPlan
+from kdyno.machine.base import BootEnd
+from kdyno.measurement import Benchmark
+from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.giving_up import given_up
-from kdyno.store.records import BootRecord
 from kdyno.store.store import Store
 from kdyno.talk import Talk
 
@@ -41,39 +42,48 @@ class Outcome:
     """Variants that don't boot, and why."""
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A boot under way."""
+
+    boot: PlannedBoot
+    started: datetime
+    scratch: Path
+
+
 class Boots:
-    """The boots of one run; what is on record already is not done again."""
+    """The boots of one run; what is on record already is not done again, whichever run it was done for."""
 
     def __init__(
-        self, run_id: str, prepared: Prepared, images: Images, *, state: State, store: Store, talk: Talk
+        self, plan: RunPlan, prepared: Prepared, images: Images, *, state: State, store: Store, talk: Talk
     ) -> None:
-        self.run_id, self.prepared, self.images = run_id, prepared, images
+        self.plan, self.prepared, self.images = plan, prepared, images
         self.state, self.store, self.talk = state, store, talk
         self.artefacts = Artefacts(state.artefacts)
         self.cancelled = Event()
         self.outcome = Outcome()
-        self.ended: list[BootRecord] = []
-        """On record, without their samples."""
+        self.benchmarks: dict[str, Benchmark] = {}
+        """What the run's boots mean by each name."""
 
     def carry_out(self, blocks: int) -> Outcome:
         """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
-        self.cancelled, self.ended = Event(), []
+        self.cancelled = Event()
         self._sweep()  # what a kdyno that was killed left
-        for known in self.store.boots(self.run_id):
-            self._learn(known)
-        progress = self.store.progress(self.run_id)
-        planned = [boot for boot in plan_boots(self.prepared.experiment) if boot.block < blocks]
-        waiting = deque(boot for boot in planned if (boot.variant, boot.block) not in progress.finished)
+        self.benchmarks = {benchmark.name: benchmark for benchmark in self.store.benchmarks(self.plan.id)}
+        progress = self.plan.progress(self.store, blocks)
+        self.outcome.given_up = progress.given_up
+        waiting = deque(self.plan.boots_of(progress.left))
         if not waiting:
             return self.outcome
         threads = self.prepared.about.parallel
         with self._ctrl_c_cancels(), self.talk.working("booting") as advance, ThreadPoolExecutor(threads) as pool:
-            done = len(planned) - len(waiting)
-            advance(done, len(planned), "")
+            total = len(self.plan.boots_of(progress.cells))
+            done = total - len(waiting)
+            advance(done, total, "")
             try:
-                for boot, end in self._ended(pool, waiting, Counter(progress.attempts)):
+                for boot, end in self._ended(pool, waiting, blocks):
                     done += 1
-                    advance(done, len(planned), f"{boot.variant}, block {boot.block}: {end.status}")
+                    advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
             finally:
                 self.cancelled.set()
                 pool.shutdown()
@@ -99,95 +109,69 @@ class Boots:
 
     def _sweep(self) -> None:
         """Remove the scratch directories of boots that nobody waits for any more."""
-        for leftover in self.state.boots.glob(f"{self.run_id}-*"):
+        for leftover in self.state.boots.glob(f"{self.plan.id}-*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def _ended(
-        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], attempts: Counter[tuple[str, int]]
+        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
         """Boots as they end and are on record, `parallel` at a time; a lost one is started again."""
-        before = attempts.copy()
-        running: dict[Future[tuple[BootEnd, dict[str, float]]], tuple[PlannedBoot, datetime, Path]] = {}
+        attempts: Counter[str] = Counter()
+        running: dict[Future[BootEnd], _Running] = {}
         while True:
             while waiting and len(running) < self.prepared.about.parallel:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
-                    scratch = Path(mkdtemp(prefix=f"{self.run_id}-", dir=self.state.boots))
-                    future = pool.submit(self._boot, self._order(boot, scratch))
-                    running[future] = (boot, datetime.now(UTC), scratch)
+                    scratch = Path(mkdtemp(prefix=f"{self.plan.id}-", dir=self.state.boots))
+                    order = self._wanted(boot).order(scratch, self.cancelled)
+                    running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
                 return
             ended = wait(running, return_when=FIRST_COMPLETED).done
             if self.cancelled.is_set():
                 raise KeyboardInterrupt
             for future in ended:
-                boot, started, scratch = running.pop(future)
-                end, conditions = future.result()
-                cell = (boot.variant, boot.block)
-                self._record(boot, attempts[cell], started, end, conditions)
-                shutil.rmtree(scratch)
-                attempts[cell] += 1
-                if end.status == "lost" and attempts[cell] - before[cell] < ATTEMPTS:
+                under_way = running.pop(future)
+                boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
+                end = self._checked(measured(future.result(), self.prepared.experiment.workload))
+                record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
+                self.store.add_boot(record, end.report.benchmarks)
+                shutil.rmtree(under_way.scratch)
+                attempts[key] += 1
+                self._learn(boot, end, blocks)
+                if end.status == "lost" and attempts[key] < ATTEMPTS:
                     waiting.appendleft(boot)
                     continue
                 yield boot, end
 
-    def _boot(self, order: BootOrder) -> tuple[BootEnd, dict[str, float]]:
-        """One boot, and what the host was doing meanwhile; a replay runs no command, and the host matters nothing."""
-        with watched() as conditions:
-            end = self.prepared.machine.boot(order)
-        return end, conditions if end.command else {}
+    def _checked(self, end: BootEnd) -> BootEnd:
+        """A boot that means something else by a benchmark's name than the run's other boots has failed."""
+        for benchmark in end.report.benchmarks if end.status == "ok" else ():
+            known = self.benchmarks.setdefault(benchmark.name, benchmark)
+            if (known.test, known.unit, known.direction) != (benchmark.test, benchmark.unit, benchmark.direction):
+                reason = f"it describes {benchmark.name} as {benchmark.unit}, other boots of this run as {known.unit}"
+                nothing = end.report.model_copy(update={"benchmarks": (), "samples": ()})
+                return replace(end, status="failed", reason=reason, report=nothing, pmu=None)
+        return end
 
-    def _order(self, boot: PlannedBoot, scratch: Path) -> BootOrder:
-        image = self.images[boot.variant][boot.layout] if boot.variant in self.images else None
-        return BootOrder(
+    def _wanted(self, boot: PlannedBoot) -> Wanted:
+        return Wanted(
             name=f"{boot.variant}, block {boot.block}",
-            kernel=image.bzimage if image else None,
-            vmlinux=image.vmlinux if image else None,
+            image=self.images[boot.variant][boot.layout] if boot.variant in self.images else None,
             cmdline=self.prepared.experiment.variants[boot.variant].cmdline,
             job=self.prepared.job,
             seed=boot.seed,
-            directory=scratch,
             variant=boot.variant,
             block=boot.block,
-            cancelled=self.cancelled,
         )
 
-    def _record(
-        self, boot: PlannedBoot, attempt: int, started: datetime, end: BootEnd, conditions: dict[str, float]
-    ) -> None:
-        with disk_full_is_said(self.state.root):
-            record = BootRecord(
-                variant=boot.variant,
-                block=boot.block,
-                position=boot.position,
-                layout=boot.layout,
-                attempt=attempt,
-                seed=boot.seed,
-                status=end.status,
-                reason=end.reason,
-                started=started,
-                seconds=end.seconds,
-                ready_seconds=end.ready_seconds,
-                conditions=conditions,
-                kernel=end.report.hello.kernel if end.report.hello else None,
-                command=end.command,
-                console=self.artefacts.put(end.console) if end.console.exists() else None,
-                stream=self.artefacts.put(end.stream) if end.stream.exists() else None,
-                pmu=self.artefacts.put(end.pmu) if end.pmu else None,
-                samples=end.report.samples if end.status == "ok" else (),
-                unsupported=end.report.unsupported,
-                broken=end.report.broken,
-            )
-            self.store.add_boot(self.run_id, record, end.report.benchmarks)
-        self.outcome.done += 1
-        self._learn(record)
-        if end.status == "lost":
-            self.outcome.lost[f"{boot.variant}, block {boot.block}"] = end.reason
-        else:
-            self.outcome.lost.pop(f"{boot.variant}, block {boot.block}", None)
-
-    def _learn(self, boot: BootRecord) -> None:
+    def _learn(self, boot: PlannedBoot, end: BootEnd, blocks: int) -> None:
         """Remember how a boot ended; give its variant up when it never came through."""
-        self.ended.append(boot.model_copy(update={"samples": ()}))
-        self.outcome.given_up = given_up(self.ended)
+        self.outcome.done += 1
+        name = f"{boot.variant}, block {boot.block}"
+        if end.status == "lost":
+            self.outcome.lost[name] = end.reason
+            return
+        self.outcome.lost.pop(name, None)
+        if end.status == "failed":
+            self.outcome.given_up = self.plan.progress(self.store, blocks).given_up

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 import statistics
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import ValidationError, computed_field
 
-from kdyno.experiment.plan import PlannedBoot, plan_boots
+from kdyno.experiment.plan import PlannedBoot
+from kdyno.frozen import Frozen
 from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import RECORD
+from kdyno.lanes import LANES, Lane
+from kdyno.line.derive import PlannedTraining, boots_left
 from kdyno.line.prepare import Plans, Prepared
-from kdyno.machine.base import Description
+from kdyno.line.run_plan import RunPlan
 from kdyno.state import State
-from kdyno.store.giving_up import given_up
 from kdyno.store.store import Store
 
-FIRST_BOOT_SECONDS = {"model": 6.0, "wall": 20.0}
-"""Before a lane has any boot on record: what one took on a 2-core machine; a guess elsewhere."""
-BOOTS_LOOKED_AT = 50
 LINK_SECONDS = 10.0
 """What another layout takes, at most, on a 2-core machine."""
 LINK_SECONDS_FROM = "a guess: what a link takes on 2 cores, at most"
@@ -44,9 +44,8 @@ class BuildForecast:
     """The seconds were not measured here."""
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What is ahead."""
+class Forecast(Frozen):
+    """What is ahead; `kdyno plan --json` prints it."""
 
     run: str
     builds: tuple[BuildForecast, ...]
@@ -58,7 +57,12 @@ class Forecast:
     boot_guess: bool
     """The seconds were not measured here."""
     side_by_side: int
+    training_boots: int = 0
+    """Those of trainings that come before the builds, one after the other."""
+    training_seconds: float = 0.0
+    training_guess: bool = False
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def seconds(self) -> float | None:
         """Seconds in all; None if a build's time can't be told."""
@@ -69,45 +73,53 @@ class Forecast:
 
     @property
     def seconds_of_boots(self) -> float:
-        return len(self.boots) * self.boot_seconds / self.side_by_side
+        return len(self.boots) * self.boot_seconds / self.side_by_side + self.training_seconds
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def guessed(self) -> tuple[str, ...]:
         """Of what the time is a guess, at least in part; empty where all of it was measured here."""
         of = [build.decision for build in self.builds if build.guess]
-        return tuple(dict.fromkeys([*of, *(["boot"] if self.boots and self.boot_guess else [])]))
-
-    def as_data(self) -> dict[str, Any]:
-        return asdict(self) | {"seconds": self.seconds, "guessed": self.guessed}
+        boots = (self.boots and self.boot_guess) or (self.training_boots and self.training_guess)
+        return tuple(dict.fromkeys([*of, *(["boot"] if boots else [])]))
 
 
-def forecast(prepared: Prepared, run_id: str, state: State, store: Store) -> Forecast:
+def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> Forecast:
     """Look at the cache and at earlier runs; build and boot nothing."""
-    experiment, about = prepared.experiment, prepared.about
-    progress = store.progress(run_id)
-    blocks = store.stopped_at(run_id) or experiment.blocks
-    planned = [boot for boot in plan_boots(experiment) if boot.block < blocks]
-    left = [boot for boot in planned if (boot.variant, boot.block) not in progress.finished]
-    hopeless = given_up(store.boots(run_id))
-    boot_seconds, rests_on, boot_guess = _boot_time(about, store)
+    about = prepared.about
+    progress = plan.progress(store)
+    boots = tuple(plan.boots_of(progress.left))
+    left = boots_left(prepared.trainings, store)
+    boot_seconds, rests_on, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), store)
+    training = [(boots, *_boot_time("model", events, store)) for events, boots in left.items()]
     return Forecast(
-        run=run_id,
-        builds=forecast_builds(prepared.plans, state),
-        boots=tuple(boot for boot in left if boot.variant not in hopeless),
-        boots_done=len(planned) - len(left),
+        run=plan.id,
+        builds=forecast_builds(prepared.plans, state, prepared.trainings),
+        boots=boots,
+        boots_done=len(plan.boots_of(progress.ended)),
         boot_seconds=boot_seconds,
         boot_seconds_from=rests_on,
         boot_guess=boot_guess,
         side_by_side=about.parallel,
+        training_boots=sum(left.values()),
+        training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
+        training_guess=any(guess for boots, _, _, guess in training if boots),
     )
 
 
-def forecast_builds(plans: Plans, state: State) -> tuple[BuildForecast, ...]:
-    """Look at the cache, for each image of each variant."""
+def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTraining] = ()) -> tuple[BuildForecast, ...]:
+    """Look at the cache, for each image of each variant, and for those that are only booted to train on them."""
+    own = {plan.key for layouts in plans.values() for plan in layouts}
+    only_booted = {
+        planned.plan.key: (f"{planned.training.variant}, to train on", planned.plan)
+        for planned in trainings
+        if planned.plan.key not in own
+    }
+    named = [(_named(variant, plan), plan) for variant, layouts in plans.items() for plan in layouts]
     first: dict[str, str] = {}
     compiled: dict[str, str] = {}
     builds = []
-    for variant, plan in ((_named(variant, plan), plan) for variant, layouts in plans.items() for plan in layouts):
+    for variant, plan in (*only_booted.values(), *named):
         if plan.key in first:
             why = f"same image as {first[plan.key]}: they differ only in how they are started"
             builds.append(BuildForecast(variant, plan.key, "shared", why))
@@ -126,7 +138,7 @@ def forecast_builds(plans: Plans, state: State) -> tuple[BuildForecast, ...]:
 
 
 def _named(variant: str, plan: BuildPlan) -> str:
-    return variant if plan.recipe.layout is None else f"{variant}, layout {plan.recipe.layout}"
+    return variant if plan.recipe.layout_seed is None else f"{variant}, layout {plan.recipe.layout_seed}"
 
 
 def _build_time(plan: BuildPlan, state: State) -> tuple[float | None, str, bool]:
@@ -155,15 +167,12 @@ def _seconds_of_likes(plan: BuildPlan, state: State) -> list[float]:
     return seconds
 
 
-def _boot_time(about: Description, store: Store) -> tuple[float, str, bool]:
+def _boot_time(lane: Lane, events: str | None, store: Store) -> tuple[float, str, bool]:
     """The same of a boot, from the newest run in the same lane and with the same events.
 
     The emulated PMU makes a boot take twice as long.
     """
-    lane, events = about.lane, about.facts.get("pmu_events")
-    for run in store.runs():
-        if run.lane == lane and run.done and store.run(run.id).machine.get("pmu_events") == events:
-            seconds = [boot.seconds for boot in store.boots(run.id)[-BOOTS_LOOKED_AT:] if boot.status == "ok"]
-            if seconds:
-                return statistics.median(seconds), f"median of run {run.id}", False
-    return FIRST_BOOT_SECONDS[lane], "a guess: no boot in this lane is on record", True
+    if on_record := store.boot_seconds(lane, events):
+        run_id, seconds = on_record
+        return statistics.median(seconds), f"median of run {run_id}", False
+    return LANES[lane].first_boot_seconds, "a guess: no boot in this lane is on record", True

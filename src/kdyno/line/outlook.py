@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kdyno.experiment.models import Experiment
 from kdyno.line.forecast import BuildForecast, Forecast
+from kdyno.text import counted
 
 
 def span(seconds: float) -> str:
@@ -33,28 +34,34 @@ def total_time(ahead: Forecast) -> str:
 def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[str]:
     """What a run will do, less what is on record already, and how long it will take."""
     kernels, layouts = _to_build(ahead.builds)
-    builds = [f"build {_counted(len(kernels), 'kernel')}"] if kernels else []
-    links = [f"link {_counted(layouts, 'more layout')}"] if layouts else []
-    design = f"{_counted(experiment.blocks, 'block')} of {_counted(len(experiment.variants), 'variant')}"
+    builds = [f"build {counted(len(kernels), 'kernel')}"] if kernels else []
+    links = [f"link {counted(layouts, 'more layout')}"] if layouts else []
+    design = f"{counted(experiment.blocks, 'block')} of {counted(len(experiment.variants), 'variant')}"
     done = f", {ahead.boots_done:,} on record" if ahead.boots_done else ""
     most = "at most " if experiment.judge.looks > 1 else ""
-    boots = f"boot {most}{_counted(len(ahead.boots), 'time')} ({design}{done})"
-    steps = [*builds, *links, boots, f"measure {_counted(benchmarks, 'benchmark')}"]
+    boots = f"boot {most}{counted(len(ahead.boots), 'time')} ({design}{done})"
+    training = [_training(ahead.training_boots)] if ahead.training_boots else []
+    steps = [*training, *builds, *links, boots, f"measure {counted(benchmarks, 'benchmark')}"]
     return [f"to do: {', '.join(steps)}", f"time: {total_time(ahead)}"]
 
 
 def builds_ahead(builds: Sequence[BuildForecast]) -> list[str]:
     """What has to be built, and how long it will take; nothing where all images are there."""
     kernels, layouts = _to_build(builds)
-    links = [f"to do: link {_counted(layouts, 'more layout')}"] if layouts else []
+    links = [f"to do: link {counted(layouts, 'more layout')}"] if layouts else []
     return [*(f"to do: build {kernel.variant}, {build_time(kernel)}" for kernel in kernels), *links]
+
+
+def training_ahead(boots: int) -> list[str]:
+    """How many boots come before builds that take what they teach; nothing where all are on record."""
+    return [f"to do: {_training(boots)}"] if boots else []
+
+
+def _training(boots: int) -> str:
+    return f"boot {counted(boots, 'time')} to train"
 
 
 def _to_build(builds: Sequence[BuildForecast]) -> tuple[list[BuildForecast], int]:
     """Those that are compiled, and how many layouts are only linked."""
     kernels = [build for build in builds if build.decision == "build"]
     return kernels, sum(build.decision == "link" for build in builds)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

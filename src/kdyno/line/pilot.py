@@ -15,15 +15,14 @@ import numpy as np
 
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
-from kdyno.experiment.plan import pilot_blocks, pilot_layouts
-from kdyno.judge.design import Bounds, Costs, Plan, plan
-from kdyno.judge.levels import Components, components
+from kdyno.experiment.plan import pilot_blocks, pilot_layouts, pilot_seed
 from kdyno.judge.observations import Values
+from kdyno.judge.planning.design import Bounds, Costs, Plan, plan
+from kdyno.judge.planning.levels import Components, components
 from kdyno.measurement import Benchmark, value
 from kdyno.store.records import BootRecord, RunRecord
-from kdyno.text import limit, percent
+from kdyno.text import counted, limit, percent
 
-ITERATIONS = (3, 100)
 FEWEST_BLOCKS = 4
 COMES_FIRST = "a pilot comes first; how many blocks and iterations come after it is decided by what it saw"
 SHOWN = 5
@@ -54,6 +53,7 @@ def pilot_of(experiment: Experiment) -> Experiment:
             "auto": False,
             "blocks": pilot_blocks(experiment.layouts),
             "layouts": pilot_layouts(experiment.layouts),
+            "seed": pilot_seed(experiment.seed),
             "judge": experiment.judge.model_copy(update={"looks": 1}),
         }
     )
@@ -71,7 +71,7 @@ def settle(
     alpha = config.alpha / len(found)  # what Holm asks of the smallest p
     most = experiment.layouts if experiment.layouts else config.most_blocks
     bounds = Bounds(
-        iterations=ITERATIONS,
+        iterations=experiment.workload.iterations_range,
         boots=(1, max(1, config.most_blocks // max(1, experiment.layouts))),
         replicates=(min(FEWEST_BLOCKS, most), most),
     )
@@ -94,7 +94,7 @@ def settle(
             "auto": False,
             "blocks": largest.blocks,
             "layouts": largest.layouts,
-            "workload": experiment.workload.model_copy(update={"iterations": worst.iterations}),
+            "workload": experiment.workload.with_iterations(worst.iterations),
         }
     )
     why = _why(run, largest, effect, config.power, {name: one for name, one in plans.items() if not one.enough})
@@ -127,7 +127,7 @@ def _readings(boots: Iterable[BootRecord], described: Mapping[str, Benchmark]) -
     found: dict[tuple[str, int, str], list[float]] = defaultdict(list)
     for boot in boots:
         for sample in boot.samples if boot.status == "ok" else ():
-            if sample.elapsed > 0 and sample.work > 0:
+            if sample.usable:
                 reading = math.log(value(sample, described[sample.benchmark]))
                 found[boot.variant, boot.block, sample.benchmark].append(reading)
     return {key: np.array(values) for key, values in found.items()}
@@ -152,8 +152,9 @@ def _why(
     run: RunRecord, decided: Plan, effect: float, aim: float, short: Mapping[tuple[str, str], Plan]
 ) -> tuple[str, ...]:
     layouts = f" over {decided.layouts} layouts" if decided.layouts else ""
+    iterations = counted(decided.iterations, "iteration")
     plan_line = (
-        f"after the pilot run {run.id}: {decided.blocks} blocks{layouts}, {decided.iterations} iterations each, "
+        f"after the pilot run {run.id}: {decided.blocks} blocks{layouts}, {iterations} each, "
         f"to see {limit(effect)} % with {limit(aim)} % power."
     )
     if not short:

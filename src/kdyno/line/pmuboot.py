@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from kdyno.errors import InfrastructureError
-from kdyno.frozen import Frozen, digest
+from kdyno.errors import InfrastructureError, KdynoError
 from kdyno.instrument.agent import test_orders
-from kdyno.instrument.job import DEFAULT_ITERATIONS, Job
+from kdyno.instrument.job import Job
 from kdyno.instrument.pmu import Events, PmuConfig
-from kdyno.instrument.stream import AgentReport
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import content_digest
-from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.config import QemuConfig
-from kdyno.machine.qemu import QemuMachine
-from kdyno.state import State, disk_full_is_said
+from kdyno.lanes import LANES
+from kdyno.line.boot_once import Wanted, boot_once
+from kdyno.machine.base import Description, Machine, MachineSettings
+from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.registry import open_machine
+from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import Boot
+from kdyno.store.store import Store
 from kdyno.talk import Talk
-
-NAME_DIGITS = 24
 
 
 class PmuBootFailed(InfrastructureError):
@@ -43,12 +40,21 @@ class PmuRun:
     """By benchmark: operations, or bytes, of each iteration."""
 
 
-class _Kept(Frozen):
-    """NAME.json beside NAME.kpmu. It is written last, so that the two are whole if it is there and they agree."""
+def pmu_machine(events: Events, family: str, settings: MachineSettings | None = None) -> Machine:
+    """The machine of such a boot; `settings` are those of a run's machine. Raises NotEmulated."""
+    pmu = PmuConfig(events=events, family=family, clock="instructions")
+    return open_machine((settings or QemuConfig()).counting(pmu))
 
-    sha256: str
-    benchmarks: tuple[str, ...]
-    work: dict[str, list[int]]
+
+def pmu_job(about: Description, tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> Job:
+    """The job of such a boot. Raises UnknownTest and UnknownParameter."""
+    return Job(
+        lane=about.lane,
+        icount_shift=about.icount_shift,
+        channel=about.channel,
+        iterations=LANES[about.lane].iterations,
+        tests=test_orders(tests, params),
+    )
 
 
 def pmu_boot(
@@ -59,88 +65,44 @@ def pmu_boot(
     events: Events,
     family: str,
     state: State,
+    store: Store,
     talk: Talk,
     params: Mapping[str, Mapping[str, int]] | None = None,
     cmdline: tuple[str, ...] = (),
-    config: QemuConfig | None = None,
+    settings: MachineSettings | None = None,
 ) -> PmuRun:
-    """Boot an image once in the model lane and count; the same boot again is read from the state directory.
+    """Boot an image once in the model lane and count; a boot that is on record isn't done again.
 
-    `config` is the machine of a run; its lane, accelerator and PMU don't count. Raises PmuBootFailed, which names the
-    console, and what machine and agent raise.
+    `settings` are those of a run's machine. Raises PmuBootFailed, which names the console, and what machine, agent and
+    store raise.
     """
-    model = {"lane": "model", "accel": "auto", "cpus": 1}
-    pmu = PmuConfig(events=events, family=family, clock="instructions")
-    machine = QemuMachine((config or QemuConfig()).model_copy(update={**model, "pmu": pmu}))
-    machine.require_cpu(image.record.needs, f"image {image.record.key[:12]}")
-    job = Job(
-        lane="model",
-        icount_shift=machine.config.icount_shift,
-        iterations=DEFAULT_ITERATIONS["model"],
-        tests=test_orders(tests, params or {}),
+    machine = pmu_machine(events, family, settings)
+    name = f"image {image.record.key[:12]}"
+    machine.require_cpu(image.record.needs, name)
+    job = pmu_job(machine.describe(), tests, params or {})
+    artefacts = Artefacts(state.artefacts)
+    wanted = Wanted(f"{name} with the emulated PMU", image, cmdline, job, seed)
+    boot, benchmarks = boot_once(
+        machine, wanted, lambda boot: _is_there(boot, artefacts), state=state, store=store, talk=talk
     )
-    decides = {
-        "image": image.record.key,
-        "cmdline": cmdline,
-        "job": job.model_dump(mode="json"),
-        "seed": seed,
-        "machine": machine.describe().facts,
-    }
-    name = digest(decides)[:NAME_DIGITS]
-    with state.lock(f"pmu-{name}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")):
-        if kept := _find(state, name):
-            return kept
-        talk.say(f"booting image {image.record.key[:12]} with the emulated PMU")
-        with tempfile.TemporaryDirectory(prefix="pmu-", dir=state.boots) as scratch:
-            order = BootOrder(
-                name=f"image {image.record.key[:12]}",
-                kernel=image.bzimage,
-                vmlinux=image.vmlinux,
-                cmdline=cmdline,
-                job=job,
-                seed=seed,
-                directory=Path(scratch),
-            )
-            return _keep(state, name, image, machine.boot(order))
+    if boot.status != "ok" or boot.pmu is None:
+        console = artefacts.get(boot.console) if boot.console else "empty"
+        ended = "was lost" if boot.status == "lost" else "failed"
+        raise PmuBootFailed(image=image.record.key[:12], ended=ended, reason=boot.reason, console=console)
+    return PmuRun(artefacts.get(boot.pmu), tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
 
-def _find(state: State, name: str) -> PmuRun | None:
-    """What is kept of a boot; None if nothing is, or if it was damaged."""
-    record, about = _places(state, name)
+def _is_there(boot: Boot, artefacts: Artefacts) -> bool:
+    """Whether the boot has what it is for. One that failed is tried again: perhaps the host was too slow for it."""
     try:
-        kept = _Kept.model_validate_json(about.read_bytes())
-        sound = content_digest(record) == kept.sha256
-    except (OSError, ValidationError):
-        return None
-    return PmuRun(record, kept.benchmarks, kept.work) if sound else None
+        return bool(boot.status == "ok" and boot.pmu and artefacts.get(boot.pmu))
+    except KdynoError:
+        return False
 
 
-def _keep(state: State, name: str, image: Image, end: BootEnd) -> PmuRun:
-    if end.status != "ok" or end.pmu is None:
-        console = state.pmu / f"{name}.console.log"
-        if end.console.exists():
-            shutil.copyfile(end.console, console)
-        ended = "was lost" if end.status == "lost" else "failed"
-        raise PmuBootFailed(image=image.record.key[:12], ended=ended, reason=end.reason, console=console)
-    record, about = _places(state, name)
-    names = tuple(benchmark.name for benchmark in end.report.benchmarks)
-    with disk_full_is_said(state.root), tempfile.TemporaryDirectory(prefix=".", dir=state.pmu) as incoming:
-        named, described = Path(incoming, "record"), Path(incoming, "about")
-        shutil.copyfile(end.pmu, named)
-        kept = _Kept(sha256=content_digest(named), benchmarks=names, work=_work(end.report))
-        described.write_text(kept.model_dump_json(), encoding="utf-8")
-        about.unlink(missing_ok=True)  # a damaged pair: never one file of each
-        named.replace(record)
-        described.replace(about)
-    return PmuRun(record, kept.benchmarks, kept.work)
-
-
-def _places(state: State, name: str) -> tuple[Path, Path]:
-    return state.pmu / f"{name}.kpmu", state.pmu / f"{name}.json"
-
-
-def _work(report: AgentReport) -> dict[str, list[int]]:
-    work: dict[str, list[int]] = {}
-    for sample in sorted(report.samples, key=lambda sample: sample.iteration):
-        work.setdefault(sample.benchmark, []).append(sample.work)
-    return work
+def _work(boot: Boot) -> dict[str, list[int]]:
+    work: dict[str, list[int]] = defaultdict(list)
+    for sample in sorted(boot.samples, key=lambda sample: sample.iteration):
+        if sample.work is not None:
+            work[sample.benchmark].append(sample.work)
+    return dict(work)

@@ -1,19 +1,23 @@
-"""One experiment, start to end: prepare, build, boot. What was done before is not done again."""
+"""One experiment, start to end: prepare, build, boot, judge. What was done before is not done again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from kdyno import __version__
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import look_ends
-from kdyno.instrument.agent import benchmark_count
 from kdyno.line.boots import Boots, Outcome
 from kdyno.line.forecast import forecast
+from kdyno.line.images import Images, build_images
 from kdyno.line.outlook import run_ahead
-from kdyno.line.prepare import Prepared, begin_run, build_images, choose_run, prepare
+from kdyno.line.prepare import Prepared, prepare
+from kdyno.line.run_plan import RunPlan, plan_run
+from kdyno.line.train import make_inputs
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.giving_up import given_up
+from kdyno.store.records import RunRecord, VariantRecord
 from kdyno.store.store import Store
 from kdyno.talk import Talk
 
@@ -47,49 +51,81 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
 
 def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, again: bool) -> Done:
     prepared = prepare(experiment, state, talk)
-
-    def is_complete(run_id: str) -> bool:
-        blocks = store.stopped_at(run_id) or experiment.blocks
-        cells = {(variant, block) for variant in experiment.variants for block in range(blocks)}
-        left = {variant for variant, _ in cells - store.progress(run_id).finished}
-        return not left or left <= given_up(store.boots(run_id)).keys()
-
-    run_id = choose_run(prepared, is_complete, again)
-    waiting = f"run {run_id} is being carried out by another kdyno: waiting for it"
-    with state.lock(f"run-{run_id}", on_wait=lambda: talk.say(waiting)):
-        if is_complete(run_id):
-            talk.say(f"run {run_id} is complete: nothing to do (--again carries the experiment out once more)")
-            return Done(run_id, Outcome(given_up=given_up(store.boots(run_id))))
-        ahead = forecast(prepared, run_id, state, store)
-        for line in run_ahead(ahead, experiment, benchmark_count(prepared.job.tests)):
+    plan = _choose(prepared, store, again=again)
+    waiting = f"run {plan.id} is being carried out by another kdyno: waiting for it"
+    with state.lock(f"run-{plan.id}", on_wait=lambda: talk.say(waiting)):
+        progress = plan.progress(store)
+        if progress.is_complete and store.has_run(plan.id):
+            talk.say(f"run {plan.id} is complete: nothing to do (--again carries the experiment out once more)")
+            return Done(plan.id, Outcome(given_up=progress.given_up))
+        ahead = forecast(prepared, plan, state, store)
+        for line in run_ahead(ahead, experiment, experiment.workload.benchmark_count()):
             talk.say(line)
+        make_inputs(prepared.trainings, state, store, talk)
         images = build_images(prepared.plans, state, talk)
-        begin_run(run_id, prepared, images, store)
-        boots = Boots(run_id, prepared, images, state=state, store=store, talk=talk)
-        return Done(run_id, _until_decided(boots, prepared, store, talk))
+        store.begin(_record(plan, prepared, images), plan.cells)
+        boots = Boots(plan, prepared, images, state=state, store=store, talk=talk)
+        return Done(plan.id, _until_decided(boots, experiment, store, talk))
 
 
-def undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
-    """How many comparisons of a run its last look left undecided."""
-    from kdyno.verdicts.assemble import assemble  # only a group-sequential run is judged on the way
+def _choose(prepared: Prepared, store: Store, *, again: bool) -> RunPlan:
+    """The experiment's own run, or with `again` its first repeat that isn't complete."""
+    repeat = 1 if again else 0
+    while True:
+        plan = plan_run(prepared, repeat)
+        if not again or not (store.has_run(plan.id) and plan.progress(store).is_complete):
+            return plan
+        repeat += 1
 
-    report = assemble(store, run_id, artefacts, analysed=False)
-    return sum(each.verdict == "undecided" for each in report.comparisons)
+
+def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
+    experiment, about = prepared.experiment, prepared.about
+    return RunRecord(
+        id=plan.id,
+        name=experiment.name,
+        created=datetime.now(UTC),
+        experiment=experiment.model_dump_json(),
+        baseline=experiment.baseline,
+        blocks=experiment.blocks,
+        layouts=experiment.layouts,
+        seed=experiment.seed,
+        lane=about.lane,
+        machine=about.facts,
+        host=about.host,
+        notices=(*about.notices, *experiment.workload.notices(about.lane), *filter(None, [experiment.pilot])),
+        margin=experiment.judge.margin,
+        alpha=experiment.judge.alpha,
+        correction=experiment.judge.correction,
+        looks=experiment.judge.looks,
+        kdyno=__version__,
+        variants=tuple(
+            VariantRecord(name=name, recipe=recipe, images=tuple(image.record for image in images.get(name, ())))
+            for name, recipe in experiment.variants.items()
+        ),
+    )
 
 
-def _until_decided(boots: Boots, prepared: Prepared, store: Store, talk: Talk) -> Outcome:
+def _until_decided(boots: Boots, experiment: Experiment, store: Store, talk: Talk) -> Outcome:
     """Carry out the boots; a group-sequential run ends at the first look that leaves nothing undecided."""
-    *before, last = look_ends(prepared.experiment.blocks, prepared.experiment.judge.looks)
+    *before, last = look_ends(experiment.blocks, experiment.judge.looks)
     for look, blocks in enumerate(before, start=1):
         outcome = boots.carry_out(blocks)
         if outcome.lost:
             return outcome
-        left = undecided(store, boots.run_id, Artefacts(boots.state.artefacts))
+        left = _undecided(store, boots.plan.id, boots.artefacts)
         if not left:
-            store.stop(boots.run_id, blocks)
+            store.stop(boots.plan.id, blocks)
             talk.say(
                 f"look {look}: nothing is undecided after {blocks} of {last} blocks: the run ends here, as planned"
             )
             return outcome
         talk.say(f"look {look}, after {blocks} of {last} blocks: {left} undecided")
     return boots.carry_out(last)
+
+
+def _undecided(store: Store, run_id: str, artefacts: Artefacts) -> int:
+    """How many comparisons of a run its last look left undecided."""
+    from kdyno.verdicts.assemble import assemble  # only a group-sequential run is judged on the way
+
+    report = assemble(store, run_id, artefacts, analysed=False)
+    return sum(comparison.verdict == "undecided" for comparison in report.comparisons)

@@ -6,18 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import Channel, Job, VirtioPort
+from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.stream import AgentReport
-from kdyno.measurement import BootStatus, Lane
+from kdyno.lanes import Lane
+from kdyno.machine.platforms import Output
+from kdyno.march.cpu import Cpu
+from kdyno.measurement import BootStatus
 
 
 class CpuLacks(UserError):
     message = "{what} needs a CPU with {missing}, which the machine's ({cpu}) lacks: it would meet illegal instructions"
     hint = "compile for an older CPU (march), or give the machine another one (cpu, --cpu)"
+
+
+class NotEmulated(UserError):
+    message = "a machine of type `{type}` has no emulated PMU"
+    hint = 'take type = "qemu" in [machine]'
+
+
+class NoShell(UserError):
+    message = "a machine of type `{type}` can't give a shell"
+    hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
 class Limits(Frozen):
@@ -31,6 +45,21 @@ class Limits(Frozen):
     """Seconds for the whole boot."""
     console_mb: float = 4.0
     """Megabytes on the console."""
+
+
+class MachineSettings(Frozen):
+    """What an experiment says of its machine: every kind has a class of its own, which adds to this."""
+
+    type: str
+    lane: Lane = "model"
+
+    def located(self, base: Path) -> Self:
+        """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
+        raise NotImplementedError
+
+    def counting(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
+        """The same machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
+        raise NotEmulated(type=self.type)
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,10 @@ class BootEnd:
     report: AgentReport
     pmu: Path | None = None
     """The PMU record, if the boot is ok and left one."""
+    conditions: dict[str, float] = field(default_factory=dict)
+    """What the host was doing meanwhile; see conditions.py. Empty where that doesn't matter."""
+    advice: str = ""
+    """What would help, where the machine knows."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +113,18 @@ class Description:
     parallel: int
     """Boots that may run side by side without disturbing each other's samples."""
     facts: dict[str, Any]
-    """Everything that decides the samples, JSON-able: part of the identity of a run."""
-    notices: tuple[str, ...] = field(default=())
+    """Everything of the machine that decides the samples, JSON-able: part of the key of a boot."""
+    host: dict[str, Any]
+    """CPU, memory, kernel and distribution of the host that boots, as kdyno.host describes one."""
+    limits: Limits | None = None
+    """They decide how a boot ends, not what an `ok` one measures; part of its key all the same."""
+    channel: Channel = field(default_factory=VirtioPort)
+    """How the agent's records get to this machine."""
+    icount_shift: int | None = None
+    """Model lane: what the job tells the agent of the guest's clock."""
+    needs_images: bool = True
+    """False: it boots nothing that must be built."""
+    notices: tuple[str, ...] = ()
     """What a reader must know first."""
 
 
@@ -92,10 +135,26 @@ class Machine(Protocol):
         """Look at what is there; raise KdynoError if it can't boot anything."""
         ...
 
+    def cpu(self) -> Cpu:
+        """The CPU of the host that boots: what `march = "auto"` compiles for. Raises NoCpuinfo."""
+        ...
+
     def require_cpu(self, flags: Sequence[str], what: str) -> None:
-        """Raise CpuLacks unless the CPU has all these flags of /proc/cpuinfo; `what` needs them, for people."""
+        """Raise CpuLacks unless the guest's CPU has all these flags of /proc/cpuinfo; `what` needs them, for people."""
+        ...
+
+    def require_options(self, kernel: Path, output: Output) -> None:
+        """Raise UserError if the kernel's configuration, where it is known, can't get this output out of a guest."""
+        ...
+
+    def stand_in(self, variant: str, block: int) -> str:
+        """What decides a boot in the place of an image, where none is needed: a digest."""
         ...
 
     def boot(self, order: BootOrder) -> BootEnd:
         """Carry out one boot. A kernel that fails is a BootEnd, not an exception."""
+        ...
+
+    def converse(self, order: BootOrder) -> int:
+        """Boot with the console on this terminal, for a person; return an exit status. Raises NoShell."""
         ...

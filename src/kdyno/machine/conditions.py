@@ -81,7 +81,7 @@ class Sensors:
 
     @classmethod
     def of(cls, root: Path) -> Sensors:
-        frequencies = files.found(root, "sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq")
+        frequencies = files.matching(root, "sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq")
         # Without APERF and MPERF the kernel prints the frequency of the time-stamp counter, which never changes.
         cpuinfo = root / "proc/cpuinfo"
         counts = not frequencies and " aperfmperf" in (files.text(cpuinfo) or "")
@@ -117,10 +117,10 @@ class Sensors:
 
 
 def _temperatures(root: Path) -> list[Path]:
-    chips = [path for path in files.found(root, "sys/class/hwmon/*") if files.text(path / "name") in CPU_SENSORS]
-    if sensors := [sensor for chip in chips for sensor in files.found(chip, "temp*_input")]:
+    chips = [path for path in files.matching(root, "sys/class/hwmon/*") if files.text(path / "name") in CPU_SENSORS]
+    if sensors := [sensor for chip in chips for sensor in files.matching(chip, "temp*_input")]:
         return sensors
-    zones = files.found(root, "sys/class/thermal/thermal_zone*")
+    zones = files.matching(root, "sys/class/thermal/thermal_zone*")
     return [zone / "temp" for zone in zones if files.text(zone / "type") in CPU_ZONES]
 
 

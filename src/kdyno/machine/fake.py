@@ -5,16 +5,33 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, Self
 
 from pydantic import ValidationError
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen, digest
+from kdyno.host import host_facts
 from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
-from kdyno.machine.base import BootEnd, BootOrder, Description
-from kdyno.machine.config import FakeConfig
+from kdyno.lanes import Lane
+from kdyno.machine.base import BootEnd, BootOrder, Description, MachineSettings, NoShell
 from kdyno.machine.ending import Exit, verdict_on_boot
+from kdyno.machine.platforms import Output
+from kdyno.march.cpu import Cpu, read_cpu
+from kdyno.names import absolute
+
+
+class FakeConfig(MachineSettings):
+    """Replays recorded boots; for tests and for looking again at what a machine did."""
+
+    type: Literal["fake"] = "fake"
+    lane: Lane = "model"
+    recording: Path
+    """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
+
+    def located(self, base: Path) -> Self:
+        return self.model_copy(update={"recording": Path(absolute(self.recording, base))})
 
 
 class NoRecording(UserError):
@@ -55,20 +72,36 @@ class FakeMachine:
     def describe(self) -> Description:
         if not self.config.recording.is_dir():
             raise RecordingMissing(recording=self.config.recording)
-        files = sorted(path for path in self.config.recording.rglob("*") if path.is_file())
-        content = digest({str(path.relative_to(self.config.recording)): path.read_bytes().hex() for path in files})
         return Description(
             lane=self.config.lane,
             parallel=1,
-            facts={"type": "fake", "recording": content},
+            facts={"type": "fake"},
+            host=host_facts(),
+            needs_images=False,
             notices=("these samples are replayed from a recording",),
         )
+
+    def cpu(self) -> Cpu:
+        return read_cpu()
 
     def require_cpu(self, flags: Sequence[str], what: str) -> None:
         """A recording runs nothing."""
 
+    def require_options(self, kernel: Path, output: Output) -> None:
+        """A recording runs nothing."""
+
+    def stand_in(self, variant: str, block: int) -> str:
+        """Digest of the boot's name and the files that it replays."""
+        recorded = self._find(variant, block)
+        replayed = (recorded / name for name in ("console.log", "stream.jsonl", "exit.json", RECORD))
+        files = {path.name: path.read_bytes().hex() for path in replayed if path.is_file()}
+        return digest({"variant": variant, "block": block, "files": files})
+
+    def converse(self, order: BootOrder) -> int:  # noqa: ARG002
+        raise NoShell(type=self.config.type)
+
     def boot(self, order: BootOrder) -> BootEnd:
-        recorded = self._find(order)
+        recorded = self._find(order.variant, order.block)
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         for target in (console, stream):
             if (recorded / target.name).exists():
@@ -85,12 +118,12 @@ class FakeMachine:
             pmu = shutil.copyfile(recorded / RECORD, order.directory / RECORD)
         return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report, pmu)
 
-    def _find(self, order: BootOrder) -> Path:
+    def _find(self, variant: str, block: int) -> Path:
         root = self.config.recording
-        for place in (root / order.variant / str(order.block), root / order.variant, root):
+        for place in (root / variant / str(block), root / variant, root):
             if (place / "stream.jsonl").exists() or (place / "exit.json").exists():
                 return place
-        raise NoRecording(variant=order.variant, block=order.block, recording=root)
+        raise NoRecording(variant=variant, block=block, recording=root)
 
     @staticmethod
     def _exit(recorded: Path) -> RecordedExit:

@@ -5,20 +5,15 @@ The format is cpio "newc", as Documentation/driver-api/early-userspace/buffer-fo
 
 from __future__ import annotations
 
-import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.errors import InfrastructureError
+from kdyno.installed import find_program
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.job import Job
+from kdyno.packages import install_command
 from kdyno.process import output
-
-
-class BusyboxMissing(InfrastructureError):
-    message = "no static busybox found"
-    hint = "sudo apt-get install busybox-static"
 
 
 @dataclass(frozen=True)
@@ -62,10 +57,8 @@ NOT_LINKED = ("busybox", "init", "linuxrc")
 
 
 def find_busybox() -> Path:
-    """Debian's busybox-static: a real shell for lat_proc and for people."""
-    if found := shutil.which("busybox"):
-        return Path(found)
-    raise BusyboxMissing()
+    """Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
+    return find_program("busybox", "a guest", install_command("busybox-static"))
 
 
 def guest_tools() -> list[Entry]:

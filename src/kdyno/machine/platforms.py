@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from kdyno.errors import UserError
 
 Platform = Literal["microvm", "q35"]
 Output = Literal["stream", "console"]
 """How a guest's output reaches the host: that of tests and commands by the agent stream, a shell's by the console."""
+
+
+class KernelLacks(UserError):
+    message = "{kernel} can't run {what} on {platform}: options are missing in {config}\n{lists}"
+    hint = "{way_out}"
 
 
 @dataclass(frozen=True)
@@ -76,3 +84,29 @@ def port_needs(platform: Platform) -> str:
     """What an agent that runs, but has no port, may be missing."""
     symbols = ", ".join(f"CONFIG_{need.symbol}=y" for need in NEEDS[platform] if need.output == "stream")
     return f"{platform} needs {symbols}"
+
+
+def require_options(kernel: Path, platform: Platform, output: Output) -> None:
+    """Raise KernelLacks if the kernel's configuration, where it is known, can't get this output out of a guest."""
+    from kdyno.kernel.config_of import config_of
+    from kdyno.kernel.kconfig_check import read_config
+
+    path = config_of(kernel)
+    if path is None:
+        return
+    config = read_config(path.read_text(encoding="utf-8", errors="replace"))
+    lacking = {name: lacks(config, name, output) for name in NEEDS}
+    if not lacking[platform]:
+        return
+    suitable = [name for name, missing in lacking.items() if not missing]
+    if suitable:
+        way_out = f"--platform {suitable[0]} will do: this kernel has all that it needs"
+    else:
+        way_out = "no platform will do: build a kernel with all that one of them needs (=y: the guest has no modules)"
+        if output == "stream" and not lacks(config, platform, "console"):
+            way_out += "; a shell needs less: `kdyno boot` without a command works"
+    lists = [
+        "\n  ".join([f"{name} needs", *(lack.text for lack in missing)]) for name, missing in lacking.items() if missing
+    ]
+    what = "a command" if output == "stream" else "a shell"
+    raise KernelLacks(kernel=kernel, what=what, platform=platform, config=path, lists="\n".join(lists), way_out=way_out)

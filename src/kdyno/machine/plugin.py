@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-from kdyno.process import attempt
+from kdyno.process import ToolHangs, attempt
 
 OUR_WORD = "kdyno-pmu:"
 """What every message of the plugin begins with."""
@@ -17,7 +16,7 @@ def why_no_plugin(qemu: str, plugin: Path) -> str | None:
     command = [qemu, "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
     try:
         done = attempt(command, timeout=TIME_LIMIT)
-    except subprocess.TimeoutExpired:
+    except ToolHangs:
         return f"it took the plugin and did not end within {TIME_LIMIT:g} s"
     said = (done.stdout + done.stderr).strip()
     if OUR_WORD in said:

@@ -64,7 +64,7 @@ class Pmu:
         return load_family(self.config.family)
 
     def require(self, qemu: str) -> None:
-        """Raise PluginMissing or QemuWithoutPlugins, before anything is built or booted."""
+        """Raise ProgramMissing or QemuWithoutPlugins, before anything is built or booted."""
         if why := why_no_plugin(qemu, self.plugin):
             raise QemuWithoutPlugins(qemu=qemu, plugin=self.plugin, why=why)
 
@@ -80,7 +80,7 @@ class Pmu:
 
     def notices(self) -> tuple[str, ...]:
         if self.config.clock == "cycles":
-            return (f"cycles are {self.family.said()}",)
+            return (f"cycles are {self.family.caption()}",)
         return ("instructions are those of the measured loops, without interrupts, REP counted once",)
 
     def words(self, order: BootOrder) -> tuple[str, ...]:

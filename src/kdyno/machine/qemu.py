@@ -7,23 +7,29 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from kdyno.errors import InfrastructureError, UserError
+from kdyno.host import host_facts
 from kdyno.instrument.agent import find_agent, tsc_khz
-from kdyno.instrument.pmu import RECORD
+from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.stream import read_stream
-from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
-from kdyno.machine.config import QemuConfig
-from kdyno.machine.cpu_flags import missing_flags
+from kdyno.lanes import LANES, Lane
+from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description, Limits, MachineSettings
+from kdyno.machine.conditions import watched
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.platforms import Platform, port_needs
+from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_options
 from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
 from kdyno.machine.watch import POLL_SECONDS, Watch
+from kdyno.march.cpu import Cpu, read_cpu
+from kdyno.names import absolute
 from kdyno.process import ToolMissing, output, spawned
 
 QEMU = "qemu-system-x86_64"
@@ -39,8 +45,44 @@ TRANSPORTS: dict[Platform, str] = {"microvm": "virtio-mmio", "q35": "virtio-pci"
 PORT = "org.kdyno.agent"
 PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
+SIDE_BY_SIDE = 2
+"""Boots at a time, where that is fair: an emulated CPU keeps one of the host's busy."""
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
+
+
+class QemuConfig(MachineSettings):
+    """A guest under QEMU, on this host."""
+
+    type: Literal["qemu"] = "qemu"
+    lane: Lane = "model"
+    """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
+    accel: Literal["auto", "kvm", "tcg"] = "auto"
+    """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
+    platform: Platform = "microvm"
+    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
+    cpu: str | None = None
+    """QEMU's CPU model; None: a fixed Haswell in the model lane, `host` under KVM, `max` under TCG."""
+    cpus: Annotated[int, Field(ge=1, le=64)] = 1
+    memory_mb: Annotated[int, Field(ge=64)] = 512
+    icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
+    """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    pmu: PmuConfig | None = None
+    """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
+    share: Path | None = None
+    """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
+    limits: Limits = Limits()
+
+    def located(self, base: Path) -> Self:
+        share = Path(absolute(self.share, base)) if self.share else None
+        pmu = self.pmu
+        if pmu and pmu.family.startswith("file:"):
+            family = absolute(pmu.family.removeprefix("file:"), base)
+            pmu = pmu.model_copy(update={"family": f"file:{family}"})
+        return self.model_copy(update={"share": share, "pmu": pmu})
+
+    def counting(self, pmu: PmuConfig) -> Self:
+        return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
 
 
 class KvmUnusable(InfrastructureError):
@@ -62,11 +104,12 @@ class QemuMachine:
     """Boots images under QEMU on this host."""
 
     def __init__(self, config: QemuConfig) -> None:
-        if config.lane == "model" and config.accel == "kvm":
+        self.lane = LANES[config.lane]
+        if self.lane.icount and config.accel == "kvm":
             raise KvmInModelLane()
-        if config.lane == "model" and config.cpus > 1:
+        if self.lane.icount and config.cpus > 1:
             raise ModelLaneIsUniprocessor(cpus=config.cpus)
-        if config.lane != "model" and config.pmu:
+        if config.pmu and not self.lane.icount:
             raise PmuOutsideModelLane(lane=config.lane)
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
@@ -87,7 +130,7 @@ class QemuMachine:
     @cached_property
     def accel(self) -> Literal["kvm", "tcg"]:
         """What this machine really uses; raises KvmUnusable if KVM was demanded and doesn't work."""
-        if self.config.lane == "model" or self.config.accel == "tcg":
+        if self.lane.icount or self.config.accel == "tcg":
             return "tcg"
         if self._kvm_fault is None:
             return "kvm"
@@ -96,10 +139,10 @@ class QemuMachine:
         return "tcg"
 
     @cached_property
-    def cpu(self) -> str:
+    def cpu_model(self) -> str:
         if self.config.cpu:
             return self.config.cpu
-        if self.config.lane == "model":
+        if self.lane.icount:
             return MODEL_CPU
         return "host" if self.accel == "kvm" else "max"
 
@@ -114,10 +157,10 @@ class QemuMachine:
             "qemu": self.version,
             "accel": self.accel,
             "platform": config.platform,
-            "cpu": self.cpu,
+            "cpu": self.cpu_model,
             "cpus": config.cpus,
             "memory_mb": config.memory_mb,
-            "icount_shift": config.icount_shift if config.lane == "model" else None,
+            "icount_shift": config.icount_shift if self.lane.icount else None,
             "cmdline": list(self._cmdline()),
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
@@ -127,27 +170,47 @@ class QemuMachine:
             facts |= self.pmu.facts()
         return Description(
             lane=config.lane,
-            parallel=2 if config.lane == "model" else 1,
+            parallel=SIDE_BY_SIDE if self.lane.side_by_side else 1,
             facts=facts,
+            host=host_facts(),
+            limits=config.limits,
+            icount_shift=config.icount_shift if self.lane.icount else None,
             notices=self._notices(),
         )
 
+    def cpu(self) -> Cpu:
+        return read_cpu()
+
     def require_cpu(self, flags: Sequence[str], what: str) -> None:
         if unasked := set(flags) - self._asked:
-            self._lacking.update(missing_flags(QEMU, self.accel, self.cpu, sorted(unasked)))
+            from kdyno.machine.cpu_flags import missing_flags
+
+            self._lacking.update(missing_flags(QEMU, self.accel, self.cpu_model, sorted(unasked)))
             self._asked.update(unasked)
         if missing := [flag for flag in flags if flag in self._lacking]:
-            raise CpuLacks(what=what, missing=", ".join(missing), cpu=self.cpu)
+            raise CpuLacks(what=what, missing=", ".join(missing), cpu=self.cpu_model)
 
     def _notices(self) -> tuple[str, ...]:
         if self.pmu:
             return self.pmu.notices()
-        if self.config.lane == "model" or self.accel == "kvm":
+        if self.lane.icount or self.accel == "kvm":
             return ()
         why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
         return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)
 
+    def require_options(self, kernel: Path, output: Output) -> None:
+        require_options(kernel, self.config.platform, output)
+
+    def stand_in(self, variant: str, block: int) -> str:
+        raise AssertionError(f"{variant}, block {block}: this machine boots images")
+
     def boot(self, order: BootOrder) -> BootEnd:
+        """Start QEMU, watch it, and read what it left."""
+        with watched() as conditions:
+            end = self._boot(order)
+        return replace(end, conditions=conditions)
+
+    def _boot(self, order: BootOrder) -> BootEnd:
         archive = order.directory / "initramfs.cpio"
         archive.write_bytes(initramfs(self._tools, order.job))
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
@@ -170,9 +233,12 @@ class QemuMachine:
             left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
         report = read_stream(stream)
         status, reason = verdict_on_boot(left, report, console)
+        advice = ""
         if PORT_MISSING in reason:
             reason += f": {port_needs(self.config.platform)}"
-        end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, report)
+            others = "; ".join(port_needs(platform) for platform in NEEDS if platform != self.config.platform)
+            advice = f"build a kernel with these, or take another platform: {others}"
+        end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, report, advice=advice)
         return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
 
     def converse(self, order: BootOrder) -> int:
@@ -185,9 +251,9 @@ class QemuMachine:
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot; each group of words has one purpose."""
         words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
-        words += ["-accel", self.accel, "-cpu", self.cpu, "-smp", str(self.config.cpus)]
+        words += ["-accel", self.accel, "-cpu", self.cpu_model, "-smp", str(self.config.cpus)]
         words += ["-m", str(self.config.memory_mb), "-seed", str(order.seed)]
-        if self.config.lane == "model":
+        if self.lane.icount:
             words += ["-icount", f"shift={self.config.icount_shift},sleep=off,align=off"]
             words += ["-rtc", "base=2024-01-01T00:00:00,clock=vm"]
             # QEMU 10 serves virtio queues in its main thread under TCG, too, at moments that differ from boot to boot;
@@ -217,14 +283,14 @@ class QemuMachine:
         The kernel would measure the counter's speed against the emulated PIT, fail on a busy host, and be left with a
         clock of jiffies.
         """
-        if self.config.lane == "model" or self.accel == "kvm":
+        if self.lane.icount or self.accel == "kvm":
             return ()
         return ("tsc=reliable", f"tsc_early_khz={tsc_khz()}")
 
     def _cmdline(self) -> tuple[str, ...]:
         # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.
         words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
-        if self.config.lane == "wall":
+        if not self.lane.icount:
             return words
         return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()))
 

@@ -1,6 +1,6 @@
 """What a compiler makes of a CPU's name: whether it takes it, and what it then uses in kernel code.
 
-The compiler is asked, always; the table only says which version would know a name that this one refuses.
+It is always the compiler that is asked; the table only says which version would know a name that this one refuses.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ class CpuTooNew(UserError):
 
 
 class CpuUnknown(UserError):
-    message = "-{flag}={cpu} can't be had with {name} {version}: {said}"
+    message = "-{flag}={cpu} can't be had with {name} {version}: {complaint}"
     hint = "did you mean {nearest}?"
 
 
 def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
     """Raise unless the compiler takes -march=CPU (or -mtune=CPU) for 64-bit code."""
-    said = refusal(flag, cpu, toolchain)
-    if said is None:
+    complaint = refusal(flag, cpu, toolchain)
+    if complaint is None:
         return
     facts = {
         "flag": flag,
         "cpu": cpu,
         "name": toolchain.identity.name,
         "version": toolchain.identity.version,
-        "nearest": nearest(cpu, known_cpus(said)),
+        "nearest": nearest(cpu, known_cpus(complaint)),
     }
     row = find(cpu)
     if row is None:
-        raise CpuUnknown(said=said.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
+        raise CpuUnknown(complaint=complaint.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
     raise CpuTooNew(needed=row.needed, **facts)
 
 
@@ -69,13 +69,13 @@ def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
     if not SANE.fullmatch(cpu):
         return "that is no name of a CPU"
     command = [toolchain.command, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
-    asked = process.attempt(command, env={"LC_ALL": "C"})
-    return None if asked.returncode == 0 else asked.stderr.strip()
+    done = process.attempt(command, env={"LC_ALL": "C"})
+    return None if done.returncode == 0 else done.stderr.strip()
 
 
-def known_cpus(said: str) -> list[str]:
+def known_cpus(complaint: str) -> list[str]:
     """The names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`) offers."""
-    offered = re.search(r"valid (?:arguments|target CPU values).* are: ([^;\n]*)", said)
+    offered = re.search(r"valid (?:arguments|target CPU values).* are: ([^;\n]*)", complaint)
     return re.findall(r"[^\s,]+", offered[1]) if offered else []
 
 
@@ -108,8 +108,8 @@ def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
 def macros(march: str, toolchain: Toolchain, how: tuple[str, ...] = KERNEL_CODE) -> frozenset[str]:
     """The macros that the compiler defines, for kernel code unless told otherwise: how it says what it may use."""
     command = [toolchain.command, f"-march={march}", *how, "-dM", "-E", "-x", "c", "/dev/null"]
-    said = process.output(command, env={"LC_ALL": "C"})
-    return frozenset(line.split(" ")[1] for line in said.splitlines() if line.startswith("#define "))
+    listing = process.output(command, env={"LC_ALL": "C"})
+    return frozenset(line.split(" ")[1] for line in listing.splitlines() if line.startswith("#define "))
 
 
 def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
@@ -134,10 +134,10 @@ def _features(defined: Iterable[str]) -> tuple[str, ...]:
 
 
 def _expanded(flag: str, toolchain: Toolchain) -> list[str]:
-    """What the driver says of the CPU to the compiler proper, its name first; not where it runs or keeps files."""
+    """The options about the CPU that the driver gives to the compiler proper, without paths; the CPU's name first."""
     command = [toolchain.command, f"-{flag}=native", "-###", "-c", "-x", "c", "/dev/null", "-o", "/dev/null"]
-    said = process.attempt(command, env={"LC_ALL": "C"}).stderr
-    words = [word.strip('"') for line in said.splitlines() if "cc1" in line for word in line.split()]
+    commands = process.attempt(command, env={"LC_ALL": "C"}).stderr
+    words = [word.strip('"') for line in commands.splitlines() if "cc1" in line for word in line.split()]
     if not toolchain.is_clang:
         return [word for word in words if word.startswith("-m") or "-cache-" in word]
     return [word for before, word in pairwise(words) if before in ("-target-cpu", "-tune-cpu", "-target-feature")]

@@ -43,7 +43,7 @@ class Cpu(Frozen):
 
 
 def read_cpu(path: Path = CPUINFO) -> Cpu:
-    """The CPU that a /proc/cpuinfo tells of; raises NoCpuinfo."""
+    """The CPU that a /proc/cpuinfo describes; raises NoCpuinfo."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -53,7 +53,7 @@ def read_cpu(path: Path = CPUINFO) -> Cpu:
     except KeyError as error:
         raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it is not that of an x86 CPU") from error
     except ValueError as error:
-        raise NoCpuinfo(path=path, why=f"a number is not one: {error}") from error
+        raise NoCpuinfo(path=path, why=f"it has a malformed number: {error}") from error
 
 
 def parse_cpuinfo(text: str) -> Cpu:
@@ -83,13 +83,13 @@ def level_of(flags: frozenset[str]) -> int:
 
 def family_of(cpu: Cpu) -> March | None:
     """The family that CPUID's numbers name; where several share a model, that with most telling flags. Pure."""
-    found = [row for row in families() if any(_covers(place, cpu) for place in row.cpuid)]
-    found = [row for row in found if cpu.flags.issuperset(row.told_by)]
-    return max(found, key=lambda row: len(row.told_by), default=None)
+    matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
+    matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]
+    return max(matches, key=lambda row: len(row.told_by), default=None)
 
 
-def _covers(place: str, cpu: Cpu) -> bool:
-    """Whether `vendor family first-last` is this CPU's."""
-    vendor, family, models = place.split(" ")
-    first, _, last = models.partition("-")
+def _covers(models: str, cpu: Cpu) -> bool:
+    """Whether this CPU is among `vendor family first-last`."""
+    vendor, family, numbers = models.split(" ")
+    first, _, last = numbers.partition("-")
     return (cpu.vendor, cpu.family) == (vendor, int(family)) and int(first) <= cpu.model <= int(last or first)

@@ -26,7 +26,7 @@ class March(Frozen):
     level: Annotated[int, Field(ge=1, le=4)]
     """The highest N of x86-64-vN whose instructions it has."""
     after: str | None = None
-    """What a compiler that doesn't know it may be told instead: it has all instructions of that."""
+    """A name for a compiler that doesn't know this one: this CPU has all instructions of that."""
     cpuid: tuple[Annotated[str, Field(pattern=r"^\w+ \d+ \d+(-\d+)?$")], ...] = ()
     """Vendor, family and models, decimal, as in /proc/cpuinfo."""
     told_by: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class March(Frozen):
     @property
     def needed(self) -> str:
         """Which compilers know it, for people: `gcc 12.3 or clang 16`."""
-        return " or ".join(said for compiler in COMPILERS if (said := self._releases(compiler)))
+        return " or ".join(releases for compiler in COMPILERS if (releases := self._releases(compiler)))
 
     def _releases(self, compiler: str) -> str:
         first, last = getattr(self, compiler), getattr(self, f"{compiler}_until")

@@ -60,14 +60,14 @@ def with_choice(text: str, rows: list[March], tree: str, *, has_rust: bool) -> s
     end = text.find("\nendchoice\n", start)
     if end < 0:
         raise UnknownStructure(tree=tree, file=KCONFIG, what="has no end of the choice of processors")
-    place = end + len("\nendchoice\n")
-    first = text[start:place]
+    behind = end + len("\nendchoice\n")
+    first = text[start:behind]
     condition = "GENERIC_CPU" if re.search(r"^config GENERIC_CPU$", first, re.M) else "X86_64"
     native: str | None = native_symbol(text)
     if native != NATIVE:
         condition, native = f"{condition} && !{native}", None
     block = _rendered("Kconfig.j2", rows=rows, condition=condition, native=native, has_rust=has_rust)
-    return f"{text[:place]}\n{block}{text[place:]}"
+    return f"{text[:behind]}\n{block}{text[behind:]}"
 
 
 def native_symbol(kconfig: str) -> str:
@@ -90,15 +90,16 @@ def with_vermagic(text: str, file: str, tree: str) -> str:
 
 
 def _only(line: str, text: str, file: str, tree: str) -> tuple[int, int]:
-    """Where the one line is that reads so, white space aside: its start, and the start of the next."""
-    found, start = list[tuple[int, int]](), 0
-    for each in text.splitlines(keepends=True):
-        if " ".join(each.split()).replace("# ", "#") == line:
-            found.append((start, start + len(each)))
-        start += len(each)
-    if len(found) == 1:
-        return found[0]
-    what = f"has no line `{line}`" if not found else f"has the line `{line}` {len(found)} times"
+    """Where the only line that reads so is, white space aside: its start, and the start of the next."""
+    matches, start = list[tuple[int, int]](), 0
+    for candidate in text.splitlines(keepends=True):
+        end = start + len(candidate)
+        if " ".join(candidate.split()).replace("# ", "#") == line:
+            matches.append((start, end))
+        start = end
+    if len(matches) == 1:
+        return matches[0]
+    what = f"has no line `{line}`" if not matches else f"has the line `{line}` {len(matches)} times"
     raise UnknownStructure(tree=tree, file=file, what=what)
 
 
@@ -111,11 +112,11 @@ def _refuse_patched(kconfig: str, tree: str) -> None:
 
 def _help(row: March) -> str:
     """The help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
-    whom = f"CPUs of the level {row.name} of the x86-64 psABI, of any vendor"
+    machines = f"CPUs of the level {row.name} of the x86-64 psABI, of any vendor"
     if not row.is_level:
-        whom = f"{row.whole_title}, and later CPUs that have its instructions"
+        machines = f"{row.whole_title}, and later CPUs that have its instructions"
     uses = f" Of its instructions, kernel code uses: {', '.join(row.features)}." if row.features else ""
-    text = f"{whom}.{uses} Needs {row.needed}."
+    text = f"{machines}.{uses} Needs {row.needed}."
     return textwrap.fill(text, HELP_WIDTH, initial_indent="\t  ", subsequent_indent="\t  ", break_on_hyphens=False)
 
 

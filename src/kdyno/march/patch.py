@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from contextlib import suppress
 from pathlib import Path
 
 from kdyno import __version__, process
 from kdyno.errors import UserError
+from kdyno.files import write_whole
 from kdyno.kernel_version import kernel_version
 from kdyno.march.families import find, table
 from kdyno.march.kernel_tree import ANY, KCONFIG, MACROS, MAKEFILE, VERMAGIC, edited, native_symbol
@@ -17,11 +17,6 @@ READ = (KCONFIG, MAKEFILE, MACROS, *VERMAGIC)
 BASE = "x86-64"
 """The level that every choice but this one adds to; it needs no entry."""
 CONTEXT = 3
-
-
-class CantWrite(UserError):
-    message = "can't write the patch to {path}: {why}"
-    hint = "name another file"
 
 
 class NotARepository(UserError):
@@ -35,7 +30,7 @@ class CommitterUnknown(UserError):
 
 
 class GitRefused(UserError):
-    message = "git am doesn't take the patch in {tree}: {said}"
+    message = "git am doesn't take the patch in {tree}: {complaint}"
     hint = "nothing was changed; finish, commit or stash what is under way there, or leave --git out"
 
 
@@ -54,15 +49,8 @@ def symbol_in(tree: Path, cpu: str) -> str | None:
 
 
 def write(patch: str, path: Path) -> None:
-    """Keep the patch in a file; raises CantWrite, with nothing half-written."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(patch, encoding="utf-8", errors="surrogateescape")
-        partial.rename(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise CantWrite(path=path, why=error.strerror) from error
+    """Keep the patch in a file, in the bytes that the tree's files have. Raises NotWritable."""
+    write_whole(path, patch.encode(errors="surrogateescape"))
 
 
 def commit(tree: Path, patch: str) -> str:
@@ -72,13 +60,13 @@ def commit(tree: Path, patch: str) -> str:
         raise NotARepository(tree=tree)
     under_way = process.output(["git", "-C", tree, "rev-parse", "--git-path", "rebase-apply"]).strip()
     if (tree / under_way).exists():  # to abort it would throw away what is not ours
-        raise GitRefused(tree=tree, said="a `git am` or `git rebase` is under way there")
-    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch, env={"LC_ALL": "C"})
+        raise GitRefused(tree=tree, complaint="a `git am` or `git rebase` is under way there")
+    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch, env={"LC_ALL": "C"}, guarded=True)
     if done.returncode != 0:
         process.attempt(["git", "-C", tree, "am", "--abort"])
         if "tell me who you are" in done.stderr:
             raise CommitterUnknown(tree=tree)
-        raise GitRefused(tree=tree, said="; ".join((done.stderr or done.stdout).strip().splitlines()[:3]))
+        raise GitRefused(tree=tree, complaint="; ".join((done.stderr or done.stdout).strip().splitlines()[:3]))
     return process.output(["git", "-C", tree, "log", "-1", "--format=%h %s"]).strip()
 
 

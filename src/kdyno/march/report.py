@@ -30,7 +30,7 @@ class CompilerView(Frozen):
     """What march = "auto" becomes with it."""
     why: str
     uses: tuple[str, ...]
-    """Flags of /proc/cpuinfo: what it uses of that in kernel code."""
+    """Flags of /proc/cpuinfo: the instructions of that choice that it uses in kernel code."""
 
 
 class MarchReport(Frozen):
@@ -40,9 +40,9 @@ class MarchReport(Frozen):
     family: March | None
     level: int
     hidden: tuple[str, ...]
-    """Of what kernel code could use of the family: what the CPU doesn't show."""
+    """Flags that kernel code for the family uses and the CPU doesn't show."""
     missing: tuple[str, ...]
-    """What it lacks to the next ISA level."""
+    """Flags that it lacks for the next ISA level."""
     compilers: tuple[CompilerView, ...]
 
 
@@ -55,7 +55,7 @@ def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
         level=level,
         hidden=tuple(flag for flag in family.features if flag not in cpu.flags) if family else (),
         missing=tuple(flag for row in levels()[level : level + 1] for flag in row.flags if flag not in cpu.flags),
-        compilers=tuple(_view(found, cpu, family, is_host=is_host) for found in _installed(state)),
+        compilers=tuple(_view(compiler, cpu, family, is_host=is_host) for compiler in _installed(state)),
     )
 
 
@@ -78,14 +78,14 @@ def lines(report: MarchReport) -> list[str]:
 
 def _installed(state: State) -> list[Toolchain]:
     """Those that are complete, each version once: gcc and gcc-12 are often the same."""
-    found: dict[str, Toolchain] = {}
+    complete: dict[str, Toolchain] = {}
     for name in toolchain.installed():
         try:
             compiler = toolchain.find(name, state)
         except KdynoError:
-            continue  # `kdyno doctor` is where incomplete ones are told of
-        found.setdefault(compiler.identity.digest, compiler)
-    return list(found.values())
+            continue  # `kdyno doctor` reports incomplete ones
+        complete.setdefault(compiler.identity.digest, compiler)
+    return list(complete.values())
 
 
 def _view(compiler: Toolchain, cpu: Cpu, family: March | None, *, is_host: bool) -> CompilerView:

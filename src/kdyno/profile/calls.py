@@ -28,20 +28,20 @@ class CallEdge:
 def calls(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> list[CallEdge]:
     """All edges between functions, most frequent first; the two halves of a split function are one."""
     branches = added(regions, contexts).branches
-    where = FunctionMap(record.functions)
-    callers, callees = where.find(branches["source"]), where.find(branches["target"])
-    starts = where.is_start(branches["target"])
+    functions = FunctionMap(record.functions)
+    callers, callees = functions.find(branches["source"]), functions.find(branches["target"])
+    starts = functions.is_start(branches["target"])
     known = (callers != NOWHERE) & (callees != NOWHERE)
     edges: Counter[tuple[int, int, str]] = Counter()
-    for place in np.flatnonzero(known & (starts | np.isin(branches["kind"], (CALL, INDIRECT_CALL)))):
-        caller, callee = int(callers[place]), int(callees[place])
-        if kind := _kind(record, caller, callee, int(branches["kind"][place])):
-            edges[caller, callee, kind] += int(branches["count"][place])
-    found = [
+    for row in np.flatnonzero(known & (starts | np.isin(branches["kind"], (CALL, INDIRECT_CALL)))):
+        caller, callee = int(callers[row]), int(callees[row])
+        if kind := _kind(record, caller, callee, int(branches["kind"][row])):
+            edges[caller, callee, kind] += int(branches["count"][row])
+    call_edges = [
         CallEdge(record.functions[caller].name, record.functions[callee].name, kind, count)
         for (caller, callee, kind), count in edges.items()
     ]
-    return sorted(found, key=lambda edge: (-edge.count, edge.caller, edge.callee, edge.kind))
+    return sorted(call_edges, key=lambda edge: (-edge.count, edge.caller, edge.callee, edge.kind))
 
 
 def _kind(record: PmuRecord, caller: int, callee: int, branch: int) -> str:

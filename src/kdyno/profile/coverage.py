@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.errors import UserError
+from kdyno.files import copy_whole
 from kdyno.instrument.pmu_record import PmuRecord, Region
 from kdyno.process import attempt
 from kdyno.profile.edges import edge_profile
@@ -29,7 +30,7 @@ class NothingRan(UserError):
 
 
 class ProfgenFailed(UserError):
-    message = "{tool} makes no profile of it: {said}"
+    message = "{tool} makes no profile of it: {complaint}"
     hint = "was vmlinux built by a compiler newer than {tool}? clang and llvm-profgen should be of one release"
 
 
@@ -38,7 +39,7 @@ class Coverage:
     """How much of a record a profile holds."""
 
     functions: int
-    """That the profile names."""
+    """How many functions the profile names."""
     instructions: float
     """Share of the executed instructions, 0 to 1, that lie in functions which the profile names."""
     ranges: int
@@ -68,11 +69,12 @@ def cover(
     if not edges.ranges or not rows:
         raise NothingRan(record=path)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
-        source, text = Path(scratch) / "edges", Path(scratch) / "profile"
+        source, text, binary = (Path(scratch) / name for name in ("edges", "profile.txt", "profile"))
         source.write_text(unsymbolized(edges), encoding="utf-8")
         notes = profgen(tool, source, vmlinux, text, "text")
         if out:
-            profgen(tool, source, vmlinux, out, "extbinary")
+            profgen(tool, source, vmlinux, binary, "extbinary")
+            copy_whole(binary, out)
         named = functions_named(text.read_text(encoding="utf-8", errors="replace"))
     left_out = [(row.name, row.share) for row in rows if plain_name(row.name) not in named]
     with_lines = have_lines(vmlinux, [start for start, _, _ in edges.ranges])
@@ -97,12 +99,13 @@ def profgen(tool: str, unsymbolized_profile: Path, vmlinux: Path, out: Path, for
             "--use-offset=0",
             f"--format={form}",
             f"--output={out}",
-        ]
+        ],
+        guarded=True,
     )
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     if done.returncode != 0 or not out.is_file():
-        raise ProfgenFailed(tool=tool, said=" ".join(said)[-500:] or f"exit status {done.returncode}")
-    return said
+        raise ProfgenFailed(tool=tool, complaint=" ".join(lines)[-500:] or f"exit status {done.returncode}")
+    return lines
 
 
 def functions_named(profile: str) -> set[str]:

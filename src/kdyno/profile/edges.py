@@ -25,12 +25,12 @@ class EdgeProfile:
 def edge_profile(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> EdgeProfile:
     """Ranges and branches of these regions with both ends in functions of the vmlinux."""
     context = added(regions, contexts)
-    where = FunctionMap(record.functions)
+    functions = FunctionMap(record.functions)
     blocks = summed(context.blocks, ("start", "last"))
     ends = blocks["start"] + blocks["last"]
-    known = (where.find(blocks["start"]) != NOWHERE) & (where.find(ends) != NOWHERE)
+    known = (functions.find(blocks["start"]) != NOWHERE) & (functions.find(ends) != NOWHERE)
     ranges = np.stack([blocks["start"], ends, blocks["count"]], axis=1)[known]
     rows = summed(context.branches, ("source", "target"))
-    known = (where.find(rows["source"]) != NOWHERE) & (where.find(rows["target"]) != NOWHERE)
+    known = (functions.find(rows["source"]) != NOWHERE) & (functions.find(rows["target"]) != NOWHERE)
     branches = np.stack([rows["source"], rows["target"], rows["count"]], axis=1)[known]
     return EdgeProfile([(a, b, c) for a, b, c in ranges.tolist()], [(a, b, c) for a, b, c in branches.tolist()])

@@ -26,9 +26,9 @@ class FunctionMap:
         """Index of the function that each address is in, NOWHERE for what is in none."""
         if not len(self._starts):
             return np.full(len(addresses), NOWHERE)
-        place = np.searchsorted(self._starts, addresses, side="right") - 1
-        inside = (place >= 0) & (addresses - self._starts[place] < self._sizes[place])
-        return np.where(inside, self._order[place], NOWHERE)
+        index = np.searchsorted(self._starts, addresses, side="right") - 1
+        inside = (index >= 0) & (addresses - self._starts[index] < self._sizes[index])
+        return np.where(inside, self._order[index], NOWHERE)
 
     def is_start(self, addresses: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each address is where a function begins."""

@@ -19,12 +19,12 @@ def find_tool(name: str) -> str:
     """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
     pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
-    found = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
-    if not found:
+    names = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
+    if not names:
         raise LlvmToolMissing(tool=name)
-    return found.pop() if len(found) == 1 else max(sorted(found), key=_version)
+    return names.pop() if len(names) == 1 else max(sorted(names), key=_version)
 
 
 def _version(tool: str) -> tuple[int, ...]:
-    said = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
-    return tuple(map(int, said[1].split("."))) if said else ()
+    match = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
+    return tuple(map(int, match[1].split("."))) if match else ()

@@ -27,10 +27,10 @@ def choose(record: PmuRecord, named: Sequence[str]) -> list[Region]:
         return list(record.regions.values())
     chosen: dict[int, Region] = {}
     for name in named:
-        found = {index: region for index, region in record.regions.items() if _is_meant(record, index, name)}
-        if not found:
+        matches = {index: region for index, region in record.regions.items() if _is_meant(record, index, name)}
+        if not matches:
             raise NoSuchRegion(named=name, known=", ".join(map(record.benchmark_name, record.regions)))
-        chosen |= found
+        chosen |= matches
     return [chosen[index] for index in sorted(chosen)]
 
 

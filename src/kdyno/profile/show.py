@@ -6,17 +6,17 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kdyno.frozen import Frozen
 from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
-from kdyno.profile.calls import calls
+from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.coverage import Coverage
-from kdyno.profile.flat import flat, totals
+from kdyno.profile.flat import FlatRow, flat, totals
 from kdyno.profile.select import WORK
 from kdyno.terminal import PLAIN_WIDTH
 from kdyno.text import clean
@@ -26,7 +26,35 @@ ROWS = 25
 MISSING_SHOWN = 5
 
 
-def as_json(
+class RegionView(Frozen):
+    """One region."""
+
+    benchmark: int
+    name: str
+    iterations: int
+    totals: dict[str, dict[str, int]]
+    """Context -> event -> count, over all iterations."""
+
+
+class ProfileView(Frozen):
+    """`kdyno profile show --json`: everything that the tables show, and every event."""
+
+    plugin: str
+    scope: str
+    events: str
+    image: str | None
+    """SHA-256 of the vmlinux that ran."""
+    family: str | None
+    contexts: tuple[str, ...]
+    event: str
+    """What functions are sorted by."""
+    regions: tuple[RegionView, ...]
+    functions: tuple[FlatRow, ...]
+    calls: tuple[CallEdge, ...] | None
+    """None unless they were asked for."""
+
+
+def profile_view(
     record: PmuRecord,
     regions: Sequence[Region],
     *,
@@ -34,30 +62,28 @@ def as_json(
     contexts: Sequence[str] = WORK,
     with_calls: bool = False,
     top: int | None = None,
-) -> dict[str, Any]:
-    """Everything that the tables show, and every event."""
-    value: dict[str, Any] = {
-        "plugin": record.plugin,
-        "scope": record.scope,
-        "events": record.events,
-        "image": record.image,
-        "family": record.family,
-        "contexts": list(contexts),
-        "event": event,
-        "regions": [
-            {
-                "benchmark": region.benchmark,
-                "name": record.benchmark_name(region.benchmark),
-                "iterations": len(region.iterations),
-                "totals": totals(record, region),
-            }
+) -> ProfileView:
+    """The record as data; `top` limits the functions and the calls."""
+    return ProfileView(
+        plugin=record.plugin,
+        scope=record.scope,
+        events=record.events,
+        image=record.image,
+        family=record.family,
+        contexts=tuple(contexts),
+        event=event,
+        regions=tuple(
+            RegionView(
+                benchmark=region.benchmark,
+                name=record.benchmark_name(region.benchmark),
+                iterations=len(region.iterations),
+                totals=totals(record, region),
+            )
             for region in regions
-        ],
-        "functions": [asdict(row) for row in flat(record, regions, event=event, contexts=contexts)[:top]],
-    }
-    if with_calls:
-        value["calls"] = [asdict(edge) for edge in calls(record, regions, contexts)[:top]]
-    return value
+        ),
+        functions=tuple(flat(record, regions, event=event, contexts=contexts)[:top]),
+        calls=tuple(calls(record, regions, contexts)[:top]) if with_calls else None,
+    )
 
 
 def print_tables(

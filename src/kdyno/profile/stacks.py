@@ -34,5 +34,5 @@ def _context(outer: str, kind: int) -> str:
 
 def collapsed(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> str:
     """The format of flamegraph.pl (https://github.com/brendangregg/FlameGraph)."""
-    found = stacks(record, regions, contexts)
-    return "".join(f"{';'.join(path)} {instructions}\n" for path, instructions in found.items())
+    counts = stacks(record, regions, contexts)
+    return "".join(f"{';'.join(path)} {instructions}\n" for path, instructions in counts.items())

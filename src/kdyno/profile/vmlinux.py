@@ -48,8 +48,8 @@ def load_address(vmlinux: Path) -> int:
     """Address of the first loaded segment; raises NotAVmlinux."""
     data = _head(vmlinux)
     offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
-    for place in range(offset, offset + size * number, size or 1):
-        kind, address = _unpacked("<I12xQ", data, place, vmlinux)
+    for header in range(offset, offset + size * number, size or 1):
+        kind, address = _unpacked("<I12xQ", data, header, vmlinux)
         if kind == PT_LOAD:
             return address
     raise NotAVmlinux(vmlinux=vmlinux, why="it has nothing to load")
@@ -60,8 +60,8 @@ def require_line_tables(vmlinux: Path) -> None:
     data = _head(vmlinux)
     offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
     (text,) = _unpacked("<24xQ", data, offset + size * names, vmlinux)
-    for place in range(offset, offset + size * number, size or 1):
-        (name,) = _unpacked("<I", data, place, vmlinux)
+    for header in range(offset, offset + size * number, size or 1):
+        (name,) = _unpacked("<I", data, header, vmlinux)
         if data.startswith(b".debug_line\0", text + name):
             return
     raise NoLineTables(vmlinux=vmlinux)
@@ -73,12 +73,12 @@ def _head(vmlinux: Path) -> bytes:
     except OSError as error:
         raise NotAVmlinux(vmlinux=vmlinux, why=error.strerror) from error
     if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
-        raise NotAVmlinux(vmlinux=vmlinux, why="it is no ELF file of 64 bits")
+        raise NotAVmlinux(vmlinux=vmlinux, why="it is not a 64-bit ELF file")
     return data
 
 
-def _unpacked(form: str, data: bytes, place: int, vmlinux: Path) -> tuple[int, ...]:
+def _unpacked(form: str, data: bytes, offset: int, vmlinux: Path) -> tuple[int, ...]:
     try:
-        return struct.unpack_from(form, data, place)
+        return struct.unpack_from(form, data, offset)
     except (struct.error, OverflowError):
         raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of it") from None

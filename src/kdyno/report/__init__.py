@@ -1,1 +1,1 @@
-"""The report: assembled once from the store and the judge, then rendered as text, JSON, CSV or HTML."""
+"""Rendering a report as text, JSON, CSV or HTML."""

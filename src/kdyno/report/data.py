@@ -16,7 +16,10 @@ COLUMNS = (
 
 
 def write_csv(report: RunReport, out: IO[str]) -> None:
-    """Write all samples of the `ok` boots. `elapsed` is in the lane's clock, `value` in `unit`."""
+    """Write all samples of the `ok` boots. `elapsed` is in the lane's clock, `value` in `unit`.
+
+    `elapsed` and `work` are empty where the value is all that was said.
+    """
     described = {benchmark.name: benchmark for benchmark in report.benchmarks}
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -27,9 +27,9 @@ def changed(recipe: Recipe) -> dict[str, str]:
 
 def _knob(value: Any) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{name}={_knob(each)}" for name, each in value.items())
+        return " ".join(f"{name}={_knob(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return " ".join(str(each) for each in value)
+        return " ".join(str(item) for item in value)
     return {True: "y", False: "n"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 

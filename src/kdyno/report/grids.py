@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kdyno.judge.analysis import Analysis
-from kdyno.judge.power import detectable
-from kdyno.judge.tables import AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.diagnostics.analysis import Analysis
+from kdyno.judge.diagnostics.tables import AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.planning.power import detectable
 from kdyno.measurement import Benchmark
 from kdyno.text import clean, confidence, limit, number, p_value, percent, signed
 from kdyno.verdicts.model import Report
@@ -35,8 +35,8 @@ class Grid:
 
 def grids(report: Report, analysis: Analysis) -> list[Grid]:
     """All tables of one benchmark, those that have a row or say why they have none."""
-    [benchmark] = (each for each in report.benchmarks if each.name == analysis.benchmark)
-    found = [
+    [benchmark] = (benchmark for benchmark in report.benchmarks if benchmark.name == analysis.benchmark)
+    tables = [
         _effects(report, analysis),
         _groups(report, analysis, benchmark),
         _anova(analysis),
@@ -46,7 +46,7 @@ def grids(report: Report, analysis: Analysis) -> list[Grid]:
         _assumptions(analysis),
         _power(report, analysis),
     ]
-    return [_without_empty_columns(grid) for grid in found if grid.rows or grid.note]
+    return [_without_empty_columns(grid) for grid in tables if grid.rows or grid.note]
 
 
 def _without_empty_columns(grid: Grid) -> Grid:
@@ -63,23 +63,23 @@ def _without_empty_columns(grid: Grid) -> Grid:
 def _effects(report: Report, analysis: Analysis) -> Grid:
     covered = confidence(report.confidence)
     rows = []
-    for each in report.comparisons:
-        if each.benchmark != analysis.benchmark or each.estimate is None:
+    for comparison in report.comparisons:
+        if comparison.benchmark != analysis.benchmark or comparison.estimate is None:
             continue
-        found = each.estimate
+        estimate = comparison.estimate
         rows.append(
             (
-                clean(each.variant),
-                each.verdict or "",
-                f"{signed(found.ratio - 1)} %",
-                _span(found.low, found.high),
-                _span(found.bootstrap_low, found.bootstrap_high),
-                f"{percent(found.detectable)} %" if found.detectable is not None else "",
-                str(found.units),
-                _figure(found.df),
-                p_value(found.p_equivalence),
-                p_value(found.p),
-                p_value(each.p_adjusted),
+                clean(comparison.variant),
+                comparison.verdict or "",
+                f"{signed(estimate.ratio - 1)} %",
+                _span(estimate.low, estimate.high),
+                _span(estimate.bootstrap_low, estimate.bootstrap_high),
+                f"{percent(estimate.detectable)} %" if estimate.detectable is not None else "",
+                str(estimate.units),
+                _figure(estimate.df),
+                p_value(estimate.p_equivalence),
+                p_value(estimate.p),
+                p_value(comparison.p_adjusted),
             )
         )
     return Grid(
@@ -100,14 +100,14 @@ def _groups(report: Report, analysis: Analysis, benchmark: Benchmark) -> Grid:
         columns=("variant", "n", f"mean, {unit}" if unit else "mean", "sd", "sd, % of mean", "median"),
         rows=tuple(
             (
-                clean(each.variant),
-                f"{each.n:,}",
-                _figure(each.mean),
-                _figure(each.sd),
-                percent(each.sd / each.mean) if each.sd is not None and each.mean else "",
-                _figure(each.median),
+                clean(group.variant),
+                f"{group.n:,}",
+                _figure(group.mean),
+                _figure(group.sd),
+                percent(group.sd / group.mean) if group.sd is not None and group.mean else "",
+                _figure(group.median),
             )
-            for each in sorted(analysis.groups, key=lambda each: report.variants.index(each.variant))
+            for group in sorted(analysis.groups, key=lambda group: report.variants.index(group.variant))
         ),
     )
 
@@ -116,14 +116,14 @@ def _anova(analysis: Analysis) -> Grid:
     tables = [analysis.one_way, analysis.welch, *([analysis.blocked] if analysis.blocked else [])]
     reasons = dict.fromkeys(table.reason for table in tables if table.reason)
     scale = "on logarithms of the values" if analysis.scale == "log" else "on the values as published"
-    said = f"{scale}; ω² is the share of the variance that variants explain"
+    legend = f"{scale}; ω² is the share of the variance that variants explain"
     rows = tuple(row for table in tables for row in _anova_rows(table))
     return Grid(
         title="Analysis of variance",
         columns=("analysis", "source", "ω²", "df", "sum of squares", "mean square", "F", "p"),
         rows=rows,
         words=2,
-        note=clean("; ".join([*([said] if rows else []), *reasons]) or analysis.reason),
+        note=clean("; ".join([*([legend] if rows else []), *reasons]) or analysis.reason),
     )
 
 
@@ -151,13 +151,13 @@ def _pairs(table: PairTable, scale: Scale, benchmark: Benchmark, *, folded: bool
         columns=("pair", "effect", f"{confidence(table.confidence)} interval{unit}", statistic, "p"),
         rows=tuple(
             (
-                f"{clean(each.first)} / {clean(each.second)}",
-                f"{signed(each.ratio - 1)} %",
-                _log_span(each.low, each.high) if scale == "log" else f"{each.low:+.4g} to {each.high:+.4g}",
-                f"{each.statistic:.4f}" if abs(each.statistic) < 1000 else f"{each.statistic:.4g}",
-                p_value(each.p),
+                f"{clean(test.first)} / {clean(test.second)}",
+                f"{signed(test.ratio - 1)} %",
+                _log_span(test.low, test.high) if scale == "log" else f"{test.low:+.4g} to {test.high:+.4g}",
+                f"{test.statistic:.4f}" if abs(test.statistic) < 1000 else f"{test.statistic:.4g}",
+                p_value(test.p),
             )
-            for each in table.tests
+            for test in table.tests
         ),
         note=clean(table.reason),
         folded=folded,
@@ -169,28 +169,28 @@ def _mixed(table: MixedTable) -> Grid:
         title="Mixed model: blocks as random effects",
         columns=("variant", "effect", f"{confidence(table.confidence)} interval", "p"),
         rows=tuple(
-            (clean(each.variant), f"{signed(each.ratio - 1)} %", _span(each.low, each.high), p_value(each.p))
-            for each in table.effects
+            (clean(effect.variant), f"{signed(effect.ratio - 1)} %", _span(effect.low, effect.high), p_value(effect.p))
+            for effect in table.effects
         ),
         note=clean(table.reason),
     )
 
 
 def _assumptions(analysis: Analysis) -> Grid:
-    found = analysis.assumptions
-    if found is None:
+    assumptions = analysis.assumptions
+    if assumptions is None:
         return Grid("Assumptions", (), ())
     checks: list[tuple[str, str, str, float | None]] = [
-        ("equal spread", "largest sd over the smallest", _figure(found.sd_ratio, 3), None),
-        ("equal spread", "Brown-Forsythe F", _figure(found.spread_f, 3), found.spread_p),
-        ("normality of the residuals", "Shapiro-Wilk W", _figure(found.normality_w), found.normality_p),
+        ("equal spread", "largest sd over the smallest", _figure(assumptions.sd_ratio, 3), None),
+        ("equal spread", "Brown-Forsythe F", _figure(assumptions.spread_f, 3), assumptions.spread_p),
+        ("normality of the residuals", "Shapiro-Wilk W", _figure(assumptions.normality_w), assumptions.normality_p),
         (
             "no drift",
             "trend over the order of measuring, % per 100",
-            "" if found.drift is None else signed(found.drift),
-            found.drift_p,
+            "" if assumptions.drift is None else signed(assumptions.drift),
+            assumptions.drift_p,
         ),
-        ("independence", "correlation of neighbours in that order", _figure(found.autocorrelation, 2), None),
+        ("independence", "correlation of neighbours in that order", _figure(assumptions.autocorrelation, 2), None),
     ]
     return Grid(
         title="Assumptions",
@@ -203,9 +203,9 @@ def _assumptions(analysis: Analysis) -> Grid:
 
 def _power(report: Report, analysis: Analysis) -> Grid:
     methods = {
-        each.variant: each.estimate.method
-        for each in report.comparisons
-        if each.benchmark == analysis.benchmark and each.estimate
+        comparison.variant: comparison.estimate.method
+        for comparison in report.comparisons
+        if comparison.benchmark == analysis.benchmark and comparison.estimate
     }
     rows = []
     for curve in sorted(analysis.power, key=lambda curve: report.variants.index(curve.variant)):
@@ -213,7 +213,7 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         seen = (detectable(curve.n * times, curve.sd, report.alpha, paired=paired) for times in MULTIPLES)
         needed = "" if curve.blocks_needed is None else f"{curve.blocks_needed:,}"
         spread = f"{percent(curve.sd)} %"
-        rows.append((clean(curve.variant), str(curve.n), spread, *(f"{percent(each)} %" for each in seen), needed))
+        rows.append((clean(curve.variant), str(curve.n), spread, *(f"{percent(effect)} %" for effect in seen), needed))
     return Grid(
         title="What could have been seen",
         columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),
@@ -240,7 +240,7 @@ def _figure(value: float | None, digits: int = 4) -> str:
 def sentences(report: Report, benchmark: str) -> Sequence[str]:
     """What was found on a benchmark, one sentence for each variant that has one."""
     return [
-        f"{clean(each.variant)}: {clean(each.sentence)}"
-        for each in report.comparisons
-        if each.benchmark == benchmark and each.sentence
+        f"{clean(comparison.variant)}: {clean(comparison.sentence)}"
+        for comparison in report.comparisons
+        if comparison.benchmark == benchmark and comparison.sentence
     ]

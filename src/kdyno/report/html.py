@@ -79,7 +79,9 @@ def _shown(report: Report) -> dict[str, Any]:
         "first_lines": view.first_lines(report),
         "tables": tables,
         "panels": panels.panels(report, {table.variant: table.rows for table in tables}, flags),
-        "anchors": {clean(each.benchmark): panels.anchor(n) for n, each in enumerate(report.analyses)},
+        "anchors": {
+            clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
+        },
         "boxes": _div(boxes.grid(report, values), "boxes") if several else None,
         "drift": _div(drift, "drift") if drift is not None else None,
         "correction": CORRECTIONS[report.correction],
@@ -95,21 +97,21 @@ def _tables(report: Report) -> list[Table]:
     rows = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
     spans = [row.span for own, mean in rows.values() for row in (*own, mean) if row.span]
     axis = view.axis(spans, report.margin)
-    found = []
+    tables = []
     for number, (variant, (own, mean)) in enumerate(rows.items()):
         margin = against_margin(report, variant)
-        found.append(
+        tables.append(
             Table(
                 variant=variant,
                 rows=own,
                 mean=mean,
-                benchmarks=next(each.benchmarks for each in report.geometric_means if each.variant == variant),
+                benchmarks=next(mean.benchmarks for mean in report.geometric_means if mean.variant == variant),
                 sentences=[row.sentence for row in largest(own)],
                 forest=_div(forest(report, variant, axis), f"forest-{number}"),
                 margin=_div(margin, f"margin-{number}") if margin is not None else None,
             )
         )
-    return found
+    return tables
 
 
 def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
@@ -131,11 +133,11 @@ def _of_file(report: Report) -> dict[str, Any]:
 
 def _flags(report: Report) -> order.Flags:
     """What disturbed each boot, in one text."""
-    found: dict[tuple[str, int | None], str] = {}
+    sentences: dict[tuple[str, int | None], str] = {}
     for flag in report.flags if isinstance(report, RunReport) else ():
-        before = found.get((flag.variant, flag.block))
-        found[flag.variant, flag.block] = f"{before}; {flag.sentence}" if before else flag.sentence
-    return found
+        before = sentences.get((flag.variant, flag.block))
+        sentences[flag.variant, flag.block] = f"{before}; {flag.sentence}" if before else flag.sentence
+    return sentences
 
 
 def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kdyno.judge.analysis import Analysis
+from kdyno.judge.diagnostics.analysis import Analysis
 from kdyno.measurement import Benchmark
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json
@@ -37,7 +37,7 @@ class Panel:
     anchor: str
     name: str
     about: str
-    found: Sequence[tuple[str, Row]]
+    rows: Sequence[tuple[str, Row]]
     """Variant and its row."""
     sentences: Sequence[str]
     plots: Sequence[Plot]
@@ -50,7 +50,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags
 
     The one with the largest effect is open, or all if there are few.
     """
-    described = {each.name: each for each in report.benchmarks}
+    described = {benchmark.name: benchmark for benchmark in report.benchmarks}
     values = boxes.by_benchmark(report)
     by_name = {(variant, row.name): row for variant, own in rows.items() for row in own}
     first = next((own[0].name for own in map(largest, rows.values()) if own), None)
@@ -59,7 +59,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags
             anchor=anchor(number),
             name=clean(analysis.benchmark),
             about=clean(described[analysis.benchmark].description),
-            found=[
+            rows=[
                 (variant, by_name[variant, clean(analysis.benchmark)])
                 for variant in report.others
                 if (variant, clean(analysis.benchmark)) in by_name

@@ -22,7 +22,7 @@ class NotAnalysed(UserError):
 
 def render_analysis(report: Report, console: Console, benchmark: str | None = None) -> None:
     """Print the sentences and tables of one benchmark, or of all. Raises NotAnalysed."""
-    names = [each.benchmark for each in report.analyses]
+    names = [analysis.benchmark for analysis in report.analyses]
     if benchmark is not None and benchmark not in names:
         near = difflib.get_close_matches(benchmark, names, n=3, cutoff=0) or ["nothing: it holds none"]
         raise NotAnalysed(name=clean(benchmark), title=clean(report.title), near=" or ".join(map(clean, near)))
@@ -30,8 +30,8 @@ def render_analysis(report: Report, console: Console, benchmark: str | None = No
         if benchmark in (None, analysis.benchmark):
             console.print()
             console.print(Text(clean(analysis.benchmark), style="bold"))
-            for said in sentences(report, analysis.benchmark):
-                console.print(Text(said))
+            for sentence in sentences(report, analysis.benchmark):
+                console.print(Text(sentence))
             for grid in grids(report, analysis):
                 _print(grid, console)
 

@@ -26,10 +26,12 @@ def render(report: Report, console: Console) -> None:
     say = _Speaker(console)
     for notice in report.notices:
         say.line(f"note: {clean(notice)}", "bold yellow")
-    for place, said in enumerate(view.first_lines(report)):
-        say.line(clean(said), "bold" if place == 0 else "")
-    for said in _origin(report):
-        say.line(said)
+    first, *others = view.first_lines(report)
+    say.line(clean(first), "bold")
+    for line in others:
+        say.line(clean(line))
+    for line in _origin(report):
+        say.line(line)
     tables = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
     spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
     axis = view.axis(spans, report.margin)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
 from kdyno.kernel.recipe import Recipe
+from kdyno.lanes import Lane
 from kdyno.line.run import run_experiment
-from kdyno.machine.config import QemuConfig
-from kdyno.measurement import Lane
+from kdyno.machine.qemu import QemuConfig
 from kdyno.selftest.judge import Design, judge_all
 from kdyno.state import State
 from kdyno.store.store import Store
@@ -58,7 +58,7 @@ def aa_experiment(of: Experiment, experiments: int, blocks: int, tests: tuple[st
             "auto": False,
             "layouts": 0,
             "seeds": "own",
-            "workload": of.workload.model_copy(update={"tests": tests} if tests else {}),
+            "workload": of.workload.only(tests),
             "judge": of.judge.model_copy(update={"looks": 1}),
         }
     )
@@ -82,16 +82,16 @@ def selftest(
         raise Unfinished(lost=len(done.outcome.lost), why=next(iter(done.outcome.lost.values())))
     run, boots = store.run(done.run_id), store.boots(done.run_id)
     observed = [
-        each
-        for each in observations(boots, with_unlisted(store.benchmarks(run.id), boots), NAMES)
-        if set(NAMES) <= each.groups.keys()
+        benchmark
+        for benchmark in observations(boots, with_unlisted(store.benchmarks(run.id), boots), NAMES)
+        if set(NAMES) <= benchmark.groups.keys()
     ]
     if not observed:
         raise NothingMeasured(run=run.id)
     design = Design(experiments, blocks, of.blocks, run.margin, run.alpha, run.correction)
     family_wise, tested = judge_all(observed, NAMES, design)
     images = run.variants[0].images
-    found = SelfTest(
+    result = SelfTest(
         run=run.id,
         created=datetime.now(UTC),
         host=run.host,
@@ -107,5 +107,5 @@ def selftest(
         family_wise=family_wise,
         benchmarks=tested,
     )
-    store.keep_selftest(run.id, found.created, found.model_dump(mode="json"))
-    return found
+    store.keep_selftest(run.id, result.created, result.model_dump(mode="json"))
+    return result

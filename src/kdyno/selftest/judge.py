@@ -11,7 +11,7 @@ from scipy import stats
 
 from kdyno.judge.compare import Comparison, judge
 from kdyno.judge.observations import Observations, Sample
-from kdyno.judge.power import detectable
+from kdyno.judge.planning.power import detectable
 from kdyno.measurement import Correction
 from kdyno.verdicts.selftest import Rate, Tested
 
@@ -35,27 +35,34 @@ def rate(count: int, of: int) -> Rate:
 
 
 def judge_all(
-    observed: Sequence[Observations], names: tuple[str, str], design: Design
+    observations: Sequence[Observations], names: tuple[str, str], design: Design
 ) -> tuple[Rate, tuple[Tested, ...]]:
     """Judge every A/A experiment; return the family-wise rate of false verdicts, and each benchmark's part.
 
     Experiment k has the blocks from k * design.blocks on. Experiments in which a benchmark could not be compared don't
     count for it.
     """
-    found = [_comparisons(observed, names, number, design) for number in range(design.experiments)]
-    wrong = sum(any(each.verdict in ("faster", "slower") for each in one) for one in found)
+    experiments = [_comparisons(observations, names, number, design) for number in range(design.experiments)]
+    wrong = sum(
+        any(comparison.verdict in ("faster", "slower") for comparison in comparisons) for comparisons in experiments
+    )
     tested = []
-    for each in observed:
-        judged = [one for experiment in found for one in experiment if one.benchmark == each.benchmark and one.estimate]
+    for observed in observations:
+        judged = [
+            comparison
+            for experiment in experiments
+            for comparison in experiment
+            if comparison.benchmark == observed.benchmark and comparison.estimate
+        ]
         if judged:
-            tested.append(_tested(each, judged, names, design))
+            tested.append(_tested(observed, judged, names, design))
     return rate(wrong, design.experiments), tuple(tested)
 
 
 def _comparisons(
-    observed: Sequence[Observations], names: tuple[str, str], number: int, design: Design
+    observations: Sequence[Observations], names: tuple[str, str], number: int, design: Design
 ) -> Sequence[Comparison]:
-    part = [_blocks(each, number * design.blocks, (number + 1) * design.blocks) for each in observed]
+    part = [_blocks(observed, number * design.blocks, (number + 1) * design.blocks) for observed in observations]
     return judge(
         part, names, names[0], margin=design.margin, alpha=design.alpha, correction=design.correction
     ).comparisons
@@ -73,14 +80,16 @@ def _blocks(observed: Observations, first: int, end: int) -> Observations:
 
 
 def _tested(observed: Observations, judged: Sequence[Comparison], names: tuple[str, str], design: Design) -> Tested:
-    estimates = [each.estimate for each in judged if each.estimate]
+    estimates = [comparison.estimate for comparison in judged if comparison.estimate]
     spread = _spread(observed, names)
     return Tested(
         benchmark=observed.benchmark,
         unit=observed.unit,
-        false_verdicts=rate(sum(each.verdict in ("faster", "slower") for each in judged), len(judged)),
-        false_positives=rate(sum(each.p is not None and each.p < design.alpha for each in estimates), len(judged)),
-        covered=rate(sum(_covers_one(each.low, each.high) for each in estimates), len(judged)),
+        false_verdicts=rate(sum(comparison.verdict in ("faster", "slower") for comparison in judged), len(judged)),
+        false_positives=rate(
+            sum(estimate.p is not None and estimate.p < design.alpha for estimate in estimates), len(judged)
+        ),
+        covered=rate(sum(_covers_one(estimate.low, estimate.high) for estimate in estimates), len(judged)),
         spread=spread,
         detectable=detectable(design.planned, spread, design.alpha),
     )
@@ -91,13 +100,13 @@ def _covers_one(low: float | None, high: float | None) -> bool:
 
 
 def _spread(observed: Observations, names: tuple[str, str]) -> float:
-    one, two = (observed.sample(name) for name in names)
-    assert one is not None and two is not None
-    assert one.blocks is not None and two.blocks is not None
-    theirs = dict(zip(two.blocks.tolist(), two.values.tolist(), strict=True))
+    first, second = (observed.sample(name) for name in names)
+    assert first is not None and second is not None
+    assert first.blocks is not None and second.blocks is not None
+    theirs = dict(zip(second.blocks.tolist(), second.values.tolist(), strict=True))
     logs = [
         math.log(value / theirs[block])
-        for block, value in zip(one.blocks.tolist(), one.values.tolist(), strict=True)
+        for block, value in zip(first.blocks.tolist(), first.values.tolist(), strict=True)
         if block in theirs
     ]
     return float(np.std(logs, ddof=1)) if len(logs) > 1 else 0.0

@@ -10,39 +10,39 @@ from kdyno.text import limit, percent
 from kdyno.verdicts.selftest import Rate, SelfTest
 
 
-def render(found: SelfTest, console: Console) -> None:
+def render(result: SelfTest, console: Console) -> None:
     """Print what was found: over all benchmarks first, then each."""
     console.print(
-        Text(f"A/A in the {found.lane} lane: {found.experiments} experiments of {found.blocks} blocks", "bold")
+        Text(f"A/A in the {result.lane} lane: {result.experiments} experiments of {result.blocks} blocks", "bold")
     )
-    console.print(Text(f"run {found.run}, one image under two names, a seed of its own for each boot"))
+    console.print(Text(f"run {result.run}, one image under two names, a seed of its own for each boot"))
     console.print(
         Text(
-            f"experiments that called any benchmark faster or slower: {found.family_wise.text}; "
-            f"at most {limit(found.alpha)} % should",
-            "green" if found.family_wise.rate <= found.alpha else "red",
+            f"experiments that called any benchmark faster or slower: {result.family_wise.text}; "
+            f"at most {limit(result.alpha)} % should",
+            "green" if result.family_wise.rate <= result.alpha else "red",
         )
     )
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", no_wrap=True, overflow="ellipsis")
-    for title in (f"p < {found.alpha:g}", "95 % of rate", "false verdicts", "intervals hold 1", "spread", "sees"):
+    for title in (f"p < {result.alpha:g}", "95 % of rate", "false verdicts", "intervals hold 1", "spread", "sees"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in found.benchmarks:
+    for tested in result.benchmarks:
         table.add_row(
-            each.benchmark,
-            _share(each.false_positives),
-            f"{100 * each.false_positives.low:.1f} to {100 * each.false_positives.high:.1f}",
-            str(each.false_verdicts.count),
-            _share(each.covered),
-            f"{percent(each.spread)} %",
-            f"{percent(each.detectable)} %" if each.detectable is not None else "",
+            tested.benchmark,
+            _share(tested.false_positives),
+            f"{100 * tested.false_positives.low:.1f} to {100 * tested.false_positives.high:.1f}",
+            str(tested.false_verdicts.count),
+            _share(tested.covered),
+            f"{percent(tested.spread)} %",
+            f"{percent(tested.detectable)} %" if tested.detectable is not None else "",
         )
     console.print(table)
     console.print(
         Text(
             "p < alpha: before adjustment and regardless of the margin, so about alpha is right; 0 where all values "
             "agree exactly. spread: standard deviation of the log-ratios. sees: the smallest effect that "
-            f"{found.planned} blocks see with 80 % power",
+            f"{result.planned} blocks see with 80 % power",
             "dim",
         )
     )

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
+from kdyno.files import sync
 from kdyno.state import disk_full_is_said
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -64,11 +65,7 @@ class Artefacts:
         place.parent.mkdir(exist_ok=True)
         incoming.chmod(0o444)
         incoming.replace(place)
-        directory = os.open(place.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync(place.parent)
 
     def _place(self, sha256: str) -> Path:
         return self.directory / sha256[:2] / sha256

@@ -43,7 +43,7 @@ class RunAmbiguous(UserError):
 
 
 class BootInconsistent(InfrastructureError):
-    message = "boot {block} of {variant} can't be recorded: {why}"
+    message = "boot {key} can't be recorded: {why}"
     hint = "the agent and kdyno disagree; please report this with the artefact of the agent's stream"
 
 

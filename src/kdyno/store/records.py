@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import AwareDatetime
@@ -9,20 +10,18 @@ from pydantic import AwareDatetime
 from kdyno.frozen import Frozen
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
-from kdyno.measurement import BootStatus, Correction, Int64, Lane, Sample
+from kdyno.lanes import Lane
+from kdyno.measurement import BootStatus, Correction, Int64, Sample
+from kdyno.store.progress import Progress
 
 
-class BootRecord(Frozen):
+class Boot(Frozen):
     """One boot and what came of it. `ok` boots carry samples; `failed` and `lost` ones a reason."""
 
-    variant: str
-    block: int
-    position: int
-    """Place in the order in which the run started its boots."""
-    layout: int = 0
-    """Which of the variant's images was booted: the index of its link order."""
+    key: str
+    """Content hash of all that decides the boot; see line/keys.py. A lost boot and its next attempt share it."""
     attempt: int = 0
-    """0, or how often this boot had been lost before."""
+    """How often this boot had been lost before; the store counts."""
     seed: Int64
     status: BootStatus
     reason: str = ""
@@ -48,6 +47,21 @@ class BootRecord(Frozen):
     """Benchmarks that this kernel can't run, and why."""
     broken: dict[str, str] = {}
     """Benchmarks that failed, and how."""
+
+
+class Place(Frozen):
+    """A boot's place in a run."""
+
+    variant: str
+    block: int
+    position: int
+    """Place in the order in which the run starts its boots."""
+    layout: int = 0
+    """Which of the variant's images is booted: the index of its link order."""
+
+
+class BootRecord(Boot, Place):
+    """A boot in its place in a run. Runs may share boots."""
 
 
 class VariantRecord(Frozen):
@@ -90,3 +104,16 @@ class RunRecord(Frozen):
     """How often the run was to be judged; more than once makes it group-sequential."""
     kdyno: str
     variants: tuple[VariantRecord, ...]
+
+
+class RunWithBoots(Frozen):
+    """All that is on record of a run; `kdyno show --json` prints it."""
+
+    run: RunRecord
+    boots: tuple[BootRecord, ...]
+
+
+def progress_of(run: RunRecord, boots: Iterable[BootRecord], blocks: int | None = None) -> Progress:
+    """How far a run has come with these boots, looking at its first `blocks` only if they are named."""
+    names = [variant.name for variant in run.variants]
+    return Progress.of([(name, block) for block in range(blocks or run.blocks) for name in names], boots)

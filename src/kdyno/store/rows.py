@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, insert, select, text
 
 from kdyno.measurement import Benchmark, Sample
 from kdyno.store import schema
 from kdyno.store.errors import BootInconsistent
-from kdyno.store.records import BootRecord, RunRecord
+from kdyno.store.records import Boot, BootRecord, Place, RunRecord
 
-BOOT_COLUMNS = tuple(name for name in BootRecord.model_fields if name in schema.boot.c)
+BOOT_COLUMNS = tuple(name for name in Boot.model_fields if name in schema.boot.c)
+PLACE_COLUMNS = tuple(Place.model_fields)
 OUTCOMES = ("unsupported", "broken")
 
 
-def lock_run(connection: Connection, run_id: str) -> bool:
-    """Return whether the run is on record; until the transaction ends, no other one adds boots to it.
-
-    SQLite has one writer at a time anyway, and knows no FOR UPDATE.
-    """
-    query = select(schema.run.c.id).where(schema.run.c.id == run_id).with_for_update()
-    return connection.execute(query).scalar() is not None
-
-
-def has_variant(connection: Connection, run_id: str, name: str) -> bool:
-    variant = schema.variant.c
-    return (
-        connection.execute(select(variant.name).where(variant.run == run_id, variant.name == name)).first() is not None
-    )
+def is_on_record(connection: Connection, run_id: str) -> bool:
+    return connection.execute(select(schema.run.c.id).where(schema.run.c.id == run_id)).scalar() is not None
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -45,88 +34,110 @@ def variant_rows(run: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
-def check(boot: BootRecord, benchmarks: Sequence[Benchmark]) -> None:
+def cell_rows(run_id: str, places: Iterable[tuple[Place, str]]) -> list[dict[str, Any]]:
+    return [{"run": run_id, "key": key, **place.model_dump()} for place, key in places]
+
+
+def check(boot: Boot, benchmarks: Sequence[Benchmark]) -> None:
     """Raise BootInconsistent if a sample has no described benchmark, or is there twice."""
-    unknown = {sample.benchmark for sample in boot.samples} - {benchmark.name for benchmark in benchmarks}
+    names = Counter(benchmark.name for benchmark in benchmarks)
+    unknown = {sample.benchmark for sample in boot.samples} - names.keys()
     if unknown:
-        raise _inconsistent(boot, f"no benchmark is called {min(unknown)!r}")
+        raise BootInconsistent(key=boot.key, why=f"no benchmark is called {min(unknown)!r}")
+    for name, count in names.most_common(1):
+        if count > 1:
+            raise BootInconsistent(key=boot.key, why=f"{count} benchmarks are called {name!r}")
     for (name, iteration), count in Counter((s.benchmark, s.iteration) for s in boot.samples).most_common(1):
         if count > 1:
-            raise _inconsistent(boot, f"iteration {iteration} of {name!r} is there {count} times")
+            raise BootInconsistent(key=boot.key, why=f"iteration {iteration} of {name!r} is there {count} times")
 
 
-def recorded(connection: Connection, run_id: str, boot: BootRecord) -> bool:
-    """Return whether this attempt of this variant in this block is on record."""
-    column = schema.boot.c
-    query = select(column.id).where(
-        column.run == run_id,
-        column.variant == boot.variant,
-        column.block == boot.block,
-        column.attempt == boot.attempt,
-    )
-    return connection.execute(query).first() is not None
+def next_attempt(connection: Connection, key: str) -> int | None:
+    """The number of the boot's next attempt; None if it is on record as `ok` or `failed`.
 
-
-def benchmark_ids(
-    connection: Connection, run_id: str, boot: BootRecord, benchmarks: Sequence[Benchmark]
-) -> dict[str, int]:
-    """Return the keys of all benchmarks of the run by name; those that are new to it are added.
-
-    Raises BootInconsistent if an earlier boot described one of them otherwise.
+    Until the transaction ends, no other one adds a boot with this key: SQLite has one writer at a time anyway.
     """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext(:key))"), {"key": key})
+    of_key = select(schema.boot.c.status).where(schema.boot.c.key == key)
+    statuses = list(connection.execute(of_key).scalars())
+    return len(statuses) if all(status == "lost" for status in statuses) else None
+
+
+def benchmark_ids(connection: Connection, benchmarks: Sequence[Benchmark]) -> list[int]:
+    """The database's numbers of these benchmarks, in their order; those that it doesn't know yet are added."""
     table = schema.benchmark
-    of_run = select(table).where(table.c.run == run_id)
-    known = {row.name: row for row in connection.execute(of_run)}
-    for benchmark in benchmarks:
-        row = known.get(benchmark.name)
-        if row and (row.unit, row.direction, row.test) != (benchmark.unit, benchmark.direction, benchmark.test):
-            raise _inconsistent(boot, f"earlier boots described the benchmark {benchmark.name!r} otherwise")
-    new = [{"run": run_id, **each.model_dump()} for each in benchmarks if each.name not in known]
-    if new:
-        connection.execute(table.insert(), new)
-    return {row.name: row.id for row in connection.execute(of_run)}
+    of_names = select(table).where(table.c.name.in_([benchmark.name for benchmark in benchmarks]))
+    numbers: dict[Benchmark, int] = _numbers(connection.execute(of_names))
+    missing = [benchmark for benchmark in benchmarks if benchmark not in numbers]
+    if missing:
+        if connection.dialect.name == "postgresql":  # others may add the same at this moment
+            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno benchmarks'))"))
+            numbers = _numbers(connection.execute(of_names))
+            missing = [benchmark for benchmark in benchmarks if benchmark not in numbers]
+        if missing:
+            connection.execute(insert(table), [benchmark.model_dump() for benchmark in missing])
+            numbers = _numbers(connection.execute(of_names))
+    return [numbers[benchmark] for benchmark in benchmarks]
 
 
-def boot_row(run_id: str, boot: BootRecord) -> dict[str, Any]:
+def _numbers(rows: Iterable[Row[Any]]) -> dict[Benchmark, int]:
+    return {benchmark_of(row): row.id for row in rows}
+
+
+def benchmark_of(row: Row[Any]) -> Benchmark:
+    return Benchmark(**{name: row._mapping[name] for name in Benchmark.model_fields})
+
+
+def boot_row(boot: Boot, attempt: int) -> dict[str, Any]:
     row = boot.model_dump(include=set(BOOT_COLUMNS))
-    return row | {"run": run_id, "reason": _storable(boot.reason), "kernel": boot.kernel and _storable(boot.kernel)}
+    return row | {
+        "attempt": attempt,
+        "reason": _storable(boot.reason),
+        "kernel": boot.kernel and _storable(boot.kernel),
+    }
 
 
-def sample_rows(key: int, boot: BootRecord, benchmark_ids: Mapping[str, int]) -> list[dict[str, Any]]:
+def described_rows(boot_id: int, ids: Sequence[int]) -> list[dict[str, Any]]:
+    return [{"boot": boot_id, "benchmark": number, "ordinal": ordinal} for ordinal, number in enumerate(ids)]
+
+
+def sample_rows(boot_id: int, boot: Boot, ids: Mapping[str, int]) -> list[dict[str, Any]]:
     return [
         {
-            "boot": key,
-            "benchmark": benchmark_ids[sample.benchmark],
+            "boot": boot_id,
+            "benchmark": ids[sample.benchmark],
             "iteration": sample.iteration,
             "elapsed": sample.elapsed,
             "work": sample.work,
+            "value": sample.value,
         }
         for sample in boot.samples
     ]
 
 
-def outcome_rows(key: int, boot: BootRecord) -> list[dict[str, Any]]:
+def outcome_rows(boot_id: int, boot: Boot) -> list[dict[str, Any]]:
     return [
-        {"boot": key, "kind": kind, "benchmark": _storable(benchmark), "why": _storable(why)}
+        {"boot": boot_id, "kind": kind, "benchmark": _storable(benchmark), "why": _storable(why)}
         for kind in OUTCOMES
         for benchmark, why in getattr(boot, kind).items()
     ]
 
 
-def boot_record(
-    row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[tuple[int, str], Mapping[str, str]]
-) -> BootRecord:
-    return BootRecord(
+def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[tuple[int, str], Mapping[str, str]]) -> Boot:
+    return Boot(
         **{name: row._mapping[name] for name in BOOT_COLUMNS},
         samples=tuple(samples),
         **{kind: dict(outcomes.get((row.id, kind), {})) for kind in OUTCOMES},
     )
 
 
-def _inconsistent(boot: BootRecord, why: str) -> BootInconsistent:
-    return BootInconsistent(variant=boot.variant, block=boot.block, why=why)
+def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
+    """The boot in the place of a run that the row names."""
+    place = {name: row._mapping[name] for name in PLACE_COLUMNS}
+    return BootRecord.model_construct(**place, **{name: getattr(boot, name) for name in Boot.model_fields})
 
 
-def _storable(text: str) -> str:
+def _storable(said: str) -> str:
     """What a guest said, without the one character that PostgreSQL can't hold."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")

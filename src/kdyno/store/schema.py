@@ -1,11 +1,14 @@
 """The tables of the store. Nothing here is particular to SQLite or to PostgreSQL.
 
 meta ─ version of this schema
-run ─┬─ variant
-     ├─ selftest   (what the run's A/A experiments came to)
-     ├─ benchmark ─┐
-     └─ boot ─┬─ sample    (benchmark, iteration, elapsed, work)
-              └─ outcome   (benchmark, unsupported or broken, why)
+run ─┬─ variant ── cell    (block, position, layout, key of the boot that fills it)
+     └─ selftest           (what the run's A/A experiments came to)
+boot ─┬─ described         (which benchmarks, in the agent's order)
+      ├─ sample            (benchmark, iteration, elapsed and work or a value)
+      └─ outcome           (benchmark, unsupported or broken, why)
+benchmark                  (a name with one meaning: unit, direction, description)
+
+A boot is known by the key of what decides it, and belongs to no run: runs share boots through their cells.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 3
+VERSION = 4
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
@@ -86,28 +89,23 @@ variant = Table(
     Column("images", JSON, nullable=False),
 )
 
-benchmark = Table(
-    "kdyno_benchmark",
+cell = Table(
+    "kdyno_cell",
     tables,
-    Column("id", Key, primary_key=True),
-    Column("run", ForeignKey(run.c.id), nullable=False),
-    Column("name", Text, nullable=False),
-    Column("test", Text, nullable=False),
-    Column("unit", Text, nullable=False),
-    Column("direction", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    UniqueConstraint("run", "name"),
+    Column("run", Text, primary_key=True),
+    Column("variant", Text, primary_key=True),
+    Column("block", Integer, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("layout", Integer, nullable=False),
+    Column("key", Text, nullable=False, index=True),
+    ForeignKeyConstraint(["run", "variant"], [variant.c.run, variant.c.name]),
 )
 
 boot = Table(
     "kdyno_boot",
     tables,
     Column("id", Key, primary_key=True),
-    Column("run", Text, nullable=False),
-    Column("variant", Text, nullable=False),
-    Column("block", Integer, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("layout", Integer, nullable=False),
+    Column("key", Text, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("seed", BigInteger, nullable=False),
     Column("status", Text, nullable=False),
@@ -121,8 +119,27 @@ boot = Table(
     Column("console", Text),
     Column("stream", Text),
     Column("pmu", Text),
-    UniqueConstraint("run", "variant", "block", "attempt"),
-    ForeignKeyConstraint(["run", "variant"], [variant.c.run, variant.c.name]),
+    UniqueConstraint("key", "attempt"),
+)
+
+benchmark = Table(
+    "kdyno_benchmark",
+    tables,
+    Column("id", Key, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("test", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("direction", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    UniqueConstraint("name", "test", "unit", "direction", "description"),
+)
+
+described = Table(
+    "kdyno_described",
+    tables,
+    Column("boot", ForeignKey(boot.c.id), primary_key=True),
+    Column("benchmark", ForeignKey(benchmark.c.id), primary_key=True),
+    Column("ordinal", Integer, nullable=False),
 )
 
 sample = Table(
@@ -131,8 +148,9 @@ sample = Table(
     Column("boot", ForeignKey(boot.c.id), primary_key=True),
     Column("benchmark", ForeignKey(benchmark.c.id), primary_key=True),
     Column("iteration", BigInteger, primary_key=True),
-    Column("elapsed", BigInteger, nullable=False),
-    Column("work", BigInteger, nullable=False),
+    Column("elapsed", BigInteger),
+    Column("work", BigInteger),
+    Column("value", Double),
 )
 
 selftest = Table(

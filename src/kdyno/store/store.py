@@ -9,44 +9,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import AwareDatetime
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
 from kdyno.frozen import Frozen
-from kdyno.measurement import Benchmark, Lane, Sample
+from kdyno.lanes import Lane
+from kdyno.measurement import Benchmark, BootStatus, Sample
 from kdyno.store import database, rows, schema
-from kdyno.store.errors import BootInconsistent, RunAmbiguous, RunUnknown, errors_are_said
-from kdyno.store.giving_up import GIVEN_UP_AFTER
-from kdyno.store.records import BootRecord, RunRecord, VariantRecord
+from kdyno.store.errors import RunAmbiguous, RunUnknown, errors_are_said
+from kdyno.store.listing import RunSummary, summaries
+from kdyno.store.records import Boot, BootRecord, Place, RunRecord, VariantRecord
 
-Cell = tuple[str, int]
-"""A variant and a block: the place that one boot fills."""
-
-
-class RunSummary(Frozen):
-    """One line of `kdyno runs`."""
-
-    id: str
-    name: str
-    created: AwareDatetime
-    lane: Lane
-    done: int
-    """Boots that are `ok` or `failed`."""
-    failed: int
-    planned: int
-    status: Literal["complete", "unfinished"]
+KEYS_AT_ONCE = 500
+"""In one query: databases have limits."""
 
 
-class Progress(Frozen):
-    """How far a run has come."""
+class End(Frozen):
+    """How a boot ended, without what it measured."""
 
-    finished: frozenset[Cell]
-    """Cells whose boot is `ok` or `failed`: nothing is left to do."""
-    attempts: dict[Cell, int]
-    """How many boots of a cell are on record, by cell: the number of its next attempt. No entry means 0."""
+    status: BootStatus
+    reason: str
+    seconds: float
 
 
 class Store:
@@ -69,17 +54,19 @@ class Store:
     def close(self) -> None:
         self._engine.dispose()
 
-    def begin(self, run: RunRecord) -> None:
-        """Record a run; nothing happens if a run with this id is on record."""
+    def begin(self, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
+        """Record a run and the keys of its boots; nothing happens if a run with this id is on record."""
         try:
             with self._writing() as connection:
-                if rows.lock_run(connection, run.id):
+                if rows.is_on_record(connection, run.id):
                     return
                 connection.execute(schema.run.insert(), rows.run_row(run))
                 connection.execute(schema.variant.insert(), rows.variant_rows(run))
+                if places := rows.cell_rows(run.id, cells):
+                    connection.execute(schema.cell.insert(), places)
         except IntegrityError:
             with self._reading() as connection:
-                if not rows.lock_run(connection, run.id):  # otherwise another process began it in between
+                if not rows.is_on_record(connection, run.id):  # otherwise another process began it in between
                     raise
 
     def keep_selftest(self, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
@@ -106,75 +93,84 @@ class Store:
             query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
             return connection.execute(query).scalar()
 
-    def progress(self, run_id: str) -> Progress:
-        """Which cells of a run are done, and how often each was tried."""
-        boot = schema.boot.c
-        finished: set[Cell] = set()
-        attempts: dict[Cell, int] = {}
-        with self._reading() as connection:
-            for row in connection.execute(
-                select(boot.variant, boot.block, boot.attempt, boot.status).where(boot.run == run_id)
-            ):
-                cell = (row.variant, row.block)
-                attempts[cell] = max(attempts.get(cell, 0), row.attempt + 1)
-                if row.status != "lost":
-                    finished.add(cell)
-        return Progress(finished=frozenset(finished), attempts=attempts)
-
-    def add_boot(self, run_id: str, boot: BootRecord, benchmarks: Sequence[Benchmark]) -> bool:
+    def add_boot(self, boot: Boot, benchmarks: Sequence[Benchmark]) -> bool:
         """Record a boot with its samples, all or nothing; it is durable when this returns.
 
-        Returns False, and changes nothing, if this attempt of this variant in this block is on record already.
-        `benchmarks` describes at least those that the samples name. Raises BootInconsistent if it doesn't.
+        The store counts attempts: `boot.attempt` isn't looked at. Returns False, and changes nothing, if a boot with
+        this key is on record as `ok` or `failed`. `benchmarks` describes at least those that the samples name, in the
+        agent's order. Raises BootInconsistent if it doesn't.
         """
         rows.check(boot, benchmarks)
         with self._writing() as connection:
-            if not rows.lock_run(connection, run_id) or not rows.has_variant(connection, run_id, boot.variant):
-                raise BootInconsistent(variant=boot.variant, block=boot.block, why=f"run {run_id} has no such variant")
-            if rows.recorded(connection, run_id, boot):
+            attempt = rows.next_attempt(connection, boot.key)
+            if attempt is None:
                 return False
-            ids = rows.benchmark_ids(connection, run_id, boot, benchmarks)
-            key = connection.execute(
-                schema.boot.insert().returning(schema.boot.c.id), rows.boot_row(run_id, boot)
-            ).scalar_one()
-            if boot.samples:
-                connection.execute(schema.sample.insert(), rows.sample_rows(key, boot, ids))
-            if outcomes := rows.outcome_rows(key, boot):
-                connection.execute(schema.outcome.insert(), outcomes)
+            numbers = rows.benchmark_ids(connection, benchmarks) if benchmarks else []
+            row = rows.boot_row(boot, attempt)
+            boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
+            names = dict(zip((benchmark.name for benchmark in benchmarks), numbers, strict=True))
+            for table, new in (
+                (schema.described, rows.described_rows(boot_id, numbers)),
+                (schema.sample, rows.sample_rows(boot_id, boot, names)),
+                (schema.outcome, rows.outcome_rows(boot_id, boot)),
+            ):
+                if new:
+                    connection.execute(table.insert(), new)
         return True
+
+    def ends(self, keys: Iterable[str]) -> dict[str, End]:
+        """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
+        boot, wanted = schema.boot.c, list(dict.fromkeys(keys))
+        ends: list[Any] = []
+        with self._reading() as connection:
+            for start in range(0, len(wanted), KEYS_AT_ONCE):
+                some = wanted[start : start + KEYS_AT_ONCE]
+                query = select(boot.key, boot.status, boot.reason, boot.seconds, boot.started)
+                ends += connection.execute(query.where(boot.key.in_(some), boot.status != "lost")).all()
+        ends.sort(key=lambda row: row.started)
+        return {row.key: End(status=row.status, reason=row.reason, seconds=row.seconds) for row in ends}
+
+    def boot(self, key: str) -> tuple[Boot, list[Benchmark]] | None:
+        """The boot with this key and what it described, if it is on record as `ok` or `failed`."""
+        of_key = schema.boot.c.key == key
+        with self._reading() as connection:
+            boots = [boot for boot in self._boots(connection, of_key).values() if boot.status != "lost"]
+            benchmarks = self._benchmarks(connection, of_key)
+        return (boots[0], benchmarks) if boots else None
 
     def runs(self) -> list[RunSummary]:
         """All runs, the newest first."""
-        run, variant = schema.run.c, schema.variant.c
         with self._reading() as connection:
-            width = _counts(connection, select(variant.run, func.count()).group_by(variant.run))
-            ends = self._ends(connection)
-            return [
-                RunSummary(
-                    id=row.id,
-                    name=row.name,
-                    created=row.created,
-                    lane=row.lane,
-                    done=sum(done for done, _ in ends[row.id].values()),
-                    failed=sum(failed for _, failed in ends[row.id].values()),
-                    planned=(row.stopped_at or row.blocks) * width.get(row.id, 0),
-                    status=_status(row.stopped_at or row.blocks, width.get(row.id, 0), list(ends[row.id].values())),
-                )
-                for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id))
-            ]
+            return summaries(connection)
 
-    def _ends(self, connection: Connection) -> dict[str, dict[str, tuple[int, int]]]:
-        """By run and variant: how many blocks are done, and how many of them by a boot that failed."""
-        boot = schema.boot.c
-        failed = func.sum(case((boot.status == "failed", 1), else_=0))
-        found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-        for row in connection.execute(
-            select(boot.run, boot.variant, func.count().label("done"), failed.label("failed"))
-            .where(boot.status != "lost")
-            .group_by(boot.run, boot.variant)
-        ):
-            found[row.run][row.variant] = (row.done, row.failed)
-        return found
+    def has_run(self, run_id: str) -> bool:
+        with self._reading() as connection:
+            return rows.is_on_record(connection, run_id)
+
+    def boot_seconds(self, lane: Lane, events: str | None, limit: int = 50) -> tuple[str, list[float]] | None:
+        """The newest run in this lane, with these events of the PMU and `ok` boots: its id, and what they took."""
+        run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
+        with self._reading() as connection:
+            query = select(run.id, run.machine).where(run.lane == lane).order_by(run.created.desc())
+            for row in connection.execute(query):
+                if row.machine.get("pmu_events") != events:
+                    continue
+                of_run = (
+                    select(boot.seconds)
+                    .join_from(schema.cell, schema.boot, cell.key == boot.key)
+                    .where(cell.run == row.id, boot.status == "ok")
+                    .order_by(cell.position.desc())
+                    .limit(limit)
+                )
+                if seconds := list(connection.execute(of_run).scalars()):
+                    return row.id, seconds
+        return None
+
+    def newest(self) -> str | None:
+        """The id of the newest run."""
+        run = schema.run.c
+        with self._reading() as connection:
+            return connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
 
     def run(self, prefix: str) -> RunRecord:
         """The run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest ones."""
@@ -188,48 +184,80 @@ class Store:
             )
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:
-        """The benchmarks of a run, in the order in which its boots first named them."""
-        table = schema.benchmark
-        columns = [table.c[name] for name in Benchmark.model_fields]
+        """The benchmarks of a run, in the order in which its boots name them; each name once, as it was first meant."""
         with self._reading() as connection:
-            found = connection.execute(select(*columns).where(table.c.run == run_id).order_by(table.c.id))
-            return [Benchmark(**row._mapping) for row in found]
+            return self._benchmarks(connection, schema.boot.c.key.in_(self._keys_of(run_id)))
 
     def boots(self, run_id: str) -> list[BootRecord]:
-        """All boots of a run in the order of their start; samples by benchmark and iteration."""
-        boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
-        of_run = boot.c.run == run_id
+        """All boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
+        boot, cell = schema.boot.c, schema.cell
         with self._reading() as connection:
-            samples: dict[int, list[Sample]] = defaultdict(list)
-            for row in connection.execute(
-                select(sample.c.boot, benchmark.c.name, sample.c.iteration, sample.c.elapsed, sample.c.work)
-                .join_from(sample, boot, sample.c.boot == boot.c.id)
-                .join(benchmark, sample.c.benchmark == benchmark.c.id)
-                .where(of_run)
-                .order_by(sample.c.boot, sample.c.benchmark, sample.c.iteration)
-            ):
-                samples[row.boot].append(
-                    Sample(benchmark=row.name, iteration=row.iteration, elapsed=row.elapsed, work=row.work)
-                )
-            outcomes: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
-            for row in connection.execute(
-                select(outcome).join_from(outcome, boot, outcome.c.boot == boot.c.id).where(of_run)
-            ):
-                outcomes[row.boot, row.kind][row.benchmark] = row.why
-            found = connection.execute(
-                select(boot).where(of_run).order_by(boot.c.position, boot.c.attempt, boot.c.id)
-            ).all()
-        return [rows.boot_record(row, samples[row.id], outcomes) for row in found]
+            boots = self._boots(connection, boot.key.in_(self._keys_of(run_id)))
+            query = (
+                select(cell, boot.id)
+                .join_from(cell, schema.boot, cell.c.key == boot.key)
+                .where(cell.c.run == run_id)
+                .order_by(cell.c.position, boot.attempt)
+            )
+            return [rows.in_place(boots[row.id], row) for row in connection.execute(query)]
+
+    @staticmethod
+    def _keys_of(run_id: str) -> Any:
+        return select(schema.cell.c.key).where(schema.cell.c.run == run_id)
+
+    @staticmethod
+    def _benchmarks(connection: Connection, chosen: ColumnElement[bool]) -> list[Benchmark]:
+        benchmark, described = schema.benchmark, schema.described
+        query = (
+            select(benchmark)
+            .join_from(benchmark, described, benchmark.c.id == described.c.benchmark)
+            .join(schema.boot, schema.boot.c.id == described.c.boot)
+            .where(chosen)
+            .group_by(*benchmark.c)
+            .order_by(func.min(described.c.ordinal), benchmark.c.id)
+        )
+        by_name: dict[str, Benchmark] = {}
+        for row in connection.execute(query):
+            by_name.setdefault(row.name, rows.benchmark_of(row))
+        return list(by_name.values())
+
+    @staticmethod
+    def _boots(connection: Connection, chosen: ColumnElement[bool]) -> dict[int, Boot]:
+        """The boots by their number, in the order of their start."""
+        boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
+        samples: dict[int, list[Sample]] = defaultdict(list)
+        for row in connection.execute(
+            select(sample, benchmark.c.name)
+            .join_from(sample, boot, sample.c.boot == boot.c.id)
+            .join(benchmark, sample.c.benchmark == benchmark.c.id)
+            .join(
+                schema.described,
+                (schema.described.c.boot == boot.c.id) & (schema.described.c.benchmark == benchmark.c.id),
+            )
+            .where(chosen)
+            .order_by(sample.c.boot, schema.described.c.ordinal, sample.c.iteration)
+        ):
+            reading = Sample(
+                benchmark=row.name, iteration=row.iteration, elapsed=row.elapsed, work=row.work, value=row.value
+            )
+            samples[row.boot].append(reading)
+        outcomes: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+        for row in connection.execute(
+            select(outcome).join_from(outcome, boot, outcome.c.boot == boot.c.id).where(chosen)
+        ):
+            outcomes[row.boot, row.kind][row.benchmark] = row.why
+        boots = connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id))
+        return {row.id: rows.boot_of(row, samples[row.id], outcomes) for row in boots}
 
     def _row_of(self, connection: Connection, prefix: str) -> Any:
         run = schema.run
-        found = connection.execute(
+        matches = connection.execute(
             select(run).where(run.c.id.startswith(prefix, autoescape=True)).order_by(run.c.created.desc())
         ).all()
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise RunAmbiguous(prefix=prefix, count=len(found), nearest=_listed(found))
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise RunAmbiguous(prefix=prefix, count=len(matches), nearest=_listed(matches))
         others = connection.execute(select(run.c.id, run.c.name).order_by(run.c.created.desc())).all()
         if not others:
             raise RunUnknown(prefix=prefix, where=self.where, nearest="the store has no runs yet")
@@ -248,15 +276,5 @@ class Store:
             yield connection
 
 
-def _status(blocks: int, variants: int, ends: list[tuple[int, int]]) -> Literal["complete", "unfinished"]:
-    """A run is complete when every variant is: all its blocks are done, or it was given up."""
-    finished = [done >= blocks or (done == failed and failed >= GIVEN_UP_AFTER) for done, failed in ends]
-    return "complete" if len(finished) == variants and all(finished) else "unfinished"
-
-
-def _counts(connection: Connection, query: Any) -> dict[str, int]:
-    return {row[0]: row[1] for row in connection.execute(query)}
-
-
-def _listed(found: Iterable[Any]) -> str:
-    return ", ".join(f"{row.id[:12]} ({row.name})" for row in itertools.islice(found, 5))
+def _listed(runs: Iterable[Any]) -> str:
+    return ", ".join(f"{row.id[:12]} ({row.name})" for row in itertools.islice(runs, 5))

@@ -45,12 +45,11 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
         names = f"{name}@{one.id}", f"{name}@{two.id}"
         of_one, of_two = ([boot for boot in of_run if boot.variant == name] for of_run in boots)
         pair = [*_renamed(of_one, names[0]), *_renamed(of_two, names[1])]
-        same, both = _identical(of_one, of_two)
         run = one.model_copy(
             update={
                 "name": f"{one.name} {one.id} and {two.id}",
                 "baseline": names[0],
-                "notices": (*one.notices, f"{same} of {both} boots with the same seed have identical samples"),
+                "notices": (*one.notices, _identical(of_one, of_two)),
                 "variants": tuple(
                     variant.model_copy(update={"name": renamed})
                     for run, renamed in zip((one, two), names, strict=True)
@@ -87,8 +86,11 @@ def _renamed(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
     return (boot.model_copy(update={"variant": name}) for boot in boots)
 
 
-def _identical(one: list[BootRecord], two: list[BootRecord]) -> tuple[int, int]:
-    """How many boots have the same samples in both runs, and how many are `ok` in both."""
+def _identical(one: list[BootRecord], two: list[BootRecord]) -> str:
+    """How many of the boots that are `ok` in both runs under one seed have the same samples, and are the same boots."""
     theirs = {boot.seed: boot for boot in two if boot.status == "ok"}
     pairs = [(boot, theirs[boot.seed]) for boot in one if boot.status == "ok" and boot.seed in theirs]
-    return sum(ours.samples == other.samples for ours, other in pairs), len(pairs)
+    same = sum(ours.samples == other.samples for ours, other in pairs)
+    shared = sum(ours.key == other.key for ours, other in pairs)
+    sentence = f"{same} of {len(pairs)} boots with the same seed have identical samples"
+    return f"{sentence}; {shared} are the same boots, which both runs share" if shared else sentence

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from kdyno.errors import KdynoError, UserError
-from kdyno.judge.analysis import analyse
 from kdyno.judge.compare import judge
+from kdyno.judge.diagnostics.analysis import analyse
 from kdyno.judge.observations import Observations
-from kdyno.measurement import Benchmark
+from kdyno.measurement import Benchmark, Correction
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
@@ -32,21 +33,43 @@ class NoSuchVariant(UserError):
     hint = "variants: {known}"
 
 
+@dataclass(frozen=True)
+class Rejudge:
+    """What to judge a run by instead of its own settings; None leaves these."""
+
+    baseline: str | None = None
+    margin: float | None = None
+    alpha: float | None = None
+    correction: Correction | None = None
+
+    def applied(self, run: RunRecord) -> RunRecord:
+        """The run with these settings, and with a notice if they are others than its own. Raises NoSuchVariant."""
+        names = [variant.name for variant in run.variants]
+        if self.baseline is not None and self.baseline not in names:
+            raise NoSuchVariant(run=run.id, name=self.baseline, known=", ".join(names))
+        others = {name: value for name, value in asdict(self).items() if value not in (None, getattr(run, name))}
+        planned = ", ".join(f"{name} {_setting(getattr(run, name))}" for name in others if name != "baseline")
+        judged_by = ", ".join(f"{name} {_setting(value)}" for name, value in others.items() if name != "baseline")
+        notices = [f"judged with {judged_by}; the run was planned with {planned}"] if planned else []
+        return run.model_copy(update={**others, "notices": (*run.notices, *notices)})
+
+
+def _setting(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+OWN_SETTINGS = Rejudge()
+
+
 def assemble(
-    store: Store, run_id: str, artefacts: Artefacts, baseline: str | None = None, *, analysed: bool = True
+    store: Store, run_id: str, artefacts: Artefacts, by: Rejudge = OWN_SETTINGS, *, analysed: bool = True
 ) -> RunReport:
     """Read a run by its id or the start of it, judge it, and return all that a renderer needs.
 
-    `baseline` replaces the run's own; without `analysed` the tables behind the verdicts, which take seconds, are left
-    out. Raises RunUnknown, RunAmbiguous, NoSuchVariant, UnusableSample and the store's
-    errors.
+    Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raises RunUnknown,
+    RunAmbiguous, NoSuchVariant, UnusableSample and the store's errors.
     """
-    run = store.run(run_id)
-    if baseline is not None:
-        names = [variant.name for variant in run.variants]
-        if baseline not in names:
-            raise NoSuchVariant(run=run.id, name=baseline, known=", ".join(names))
-        run = run.model_copy(update={"baseline": baseline})
+    run = by.applied(store.run(run_id))
     selftest = last_of_host(store, run.host, run.lane)
     return judged(run, store.boots(run.id), store.benchmarks(run.id), artefacts, selftest, analysed=analysed)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kdyno.frozen import Frozen
 from kdyno.hostknobs.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT
-from kdyno.measurement import Lane
+from kdyno.lanes import LANES, Lane
 from kdyno.store.records import BootRecord
 
 NORMAL_MAD = 1.4826
@@ -137,7 +137,7 @@ RULES = (
 
 def contamination(boots: Sequence[BootRecord], lane: Lane) -> tuple[Flag, ...]:
     """Return the flags of a run's ok boots, in the order in which these were started."""
-    if lane == "model":
+    if not LANES[lane].disturbed_by_host:
         return ()
     ok = sorted((boot for boot in boots if boot.status == "ok"), key=lambda boot: (boot.position, boot.attempt))
     limits = [rule.limit([b.conditions[rule.what] for b in ok if rule.what in b.conditions]) for rule in RULES]

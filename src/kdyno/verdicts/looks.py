@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from kdyno.experiment.plan import look_ends
 from kdyno.judge.estimate import CONFIDENCE
 from kdyno.judge.sequential import nominal_levels
-from kdyno.store.giving_up import given_up
-from kdyno.store.records import BootRecord, RunRecord
+from kdyno.store.records import BootRecord, RunRecord, progress_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,4 @@ def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:
 
 def complete_blocks(run: RunRecord, boots: Sequence[BootRecord]) -> int:
     """How many blocks from the first on have a boot of every variant that was not given up."""
-    wanted = {variant.name for variant in run.variants} - given_up(boots).keys()
-    done = {(boot.variant, boot.block) for boot in boots if boot.status != "lost"}
-    return next(
-        (block for block in range(run.blocks) if any((variant, block) not in done for variant in wanted)), run.blocks
-    )
+    return progress_of(run, boots).complete_blocks

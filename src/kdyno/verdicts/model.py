@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 from kdyno.frozen import Frozen
-from kdyno.judge.analysis import Analysis
 from kdyno.judge.compare import Comparison, GeometricMean
+from kdyno.judge.diagnostics.analysis import Analysis
 from kdyno.measurement import Benchmark, Correction
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.verdicts.contamination import Flag
@@ -67,7 +67,7 @@ class Report(Frozen):
 
 
 class RunReport(Report):
-    """One run, judged. `kdyno report --json` prints it; its JSON schema is `schema()`."""
+    """One run, judged. `kdyno report --json` prints it."""
 
     schema_version: Literal[2] = 2
     run: RunRecord
@@ -92,11 +92,6 @@ class FileReport(Report):
     """The format that they were read as, and how that was found out."""
     columns: dict[str, str]
     """What each column was taken for, by role; empty for formats that leave no choice."""
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the report as it is written."""
-    return RunReport.model_json_schema(mode="serialization")
 
 
 def to_json(report: Report) -> str:

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
-from kdyno.store.giving_up import given_up
-from kdyno.store.records import BootRecord, RunRecord
+from kdyno.experiment.plan import look_ends
+from kdyno.store.records import BootRecord, RunRecord, progress_of
+from kdyno.text import counted
 from kdyno.verdicts.contamination import Flag, notice
 from kdyno.verdicts.looks import Look
 
 
 def of_run(run: RunRecord, boots: Sequence[BootRecord], look: Look, flags: Sequence[Flag]) -> list[str]:
-    """What is unfinished, failed, disturbed, or was not sampled."""
-    return [*_unfinished(run, boots, look), *_design(run), *filter(None, [notice(flags, boots)])]
+    """What is unfinished, failed, added later, disturbed, or was not sampled."""
+    return [
+        *_unfinished(run, boots, look),
+        *_added(run, boots),
+        *_design(run),
+        *filter(None, [notice(flags, boots)]),
+    ]
 
 
 def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list[str]:
-    blocks = run.stopped_at or run.blocks
-    planned = blocks * len(run.variants)
-    ended = {(boot.variant, boot.block) for boot in boots if boot.status != "lost"}
+    progress = progress_of(run, boots, run.stopped_at)
+    planned = len(progress.cells)
     failed = sum(boot.status == "failed" for boot in boots)
-    hopeless = given_up(boots)
-    left = {(variant.name, block) for variant in run.variants for block in range(blocks)} - ended
-    found = [f"{variant} was given up, it never came through: {reason}" for variant, reason in hopeless.items()]
-    if any(variant not in hopeless for variant, _ in left):
+    found = [
+        f"{variant} was given up, it never came through: {reason}" for variant, reason in progress.given_up.items()
+    ]
+    if not progress.is_complete:
         judged = (
             "verdicts may still change"
             if run.looks == 1
             else f"judged are the {look.blocks} blocks of look {look.number}"
         )
-        found.append(f"unfinished: {len(ended)} of {planned} boots done; {judged}")
+        found.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
     if failed:
         found.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")
     if run.stopped_at:
@@ -38,6 +44,25 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
             f"undecided any more; intervals cover {100 * look.confidence:.2f} %, as looking several times demands"
         )
     return found
+
+
+def _added(run: RunRecord, boots: Sequence[BootRecord]) -> list[str]:
+    """Say that the run went on from blocks whose verdicts could be seen, unless it was to be judged there anyway.
+
+    Whoever adds blocks until a verdict pleases finds effects that aren't there more often than alpha says.
+    """
+    before: dict[int, set[str]] = defaultdict(set)
+    for boot in boots:
+        if boot.status != "lost" and boot.started < run.created:
+            before[boot.block].add(boot.key)
+    judgeable = sum(len(keys) > 1 for keys in before.values())
+    if not 0 < judgeable < run.blocks or judgeable in look_ends(run.blocks, run.looks):
+        return []
+    added = run.blocks - judgeable
+    return [
+        f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: to add "
+        "blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it soundly"
+    ]
 
 
 def _design(run: RunRecord) -> list[str]:

@@ -52,28 +52,28 @@ def rows_of(report: Report, variant: str) -> list[Row]:
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
     return [
         _row(
-            each,
-            each.benchmark,
-            each.direction,
-            unit=clean(units[each.benchmark]),
-            values=(each.baseline_value, each.variant_value),
-            dropped=each.dropped,
+            comparison,
+            comparison.benchmark,
+            comparison.direction,
+            unit=clean(units[comparison.benchmark]),
+            values=(comparison.baseline_value, comparison.variant_value),
+            dropped=comparison.dropped,
         )
-        for each in report.comparisons
-        if each.variant == variant
+        for comparison in report.comparisons
+        if comparison.variant == variant
     ]
 
 
 def mean_row(report: Report, variant: str) -> Row:
     """The row of the whole workload. Its effect is one of speed."""
-    [mean] = (each for each in report.geometric_means if each.variant == variant)
+    [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
     return _row(mean, f"{MEAN} ({mean.benchmarks})", "higher", unit="speed", values=(None, None), dropped=0)
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
     """The rows that were judged faster or slower, the largest effects first; without the geometric mean."""
     differing = [(abs(math.log(max(1 + row.span.mid, 1e-9))), row) for row in rows if _differs(row) and row.span]
-    return [row for _, row in sorted(differing, key=lambda known: -known[0])]
+    return [row for _, row in sorted(differing, key=lambda size_and_row: -size_and_row[0])]
 
 
 def _differs(row: Row) -> bool:
@@ -89,39 +89,39 @@ def _row(
     values: tuple[float | None, float | None],
     dropped: int,
 ) -> Row:
-    found = judged.estimate
+    estimate = judged.estimate
     baseline, variant = ("" if value is None else number(value) for value in values)
     return Row(
         name=clean(name),
         unit=unit,
         baseline=baseline,
         variant=variant,
-        effect=f"{signed(found.ratio - 1)} %" if found else "",
-        interval=_interval(found),
-        seen=f"{percent(found.detectable)} %" if found and found.detectable is not None else "",
+        effect=f"{signed(estimate.ratio - 1)} %" if estimate else "",
+        interval=_interval(estimate),
+        seen=f"{percent(estimate.detectable)} %" if estimate and estimate.detectable is not None else "",
         verdict=judged.verdict or "",
         reason=clean(judged.reason),
         sentence=clean(judged.sentence),
-        span=_span(found, direction),
-        detectable=found.detectable if found else None,
-        replicates=_replicates(found) if found else "",
+        span=_span(estimate, direction),
+        detectable=estimate.detectable if estimate else None,
+        replicates=_replicates(estimate) if estimate else "",
         dropped=dropped,
     )
 
 
-def _interval(found: Estimate | None) -> str:
-    if found is None or found.low is None or found.high is None:
+def _interval(estimate: Estimate | None) -> str:
+    if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    return f"{signed(found.low - 1)} to {signed(found.high - 1)} %"
+    return f"{signed(estimate.low - 1)} to {signed(estimate.high - 1)} %"
 
 
-def _replicates(found: Estimate) -> str:
-    return f"{found.units} layouts ({found.blocks})" if found.method == "layouts" else str(found.units)
+def _replicates(estimate: Estimate) -> str:
+    return f"{estimate.units} layouts ({estimate.blocks})" if estimate.method == "layouts" else str(estimate.units)
 
 
-def _span(found: Estimate | None, direction: Direction) -> Span | None:
-    if found is None or found.low is None or found.high is None:
+def _span(estimate: Estimate | None, direction: Direction) -> Span | None:
+    if estimate is None or estimate.low is None or estimate.high is None:
         return None
     if direction == "higher":
-        return Span(found.low - 1, found.ratio - 1, found.high - 1)
-    return Span(1 - found.high, 1 - found.ratio, 1 - found.low)
+        return Span(estimate.low - 1, estimate.ratio - 1, estimate.high - 1)
+    return Span(1 - estimate.high, 1 - estimate.ratio, 1 - estimate.low)

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from kdyno.frozen import Frozen
-from kdyno.measurement import Correction, Lane
+from kdyno.lanes import Lane
+from kdyno.measurement import Correction
 from kdyno.store.store import Store
 
 
@@ -80,7 +81,7 @@ class SelfTest(Frozen):
 def last_of_host(store: Store, host: Mapping[str, Any], lane: Lane) -> SelfTest | None:
     """The newest one on record of a host, as kdyno.host describes it, in a lane."""
     for kept in store.selftests():
-        found = SelfTest.model_validate(kept)
-        if (found.host, found.lane) == (host, lane):
-            return found
+        result = SelfTest.model_validate(kept)
+        if (result.host, result.lane) == (host, lane):
+            return result
     return None

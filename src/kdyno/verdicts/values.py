@@ -31,12 +31,12 @@ def table(boots: Iterable[BootRecord], benchmarks: Iterable[Benchmark]) -> Table
             continue
         readings: dict[str, list[float]] = defaultdict(list)
         for sample in boot.samples:
-            if sample.elapsed <= 0 or sample.work <= 0:
+            if not sample.usable:
                 raise UnusableSample(
                     benchmark=sample.benchmark,
                     variant=boot.variant,
                     where=f"block {boot.block}",
-                    reading=f"{sample.work} per {sample.elapsed}",
+                    reading=str(sample),
                 )
             readings[sample.benchmark].append(value(sample, described[sample.benchmark]))
         for name, values in readings.items():

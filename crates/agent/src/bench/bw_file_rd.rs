@@ -4,14 +4,22 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, exactly, file};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Lane, Suite};
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, RawFd};
 
 pub static TEST: Test = Test {
     name: "bw_file_rd",
+    suite: Some(Suite::Lmbench),
     description: "read a cached file in blocks of 64 kB",
-    params: &[Param { name: "size_kb", description: "kB in the file", model: 128, wall: 8192, min: 4, max: 1 << 20 }],
+    params: &[Param {
+        name: "size_kb",
+        description: "kB in the file",
+        default: 128,
+        in_lane: &[(Lane::Wall, 8192)],
+        min: 4,
+        max: 1 << 20,
+    }],
     metrics: &[
         Metric {
             suffix: "io_only",

@@ -5,14 +5,22 @@ use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Lane, Suite};
 use std::hint::black_box;
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "bw_mmap_rd",
+    suite: Some(Suite::Lmbench),
     description: "sum the words of a cached file through a shared mapping",
-    params: &[Param { name: "size_kb", description: "kB in the file", model: 128, wall: 8192, min: 4, max: 1 << 20 }],
+    params: &[Param {
+        name: "size_kb",
+        description: "kB in the file",
+        default: 128,
+        in_lane: &[(Lane::Wall, 8192)],
+        min: 4,
+        max: 1 << 20,
+    }],
     metrics: &[
         Metric {
             suffix: "mmap_only",

@@ -6,10 +6,11 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, fd};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 
 pub static TEST: Test = Test {
     name: "bw_pipe",
+    suite: Some(Suite::Lmbench),
     description: "move bytes through a pipe between two processes",
     params: &[stream::SIZE_KB],
     metrics: &[Metric {

@@ -9,11 +9,12 @@ use crate::params::Params;
 use crate::sys::peer::Peer;
 use crate::sys::{Stop, fd, inet};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_connect",
+    suite: Some(Suite::Lmbench),
     description: "make and drop a TCP connection on loopback",
     params: &[],
     metrics: &[Metric {

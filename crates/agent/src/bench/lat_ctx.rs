@@ -8,16 +8,24 @@ use crate::params::Params;
 use crate::sys::peer::Peer;
 use crate::sys::{Failure, Stop, fd, file};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 pub static TEST: Test = Test {
     name: "lat_ctx",
+    suite: Some(Suite::Lmbench),
     description: "switch between processes in a ring of pipes",
     params: &[
-        Param { name: "processes", description: "processes in the ring", model: 2, wall: 2, min: 2, max: 96 },
-        Param { name: "size_kb", description: "kB that each sums per hop", model: 0, wall: 0, min: 0, max: 16384 },
+        Param { name: "processes", description: "processes in the ring", default: 2, in_lane: &[], min: 2, max: 96 },
+        Param {
+            name: "size_kb",
+            description: "kB that each sums per hop",
+            default: 0,
+            in_lane: &[],
+            min: 0,
+            max: 16384,
+        },
     ],
     metrics: &[Metric {
         suffix: "",

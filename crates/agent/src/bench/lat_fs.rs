@@ -7,18 +7,19 @@ use crate::measure::{Recorder, Stopwatch};
 use crate::params::Params;
 use crate::sys::{Failure, Stop, check, fd, file};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Lane, Suite};
 use std::ffi::{CStr, CString};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_fs",
+    suite: Some(Suite::Lmbench),
     description: "create and delete files in a temporary directory",
     params: &[Param {
         name: "files",
         description: "files in the directory at most",
-        model: 8,
-        wall: 100,
+        default: 8,
+        in_lane: &[(Lane::Wall, 100)],
         min: 1,
         max: 10_000,
     }],

@@ -5,13 +5,21 @@ use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping, PAGE};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Lane, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_mmap",
+    suite: Some(Suite::Lmbench),
     description: "map a cached file, write to every tenth page, unmap it",
-    params: &[Param { name: "size_kb", description: "kB to map", model: 512, wall: 4096, min: 4, max: 1 << 20 }],
+    params: &[Param {
+        name: "size_kb",
+        description: "kB to map",
+        default: 512,
+        in_lane: &[(Lane::Wall, 4096)],
+        min: 4,
+        max: 1 << 20,
+    }],
     metrics: &[Metric {
         suffix: "",
         kind: Kind::Latency,

@@ -9,17 +9,18 @@ use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Lane, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_pagefault",
+    suite: Some(Suite::Lmbench),
     description: "fault in pages of a cached file",
     params: &[Param {
         name: "size_kb",
         description: "kB in the file",
-        model: 1024,
-        wall: 16384,
+        default: 1024,
+        in_lane: &[(Lane::Wall, 16384)],
         min: 64,
         max: 1 << 20,
     }],

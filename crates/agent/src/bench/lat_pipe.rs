@@ -5,10 +5,11 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, fd};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 
 pub static TEST: Test = Test {
     name: "lat_pipe",
+    suite: Some(Suite::Lmbench),
     description: "send one byte to another process and back through two pipes",
     params: &[],
     metrics: &[Metric {

@@ -7,13 +7,14 @@ use crate::params::Params;
 use crate::processes::Death;
 use crate::sys::{Failure, Stop, check, file};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
 use std::ptr::null;
 
 pub static TEST: Test = Test {
     name: "lat_proc",
+    suite: Some(Suite::Lmbench),
     description: "make processes: fork, fork and exec, fork and shell",
     params: &[],
     metrics: &[

@@ -9,11 +9,12 @@ use crate::params::Params;
 use crate::sys::peer::Peer;
 use crate::sys::{Stop, inet};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_rpc",
+    suite: Some(Suite::Lmbench),
     description: "call the null procedure of an ONC RPC server on loopback",
     params: &[],
     metrics: &[

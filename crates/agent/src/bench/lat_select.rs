@@ -4,14 +4,15 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Failure, Stop, check, fd, file, inet};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::null_mut;
 
 pub static TEST: Test = Test {
     name: "lat_select",
+    suite: Some(Suite::Lmbench),
     description: "select on many descriptors, without waiting",
-    params: &[Param { name: "fds", description: "descriptors", model: 100, wall: 100, min: 1, max: 1000 }],
+    params: &[Param { name: "fds", description: "descriptors", default: 100, in_lane: &[], min: 1, max: 1000 }],
     metrics: &[
         Metric {
             suffix: "files",

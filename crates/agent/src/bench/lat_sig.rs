@@ -4,12 +4,13 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, check};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub static TEST: Test = Test {
     name: "lat_sig",
+    suite: Some(Suite::Lmbench),
     description: "install a signal handler, deliver a signal to it",
     params: &[],
     metrics: &[

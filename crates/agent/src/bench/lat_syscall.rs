@@ -4,13 +4,14 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, check, exactly, file};
 use crate::test::{Metric, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 use std::ffi::CString;
 use std::hint::black_box;
 use std::os::fd::AsRawFd;
 
 pub static TEST: Test = Test {
     name: "lat_syscall",
+    suite: Some(Suite::Lmbench),
     description: "system calls that do almost nothing",
     params: &[],
     metrics: &[

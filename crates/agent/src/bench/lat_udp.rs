@@ -5,13 +5,21 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, inet};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 
 pub static TEST: Test = Test {
     name: "lat_udp",
+    suite: Some(Suite::Lmbench),
     description: "send a datagram to another process and back on loopback",
     // The most that fits into an IPv4 packet: 65535 less 20 for its header and 8 for UDP's.
-    params: &[Param { name: "bytes", description: "bytes in the datagram", model: 1, wall: 1, min: 1, max: 65507 }],
+    params: &[Param {
+        name: "bytes",
+        description: "bytes in the datagram",
+        default: 1,
+        in_lane: &[],
+        min: 1,
+        max: 65507,
+    }],
     metrics: &[Metric {
         suffix: "",
         kind: Kind::Latency,

@@ -5,12 +5,20 @@ use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::{Stop, fd};
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::Kind;
+use kdyno_proto::{Kind, Suite};
 
 pub static TEST: Test = Test {
     name: "lat_unix",
+    suite: Some(Suite::Lmbench),
     description: "send a message to another process and back through an AF_UNIX socket pair",
-    params: &[Param { name: "bytes", description: "bytes in the message", model: 1, wall: 1, min: 1, max: 1 << 20 }],
+    params: &[Param {
+        name: "bytes",
+        description: "bytes in the message",
+        default: 1,
+        in_lane: &[],
+        min: 1,
+        max: 1 << 20,
+    }],
     metrics: &[Metric {
         suffix: "",
         kind: Kind::Latency,

@@ -54,24 +54,54 @@ pub static TESTS: &[&Test] = &[
     &lat_unix::TEST,
 ];
 
+/// Stands for every test.
+const ALL: &str = "all";
+
 /// The test of that name, or a message with the nearest one.
 pub fn find(name: &str) -> Result<&'static Test, String> {
-    TESTS.iter().find(|test| test.name == name).copied().ok_or_else(|| {
-        let near = nearest(name, TESTS.iter().map(|test| test.name)).expect("there are tests");
-        format!("there is no test '{name}': did you mean '{near}'? 'kdyno-agent list' shows all")
-    })
+    let names = TESTS.iter().map(|test| test.name);
+    TESTS.iter().find(|test| test.name == name).copied().ok_or_else(|| no_test(name, names))
+}
+
+/// The tests that a word stands for: all, those of a suite, or the one of that name.
+pub fn named(word: &str) -> Result<Vec<&'static Test>, String> {
+    let suite = |test: &Test| test.suite.map(|suite| suite.to_string()).unwrap_or_default();
+    let is_meant = |test: &&Test| word == ALL || word == test.name || word == suite(test);
+    let tests: Vec<_> = TESTS.iter().copied().filter(is_meant).collect();
+    if tests.is_empty() {
+        let suites: Vec<_> = TESTS.iter().map(|test| suite(test)).collect();
+        let words = TESTS.iter().map(|test| test.name).chain([ALL]).chain(suites.iter().map(String::as_str));
+        return Err(no_test(word, words));
+    }
+    Ok(tests)
+}
+
+fn no_test<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = nearest(name, known).expect("there are tests");
+    format!("there is no test '{name}': did you mean '{near}'? 'kdyno-agent list' shows all")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kdyno_proto::{LANES, Suite};
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_nineteen_kernel_tests_are_all_there_sorted_and_once() {
+    fn a_suites_name_stands_for_its_tests_and_all_for_every_test() {
+        let lmbench = named("lmbench").unwrap();
+        assert!(lmbench.len() == 19 && lmbench.iter().all(|test| test.suite == Some(Suite::Lmbench)));
+        assert_eq!(named("all").unwrap().len(), TESTS.len());
+        assert_eq!(named("lat_pipe").unwrap()[0].name, "lat_pipe");
+        assert!(named("lmbnch").unwrap_err().contains("did you mean 'lmbench'?"));
+    }
+
+    #[test]
+    fn a_suites_tests_are_sorted_and_no_test_has_a_name_that_stands_for_several() {
         let names: Vec<_> = TESTS.iter().map(|test| test.name).collect();
-        assert_eq!(names.len(), 19);
-        assert!(names.is_sorted_by(|a, b| a < b));
+        assert!(named("lmbench").unwrap().is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(!names.contains(&ALL) && !names.contains(&Suite::Lmbench.to_string().as_str()));
     }
 
     #[test]
@@ -81,8 +111,9 @@ mod tests {
             assert!(!suffixes.is_empty() && suffixes.len() == test.metrics.len(), "{}", test.name);
             assert!(test.metrics.len() == 1 || !suffixes.contains(""), "{}", test.name);
             for param in test.params {
-                let range = param.min..=param.max;
-                assert!(range.contains(&param.model) && range.contains(&param.wall), "{}.{}", test.name, param.name);
+                let in_range = |value: u64| (param.min..=param.max).contains(&value);
+                let defaults = LANES.iter().map(|row| param.default(row.name));
+                assert!(defaults.into_iter().all(in_range), "{}.{}", test.name, param.name);
             }
         }
     }

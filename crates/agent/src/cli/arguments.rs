@@ -4,7 +4,6 @@ use crate::bench;
 use crate::nearest::nearest;
 use crate::params::Params;
 use crate::runner::Planned;
-use crate::settings::Settings;
 use crate::test::Test;
 use kdyno_proto::Lane;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ pub struct Run {
     pub json: bool,
 }
 
-const OPTIONS: &[&str] = &["--param", "--iterations", "--lane", "--json", "--help", "--version"];
+const OPTIONS: &[&str] = &["--param", "--iterations", "--json", "--help"];
 
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
     let mut arguments = arguments.peekable();
@@ -55,30 +54,19 @@ fn parse_list(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
 
 fn parse_run(mut arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
     let (mut tests, mut given) = (Vec::new(), Vec::new());
-    let (mut iterations, mut json) = (Settings::default_iterations(Lane::Wall), false);
+    let (mut iterations, mut json) = (Lane::Wall.row().iterations, false);
     while let Some(argument) = arguments.next() {
-        // --option=value is --option value.
-        let (option, mut attached) = match argument.split_once('=') {
-            Some((option, value)) if option.starts_with("--") => (option, Some(value.to_string())),
-            _ => (argument.as_str(), None),
-        };
-        let mut value = || attached.take().or_else(|| arguments.next()).ok_or(format!("{option} needs a value"));
-        match option {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
             "--param" => given.push(value()?),
-            "--iterations" => iterations = whole_number(option, &value()?)?,
-            "--lane" => check_lane(&value()?)?,
+            "--iterations" => iterations = whole_number(&argument, &value()?)?,
             "--json" => json = true,
             "--help" | "-h" => return Ok(Verb::Help),
-            "all" => tests.extend(bench::TESTS),
             other if other.starts_with('-') => {
                 let near = nearest(other, OPTIONS.iter().copied()).unwrap_or_default();
                 return Err(format!("there is no option '{other}': did you mean '{near}'?"));
             }
-            // Not split at '=': a test's name has none.
-            _ => tests.push(bench::find(&argument)?),
-        }
-        if let Some(value) = attached {
-            return Err(format!("{option} takes no value, not '{value}'"));
+            word => tests.extend(bench::named(word)?),
         }
     }
     if tests.is_empty() {
@@ -94,48 +82,29 @@ fn whole_number(option: &str, text: &str) -> Result<u32, String> {
     }
 }
 
-fn check_lane(lane: &str) -> Result<(), String> {
-    match lane {
-        "wall" => Ok(()),
-        "model" => Err("lane model needs a guest that counts instructions: use 'kdyno run'".into()),
-        other => Err(format!("there is no lane '{other}' here, only 'wall'")),
-    }
-}
-
-/// Deals the parameters to the tests; each must go somewhere.
+/// The tests with their parameters; each of those must belong to a test.
 fn plan(tests: &[&'static Test], given: &[String]) -> Result<Vec<Planned>, String> {
-    let mut dealt: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); tests.len()];
+    let mut params = BTreeMap::new();
     for text in given {
-        let (target, value) = text.split_once('=').ok_or(format!("--param needs KEY=VALUE, not '{text}'"))?;
-        let value: u64 = value.parse().map_err(|_| format!("--param {target} needs a whole number, not '{value}'"))?;
-        let (only, key) = match target.split_once('.') {
-            Some((test, key)) => (Some(bench::find(test)?), key),
-            None => (None, target),
-        };
-        let mut taken = false;
-        for (test, params) in tests.iter().zip(&mut dealt) {
-            let wanted = match only {
-                Some(only) => only.name == test.name,
-                None => test.params.iter().any(|param| param.name == key),
-            };
-            if wanted {
-                params.insert(key.into(), value);
-                taken = true;
-            }
+        let (key, value) = text.split_once('=').ok_or(format!("--param needs KEY=VALUE, not '{text}'"))?;
+        let value: u64 = value.parse().map_err(|_| format!("--param {key} needs a whole number, not '{value}'"))?;
+        if !tests.iter().any(|test| has(test, key)) {
+            return Err(no_param(tests, key));
         }
-        if !taken {
-            return Err(nobody_takes(tests, only, key));
-        }
+        params.insert(key.to_string(), value);
     }
-    let resolve =
-        |(test, params): (&&'static Test, _)| Ok(Planned { test, params: Params::resolve(test, Lane::Wall, params)? });
-    tests.iter().zip(&dealt).map(resolve).collect()
+    let planned = |test: &&'static Test| {
+        let own = params.iter().filter(|(key, _)| has(test, key)).map(|(key, value)| (key.clone(), *value)).collect();
+        Ok(Planned { test, params: Params::resolve(test, Lane::Wall, &own)? })
+    };
+    tests.iter().map(planned).collect()
 }
 
-fn nobody_takes(tests: &[&'static Test], only: Option<&Test>, key: &str) -> String {
-    if let Some(test) = only {
-        return format!("{} has a parameter but is not among the tests to run", test.name);
-    }
+fn has(test: &Test, key: &str) -> bool {
+    test.params.iter().any(|param| param.name == key)
+}
+
+fn no_param(tests: &[&'static Test], key: &str) -> String {
     let known = tests.iter().flat_map(|test| test.params).map(|param| param.name);
     match nearest(key, known) {
         Some(near) => format!("no test to run has the parameter '{key}': did you mean '{near}'?"),
@@ -155,15 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_goes_to_the_test_named_or_to_all_that_have_it() {
-        let run = run("run lat_tcp lat_udp --param bytes=8 --param=lat_udp.bytes=9 --iterations=3 --json").unwrap();
-        let values: Vec<_> = run.plan.iter().map(|planned| planned.params.get("bytes")).collect();
-        assert_eq!((values, run.iterations, run.json), (vec![8, 9], 3, true));
+    fn a_parameter_goes_to_all_tests_that_have_it() {
+        let run = run("run lat_tcp lat_udp lat_pipe --param bytes=8 --iterations 3 --json").unwrap();
+        let values: Vec<_> = run.plan[..2].iter().map(|planned| planned.params.get("bytes")).collect();
+        assert_eq!((values, run.plan.len(), run.iterations, run.json), (vec![8, 8], 3, 3, true));
     }
 
     #[test]
-    fn all_is_every_test() {
+    fn all_is_every_test_and_a_suite_is_its_tests() {
         assert_eq!(run("run all").unwrap().plan.len(), bench::TESTS.len());
+        assert_eq!(run("run lmbench").unwrap().plan.len(), 19);
     }
 
     #[test]
@@ -177,14 +147,10 @@ mod tests {
             ("run lat_pipe --itertions 3", "did you mean '--iterations'?"),
             ("run lat_pipe --iterations 0", "at least 1"),
             ("run lat_pipe --iterations", "--iterations needs a value"),
-            ("run lat_pipe --json=yes", "--json takes no value"),
-            ("run lat_pipe --lane model", "use 'kdyno run'"),
-            ("run lat_pipe --lane pmu", "no lane 'pmu'"),
+            ("run lat_pipe --json=yes", "did you mean '--json'?"),
             ("run lat_ctx --param processes", "needs KEY=VALUE"),
             ("run lat_ctx --param processes=two", "needs a whole number"),
             ("run lat_ctx --param process=2", "did you mean 'processes'?"),
-            ("run lat_ctx --param lat_ctx.process=2", "did you mean 'processes'?"),
-            ("run lat_ctx --param lat_tcp.bytes=2", "not among the tests to run"),
             ("run lat_pipe --param x=2", "or any"),
         ] {
             let error = parse(line.split_whitespace().map(String::from)).err().unwrap();

@@ -3,7 +3,7 @@
 use crate::bench::TESTS;
 use crate::session::VERSION;
 use crate::test::{Metric, Param, Test};
-use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, Lane};
+use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, LANES, Lane};
 use std::fmt::Write;
 
 pub fn json() -> String {
@@ -13,6 +13,7 @@ pub fn json() -> String {
 fn of_test(test: &Test) -> CatalogueTest {
     CatalogueTest {
         name: test.name.into(),
+        suite: test.suite,
         description: test.description.into(),
         benchmarks: test.metrics.iter().map(|metric| of_metric(test, metric)).collect(),
         params: test.params.iter().map(of_param).collect(),
@@ -20,21 +21,14 @@ fn of_test(test: &Test) -> CatalogueTest {
 }
 
 fn of_metric(test: &Test, metric: &Metric) -> CatalogueBenchmark {
-    CatalogueBenchmark {
-        name: test.benchmark(metric),
-        description: metric.description.into(),
-        direction: metric.kind.direction(),
-        model: metric.kind.unit(Lane::Model),
-        wall: metric.kind.unit(Lane::Wall),
-    }
+    CatalogueBenchmark { name: test.benchmark(metric), description: metric.description.into(), kind: metric.kind }
 }
 
 fn of_param(param: &Param) -> CatalogueParam {
     CatalogueParam {
         name: param.name.into(),
         description: param.description.into(),
-        model: param.model,
-        wall: param.wall,
+        defaults: LANES.iter().map(|row| (row.name, param.default(row.name))).collect(),
         min: param.min,
         max: param.max,
     }
@@ -48,8 +42,9 @@ pub fn text() -> String {
             let _ = writeln!(text, "    .{:<13} {}", metric.suffix, metric.description);
         }
         for param in test.params {
-            let Param { name, description, wall, min, max, .. } = param;
-            let _ = writeln!(text, "    {name:<14} {description}: {min} to {max}, default {wall}");
+            let Param { name, description, min, max, .. } = param;
+            let default = param.default(Lane::Wall);
+            let _ = writeln!(text, "    {name:<14} {description}: {min} to {max}, default {default}");
         }
     }
     text

@@ -14,11 +14,11 @@ const HELP: &str = "\
 kdyno-agent: the LMBench kernel tests
 
 usage: kdyno-agent list [--json]
-       kdyno-agent run TEST... [--param [TEST.]KEY=VALUE]... [--iterations N] [--lane wall] [--json]
+       kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--json]
        kdyno-agent tsc
        kdyno-agent --version | --help
 
-TEST is a name from 'list', or 'all'. --param KEY=VALUE goes to every test that has KEY.
+TEST is a name from 'list', 'lmbench' for the tests of that suite, or 'all'. --param goes to every test that has KEY.
 'tsc' prints how fast the time stamp counter runs, in kHz.
 Without --json the result is a table; with it, one record a line.
 As PID 1 the agent does the job in /kdyno/job.json instead.

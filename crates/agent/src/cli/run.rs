@@ -5,7 +5,7 @@ use super::table;
 use crate::measure::Clock;
 use crate::session;
 use crate::settings::Settings;
-use crate::sink::Sink;
+use crate::sink::{INFRASTRUCTURE, Sink};
 use crate::sys::{Failure, fd};
 use kdyno_proto::Record;
 use std::error::Error;
@@ -13,9 +13,6 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::process::ExitCode;
-
-/// Exit code of a run with a broken benchmark, as in all of kdyno.
-const INFRASTRUCTURE: u8 = 3;
 
 /// Runs the plan. Exits with 3 when a benchmark broke; one that this kernel doesn't support is no error.
 pub fn run(run: &Run) -> Result<ExitCode, String> {

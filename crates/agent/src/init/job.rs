@@ -5,9 +5,7 @@ use crate::measure::Clock;
 use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
-use kdyno_proto::{Job, Lane};
-
-const PATH: &str = "/kdyno/job.json";
+use kdyno_proto::{Channel, JOB_PATH, Job};
 
 /// A job that can be done.
 pub struct Plan {
@@ -15,13 +13,14 @@ pub struct Plan {
     pub tests: Vec<Planned>,
     pub command: Option<Vec<String>>,
     pub interactive: bool,
+    pub channel: Channel,
 }
 
 impl Plan {
     pub fn read() -> Result<Plan, String> {
-        let text = std::fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
-        let job = Job::parse(&text).map_err(|error| format!("{PATH}: {error}"))?;
-        Plan::of(job).map_err(|error| format!("{PATH}: {error}"))
+        let text = std::fs::read_to_string(JOB_PATH).map_err(|error| format!("{JOB_PATH}: {error}"))?;
+        let job = Job::parse(&text).map_err(|error| format!("{JOB_PATH}: {error}"))?;
+        Plan::of(job).map_err(|error| format!("{JOB_PATH}: {error}"))
     }
 
     fn of(job: Job) -> Result<Plan, String> {
@@ -30,12 +29,9 @@ impl Plan {
             Ok(Planned { test, params: Params::resolve(test, job.lane, &asked.params)? })
         };
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
-        let clock = match (job.lane, job.icount_shift) {
-            (Lane::Model, Some(shift)) => Clock::Model { shift },
-            _ => Clock::Wall,
-        };
+        let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
         let settings = Settings { clock, iterations: job.iterations };
-        Ok(Plan { settings, tests, command: job.command, interactive: job.interactive })
+        Ok(Plan { settings, tests, command: job.command, interactive: job.interactive, channel: job.channel })
     }
 }
 

@@ -3,6 +3,7 @@
 //! The host starts QEMU with `-no-reboot`, so a restart ends it; microvm has no other way to power off. Whatever goes
 //! wrong is said on the console and ends the same way: then the stream has no `end`, which the host takes for a failure.
 
+mod channel;
 mod command;
 mod console;
 mod job;
@@ -33,7 +34,7 @@ pub fn run() -> ! {
 fn serve() -> Result<(), String> {
     let plan = Plan::read()?;
     loopback::up();
-    let sink = Sink::new(port::open(plan.interactive)?).map_err(|failure| failure.to_string())?;
+    let sink = Sink::new(channel::open(&plan.channel, plan.interactive)?).map_err(|failure| failure.to_string())?;
     if !plan.tests.is_empty() {
         plan.settings.clock.prove()?;
     }

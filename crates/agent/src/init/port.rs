@@ -1,14 +1,13 @@
 //! The virtio-serial port on which records leave the guest.
 
 use super::mounts::make_node_from_sysfs;
+use kdyno_proto::PORT;
 use std::ffi::CString;
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The name that the host gave the port.
-const NAME: &str = "org.kdyno.agent";
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// The host announces ports after the driver has come up, so the name may be late: 100 times 20 ms.
@@ -21,7 +20,7 @@ pub fn open(optional: bool) -> Result<OwnedFd, String> {
         Some(path) => path,
         None if optional => "/dev/null".into(),
         // What the kernel lacks depends on the platform, which the host knows.
-        None => return Err(format!("no virtio port {NAME}")),
+        None => return Err(format!("no virtio port {PORT}")),
     };
     let port = OpenOptions::new().write(true).open(&path).map_err(|error| format!("{path}: {error}"))?;
     Ok(port.into())
@@ -36,7 +35,7 @@ fn find() -> Option<String> {
         let ports = fs::read_dir(PORTS).ok()?;
         // One port has our name, so the order of a directory doesn't matter.
         for port in ports.flatten() {
-            if fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == NAME) {
+            if fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == PORT) {
                 let path = format!("/dev/{}", port.file_name().to_str()?);
                 if let Ok(numbers) = fs::read_to_string(port.path().join("dev")) {
                     make_node_from_sysfs(&CString::new(path.as_str()).ok()?, &numbers);

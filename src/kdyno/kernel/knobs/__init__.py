@@ -1,30 +1,45 @@
-"""The knobs: one small file each. A new knob is a field of the recipe, a file, and a line here."""
+"""The knobs: one small file each. A new knob is a field of the recipe, a file with its `Knob`, and a row here."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs import cmdline, kconfig, layout, lines, lto, march, mtune, opt, patches, toolchain
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, combined
+from kdyno.kernel.knobs import cmdline, kconfig, layout_seed, lines, lto, march, mtune, opt, origin, patches, toolchain
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob, combined
 from kdyno.kernel.recipe import Recipe
 
-__all__ = ["KNOBS", "Ask", "Context", "ContradictoryAsks", "Contribution", "combined", "contributions", "decided"]
+__all__ = [
+    "KNOBS",
+    "MATRIX_KNOBS",
+    "Ask",
+    "Context",
+    "ContradictoryAsks",
+    "Contribution",
+    "combined",
+    "contributions",
+    "decided",
+    "located",
+]
 
-KNOBS: dict[str, Any] = {
-    "toolchain": toolchain.contribute,
-    "opt": opt.contribute,
-    "march": march.contribute,
-    "mtune": mtune.contribute,
-    "lto": lto.contribute,
-    "lines": lines.contribute,
-    "layout": layout.contribute,
-    "kconfig": kconfig.contribute,
-    "fragments": kconfig.contribute_fragments,
-    "patches": patches.contribute,
-    "cmdline": cmdline.contribute,
-}
+KNOBS: tuple[Knob, ...] = (
+    origin.SOURCE,
+    origin.CONFIG,
+    toolchain.KNOB,
+    opt.KNOB,
+    march.KNOB,
+    mtune.KNOB,
+    lto.KNOB,
+    lines.KNOB,
+    layout_seed.KNOB,
+    kconfig.KNOB,
+    kconfig.FRAGMENTS,
+    patches.KNOB,
+    cmdline.KNOB,
+)
 """Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""
+
+MATRIX_KNOBS = tuple(knob.field for knob in KNOBS if knob.in_matrix)
 
 YIELDING = ("kdyno", "kconfig", "fragment ")
 """Who may be overruled by whoever asks later; between the others a contradiction is an error."""
@@ -37,7 +52,12 @@ class ContradictoryAsks(UserError):
 
 def contributions(recipe: Recipe, context: Context) -> Contribution:
     """What the whole recipe adds to a build; every knob has had its say about whether it can be had."""
-    return combined(knob(getattr(recipe, name), context) for name, knob in KNOBS.items())
+    return combined(knob.contribute(getattr(recipe, knob.field), context) for knob in KNOBS)
+
+
+def located(recipe: Recipe, base: Path) -> Recipe:
+    """The recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
+    return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 
 
 def decided(contribution: Contribution) -> dict[str, Ask]:

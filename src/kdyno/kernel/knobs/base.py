@@ -1,18 +1,20 @@
-"""What a knob is: a function (value of the recipe, Context) -> Contribution, called before anything is built.
-
-It checks the value, and raises a UserError if it can't be had with this source or compiler.
-"""
+"""What a knob is: one field of the recipe, what its value adds to a build, and what an experiment may do with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from kdyno.frozen import Frozen
+from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
+from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
+from kdyno.march.cpu import Cpu
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
@@ -37,6 +39,8 @@ class Contribution(Frozen):
     cmdline: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
     """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
+    inputs: tuple[Input, ...] = ()
+    """Files that words of make or values of the environment name by their placeholders, `@order@`."""
     facts: tuple[str, ...] = ()
     """What else decides the image, such as what `native` stands for here; part of its key."""
     needs: tuple[str, ...] = ()
@@ -45,13 +49,44 @@ class Contribution(Frozen):
     """What a reader should know of how the value was understood."""
 
 
+Trained = Callable[[str, Training, str], Input]
+"""From the name of an input, its training and its exporter (by its name in line/exporters.py) to the input."""
+
+
+def no_boots(name: str, training: Training, exporter: str) -> Input:  # noqa: ARG001
+    """What stands in a Context where no boots can be planned."""
+    raise AssertionError(f"only line/prepare.py can plan the training on {training.variant} that {name} needs")
+
+
 @dataclass(frozen=True)
 class Context:
     """What a knob may look at."""
 
     source: Source
     toolchain: Toolchain
+    cpu: Callable[[], Cpu]
+    """Reads the CPU of the host that will boot the image."""
     state: State
+    trained: Trained = no_boots
+    """The input that a training gives: its digest is known, and it is made before the build."""
+
+
+def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001
+    """Most values hold no paths."""
+    return value
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One field of the recipe. The field's type is in recipe.py."""
+
+    field: str
+    contribute: Callable[[Any, Context], Contribution]
+    """Called before anything is built; raises UserError if the value can't be had with this source or compiler."""
+    in_matrix: bool = False
+    """Whether a matrix may vary it: it has one value, which can be part of a variant's name."""
+    located: Callable[[Any, Path], Any] = as_it_is
+    """The value with its paths absolute; relative ones start from the second argument."""
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
@@ -65,6 +100,7 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         patches=tuple(patch for part in parts for patch in part.patches),
         cmdline=tuple(word for part in parts for word in part.cmdline),
         environment={name: value for part in parts for name, value in part.environment.items()},
+        inputs=tuple(file for part in parts for file in part.inputs),
         facts=tuple(fact for part in parts for fact in part.facts),
         needs=tuple(flag for part in parts for flag in part.needs),
         notes=tuple(note for part in parts for note in part.notes),

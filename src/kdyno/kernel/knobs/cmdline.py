@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
 
 
 class CmdlineWordUnfit(UserError):
@@ -21,3 +21,6 @@ def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa:
         if " " in "".join(word.split('"')[::2]):
             raise CmdlineWordUnfit(word=word, why="there is a space in it outside of quotes")
     return Contribution(cmdline=tuple(value))
+
+
+KNOB = Knob("cmdline", contribute)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 from kdyno.kernel.recipe import KconfigValue
+from kdyno.names import all_absolute
 
 SYMBOL = re.compile(r"(?:CONFIG_)?([A-Za-z0-9_]+)")
 SET = re.compile(r"CONFIG_([A-Za-z0-9_]+)=(.*)")
@@ -93,3 +94,7 @@ def parse_fragment(text: str, origin: str) -> list[Ask]:
         elif line and not line.startswith("#"):
             raise FragmentUnfit(path=origin, line=number, text=line)
     return asks
+
+
+KNOB = Knob("kconfig", contribute)
+FRAGMENTS = Knob("fragments", contribute_fragments, located=all_absolute)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
 
 FLAGS = {"gcc": ("-g1", "-gdwarf-4"), "clang": ("-gmlt", "-fdebug-info-for-profiling")}
 """The least that llvm-profgen and create_gcov can use. Without clang's second flag calls on one line merge; of the
@@ -12,3 +12,6 @@ DWARF 5 that gcc writes since version 11, AutoFDO 0.19 makes nothing."""
 def contribute(value: bool, context: Context) -> Contribution:
     """bzImage carries none of it: the kernel's makefiles strip it there."""
     return Contribution(kcflags=FLAGS[context.toolchain.identity.family] if value else ())
+
+
+KNOB = Knob("lines", contribute, in_matrix=True)

@@ -16,11 +16,10 @@ from __future__ import annotations
 import hashlib
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 from kdyno.kernel.patches import Patch
 from kdyno.march.choose import choose
 from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
-from kdyno.march.cpu import read_cpu
 from kdyno.march.kernel_tree import AlreadyPatched
 from kdyno.march.patch import patch_of, symbol_in, write
 
@@ -41,7 +40,7 @@ def contribute(value: str | None, context: Context) -> Contribution:
     through_patch = value.startswith(PATCH)
     cpu, notes = value.removeprefix(PATCH), tuple[str, ...]()
     if cpu == "auto":
-        choice = choose(read_cpu(), context.toolchain)
+        choice = choose(context.cpu(), context.toolchain)
         cpu, notes = choice.march, (f"march=auto is {choice.march}: {choice.why}",)
     check_cpu("march", cpu, context.toolchain)
     made = _patched(value, cpu, context) if through_patch else Contribution(kcflags=flags(cpu, context.toolchain))
@@ -64,3 +63,6 @@ def _patched(value: str, cpu: str, context: Context) -> Contribution:
     path = context.state.patches / f"march-{digest[:32]}.patch"
     write(text, path)
     return Contribution(asks=asks, patches=(Patch(path=path, digest=digest),))
+
+
+KNOB = Knob("march", contribute, in_matrix=True)

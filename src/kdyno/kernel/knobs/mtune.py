@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
 from kdyno.march.compiler import check_cpu, native_facts
 
 
@@ -13,3 +13,6 @@ def contribute(value: str | None, context: Context) -> Contribution:
     check_cpu("mtune", value, context.toolchain)
     facts = native_facts("mtune", context.toolchain) if value == "native" else ()
     return Contribution(kcflags=(f"-mtune={value}",), facts=facts)
+
+
+KNOB = Knob("mtune", contribute, in_matrix=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Ask, Context, Contribution
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 
 SIZE, PERFORMANCE = "CC_OPTIMIZE_FOR_SIZE", "CC_OPTIMIZE_FOR_PERFORMANCE"
 
@@ -17,3 +17,6 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
         kcflags=(f"-{value}",) if value in ("O1", "O3") else (),
         asks=(Ask(symbol=other, value="n", by=by), Ask(symbol=chosen, value="y", by=by)),
     )
+
+
+KNOB = Knob("opt", contribute, in_matrix=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
 
 
 def contribute(value: str, context: Context) -> Contribution:
     """The toolchain itself was found before; a recipe that names another one is a bug."""
     assert value == context.toolchain.identity.name
     return Contribution(make=context.toolchain.make)
+
+
+KNOB = Knob("toolchain", contribute, in_matrix=True)

@@ -25,10 +25,10 @@ Values = dict[tuple[str, str], list[Value]]
 
 
 def by_benchmark(report: Report) -> Values:
-    found: Values = {}
+    values: Values = {}
     for value in report.values:
-        found.setdefault((value.benchmark, value.variant), []).append(value)
-    return found
+        values.setdefault((value.benchmark, value.variant), []).append(value)
+    return values
 
 
 def boxes(report: Report, benchmark: Benchmark, values: Values) -> Figure:
@@ -55,7 +55,7 @@ def boxes(report: Report, benchmark: Benchmark, values: Values) -> Figure:
 def grid(report: Report, values: Values) -> Figure:
     """Small plots of all benchmarks side by side, for the eye to run over."""
     measured = {benchmark for benchmark, _ in values}
-    shown = [each for each in report.benchmarks if each.name in measured][:MOST_BENCHMARKS]
+    shown = [benchmark for benchmark in report.benchmarks if benchmark.name in measured][:MOST_BENCHMARKS]
     lines = max(1, -(-len(shown) // COLUMNS))
     gap = 46 / (CELL_PIXELS * lines)
     height = (1 - gap * (lines - 1)) / lines
@@ -115,7 +115,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
     if not own:
         return []
     colour = colours(report)[variant]
-    numbers = np.sort([each.value for each in own])
+    numbers = np.sort([value.value for value in own])
     low, median, high = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
     reach = WHISKER * (high - low)
     within = numbers[(numbers >= low - reach) & (numbers <= high + reach)]
@@ -140,9 +140,9 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
             "name": text(variant),
             "mode": "markers",
             "x": [place + 0.22 * _jitter(number) for number in range(len(points))],
-            "y": [each.value for each in points],
+            "y": [value.value for value in points],
             "marker": {"color": colour, "opacity": 0.9, **_symbols(points)},
-            "hovertext": [hover(each) for each in points],
+            "hovertext": [hover(value) for value in points],
             "hoverinfo": "text",
             "showlegend": False,
         },
@@ -166,9 +166,9 @@ def _legend(report: Report, place: int) -> Part:
 
 def _symbols(points: Sequence[Value]) -> Part:
     """Dots; where layout was sampled, a symbol for each layout, large enough to be told apart."""
-    if all(each.layout is None for each in points):
+    if all(value.layout is None for value in points):
         return {"size": 4, "symbol": SYMBOLS[0]}
-    return {"size": 7, "symbol": [SYMBOLS[(each.layout or 0) % len(SYMBOLS)] for each in points]}
+    return {"size": 7, "symbol": [SYMBOLS[(value.layout or 0) % len(SYMBOLS)] for value in points]}
 
 
 def _jitter(number: int) -> float:

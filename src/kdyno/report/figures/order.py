@@ -39,7 +39,7 @@ def points(values: Sequence[Value]) -> list[Point]:
         (
             Point(value.order, 100 * (math.log(value.value) - mean), value)
             for own in by_variant.values()
-            for mean in [fmean(math.log(each.value) for each in own)]
+            for mean in [fmean(math.log(other.value) for other in own)]
             for value in own
             if value.order is not None
         ),
@@ -80,8 +80,10 @@ def over_all(report: Report) -> list[Point]:
     for own in by_name.values():
         for point in points(own):
             by_place.setdefault((point.value.variant, point.order), []).append(point)
-    found = [Point(place, median(each.residual for each in own), own[0].value) for (_, place), own in by_place.items()]
-    return sorted(found, key=lambda point: point.order)
+    medians = [
+        Point(place, median(point.residual for point in own), own[0].value) for (_, place), own in by_place.items()
+    ]
+    return sorted(medians, key=lambda point: point.order)
 
 
 def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:

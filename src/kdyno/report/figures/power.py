@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from kdyno.judge.estimate import POWER
-from kdyno.judge.tables import PowerCurve
+from kdyno.judge.planning.power import PowerCurve
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
 from kdyno.verdicts.model import Report
 
@@ -61,10 +61,10 @@ def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
         showlegend=False,
         margin=MARGIN,
         shapes=[_mark(y=100 * report.margin)],
-        xaxis={"title": {"text": "replicates"}, **_log_axis([p.n for each in drawn for p in each.detectable])},
+        xaxis={"title": {"text": "replicates"}, **_log_axis([p.n for curve in drawn for p in curve.detectable])},
         yaxis={
             "title": {"text": "smallest effect seen, %"},
-            **_log_axis([100 * report.margin, *(100 * p.effect for each in drawn for p in each.detectable)]),
+            **_log_axis([100 * report.margin, *(100 * p.effect for curve in drawn for p in curve.detectable)]),
         },
     )
 
@@ -82,7 +82,7 @@ def _curve(
     variant: str,
     x: Sequence[float],
     y: Sequence[float],
-    said: list[str],
+    hovers: list[str],
     sizes: list[int] | None = None,
 ) -> Part:
     colour = colours(report)[variant]
@@ -94,7 +94,7 @@ def _curve(
         "y": list(y),
         "line": {"color": colour, "width": 2},
         "marker": {"color": colour, "size": sizes or 0, "opacity": 1},
-        "hovertext": [f"{text(variant)}: {each}" for each in said],
+        "hovertext": [f"{text(variant)}: {hover}" for hover in hovers],
         "hoverinfo": "text",
     }
 

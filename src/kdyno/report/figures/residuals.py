@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import NormalDist, quantiles
 
-from kdyno.judge.tables import Residual
+from kdyno.judge.diagnostics.tables import Residual
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
 from kdyno.verdicts.model import Report
 
@@ -18,10 +18,10 @@ def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | Non
     """Residuals against what a normal distribution would make of them: normal ones lie on the line."""
     if len(residuals) < FEWEST:
         return None
-    ranked = sorted(residuals, key=lambda each: each.percent)
+    ranked = sorted(residuals, key=lambda residual: residual.percent)
     normal = NormalDist()
     scores = [normal.inv_cdf((rank + 0.5) / len(ranked)) for rank in range(len(ranked))]
-    low, _, high = quantiles([each.percent for each in ranked], n=4, method="inclusive")
+    low, _, high = quantiles([residual.percent for residual in ranked], n=4, method="inclusive")
     slope = (high - low) / (2 * normal.inv_cdf(0.75))
     ends = [scores[0], scores[-1]]
     return _residual_figure(
@@ -37,7 +37,9 @@ def against_fitted(report: Report, residuals: Sequence[Residual], unit: str) -> 
     """Residuals against the fitted values: an even band where all variants spread alike."""
     if len(residuals) < FEWEST:
         return None
-    return _residual_figure(_by_variant(report, [(each.fitted, each) for each in residuals]), f"fitted, {text(unit)}")
+    return _residual_figure(
+        _by_variant(report, [(residual.fitted, residual) for residual in residuals]), f"fitted, {text(unit)}"
+    )
 
 
 def _residual_figure(traces: list[Part], across: str) -> Figure:
@@ -54,16 +56,16 @@ def _residual_figure(traces: list[Part], across: str) -> Figure:
 def _by_variant(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
     traces = []
     for name, colour in colours(report).items():
-        own = [(x, each) for x, each in placed if each.variant == name]
+        own = [(x, residual) for x, residual in placed if residual.variant == name]
         traces.append(
             {
                 "type": "scatter",
                 "name": text(name),
                 "mode": "markers",
                 "x": [x for x, _ in own],
-                "y": [each.percent for _, each in own],
+                "y": [residual.percent for _, residual in own],
                 "marker": {"size": 5, "color": colour},
-                "hovertext": [f"{text(name)}: {each.percent:+.3g} %" for _, each in own],
+                "hovertext": [f"{text(name)}: {residual.percent:+.3g} %" for _, residual in own],
                 "hoverinfo": "text",
             }
         )

@@ -15,7 +15,7 @@ Figure = Any
 """plotly has no types."""
 Part = dict[str, Any]
 """A trace, an axis or a note, in plotly's own terms."""
-Each = TypeVar("Each")
+Item = TypeVar("Item")
 
 COLOURS = {"faster": "#1a7f4b", "slower": "#c0362c", "equivalent": "#3b6ea8", "undecided": "#9a7b1c"}
 VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
@@ -38,9 +38,9 @@ def colours(report: Report) -> dict[str, str]:
     return {name: VARIANT_COLOURS[place % len(VARIANT_COLOURS)] for place, name in enumerate(report.variants)}
 
 
-def text(said: str) -> str:
+def text(name: str) -> str:
     """A name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
-    return html.escape(clean(said), quote=False)
+    return html.escape(clean(name), quote=False)
 
 
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
@@ -55,7 +55,7 @@ def legend_above(y: float = 1.0) -> Part:
     return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0}
 
 
-def thinned(values: Sequence[Each], most: int = MOST_POINTS) -> list[Each]:
+def thinned(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
     """At most `most` of the values, evenly spread over their order."""
     return list(values[:: max(1, -(-len(values) // most))])
 

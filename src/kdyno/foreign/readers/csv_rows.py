@@ -1,0 +1,132 @@
+"""CSV with one value a row: read into columns by pandas, which does millions of rows in seconds."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from kdyno.errors import UserError
+from kdyno.foreign import units
+from kdyno.foreign.errors import BadValue, Broken, EmptyCell, ManyVariants, NoRows
+from kdyno.foreign.frames import joined
+from kdyno.foreign.readings import Frame, LongTable
+from kdyno.foreign.request import JudgeRequest
+from kdyno.foreign.roles import Roles, find_roles
+from kdyno.foreign.sheet import LONGEST_FIELD, Shape, rows, shape_of
+from kdyno.foreign.source import Source
+
+MOST = {"variant": 50, "benchmark": 2000}
+CHUNK = 1 << 18
+"""Rows that are held as text."""
+
+
+def read(source: Source, request: JudgeRequest) -> LongTable:
+    """Read one file. Without a column for the variant, all of it is one variant, named as the file.
+
+    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell and ManyVariants.
+    """
+    shape = shape_of(source)
+    roles = find_roles(shape, request, source.shown)
+    table = _frame(source, shape, roles)
+    if not len(table):
+        raise NoRows(file=source.shown)
+    _require_good(source, shape, roles, table)
+    parts = []
+    for column in roles.values:
+        part = pd.DataFrame({role: table[name] for role, name in roles.columns.items()})
+        part["value"] = table[column]
+        if "variant" not in part:
+            part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
+        if "unit" not in part:
+            unit = request.unit or units.of_column(column)
+            part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
+        part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
+        parts.append(part)
+    whole = joined(parts)
+    for role, most in MOST.items():
+        if len(whole[role].cat.categories) > most:
+            name = roles.columns.get(role, role)
+            raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
+    return LongTable(whole, roles)
+
+
+def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
+    """The columns that have a role, chunk by chunk: text as such is large, and as categories `6.10` would be 6.1."""
+    texts = list(dict.fromkeys(roles.columns.values()))
+    kinds: dict[str, Any] = dict.fromkeys(texts, str) | dict.fromkeys(roles.values, np.float64)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            chunks = pd.read_csv(
+                io.BytesIO(source.data),
+                sep=shape.delimiter,
+                decimal=shape.decimal,
+                names=list(shape.header),
+                skiprows=shape.above + 1,
+                header=None,
+                index_col=False,
+                encoding="utf-8-sig",
+                dtype=kinds,
+                keep_default_na=False,
+                na_values={name: [""] for name in kinds},
+                skipinitialspace=True,
+                chunksize=CHUNK,
+            )
+            parts = [
+                pd.DataFrame({name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds})
+                for chunk in chunks
+            ]
+    except pd.errors.EmptyDataError as error:
+        raise NoRows(file=source.shown) from error
+    except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
+        raise _bad(source, shape, roles, str(error)) from error
+    return joined(parts)
+
+
+def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
+    values = all(bool(((table[name] > 0) & (table[name] < np.inf)).all()) for name in roles.values)
+    names = all(not table[name].hasnans for name in roles.columns.values())
+    short = all(
+        max((len(str(category)) for category in table[name].cat.categories), default=0) <= LONGEST_FIELD
+        for name in roles.columns.values()
+    )
+    if not (values and names and short):
+        raise _bad(source, shape, roles, "a value or a name in it is not one")
+
+
+def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
+    """Go through a file that has something wrong in it, for an error that names line and column.
+
+    Raises RaggedRow and HugeField itself. `why` is what an error says that finds no line.
+    """
+    place = {name: index for index, name in enumerate(shape.header)}
+    for row in rows(source, shape):
+        for name in roles.values:
+            text = row.cells[place[name]]
+            if not _is_good(text.replace(shape.decimal, ".")):
+                return BadValue(file=source.shown, line=row.line, column=name, value=text)
+        for role, name in roles.columns.items():
+            if not row.cells[place[name]]:
+                return EmptyCell(file=source.shown, line=row.line, column=name, role=role)
+    return Broken(file=source.shown, format="CSV", why=why)
+
+
+def _is_good(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf and "_" not in text
+    except ValueError:
+        return False
+
+
+def _benchmark(part: Frame, column: str, several: bool) -> Any:
+    """The benchmark of every row; several value columns are several benchmarks."""
+    if "benchmark" not in part:
+        return pd.Categorical.from_codes(np.zeros(len(part), np.int8), [column])
+    if several:
+        return part["benchmark"].cat.rename_categories(lambda name: f"{name} {column}")
+    return part["benchmark"]

@@ -1,0 +1,154 @@
+"""Tables of means: mean, standard deviation and n by variant, one a row, or as cells like `79.800 (0.1076)`."""
+
+from __future__ import annotations
+
+import re
+
+from kdyno.foreign import claims, units
+from kdyno.foreign.errors import BadValue, NoColumn, NoSize
+from kdyno.foreign.readings import Published, SummaryTables
+from kdyno.foreign.request import JudgeRequest
+from kdyno.foreign.roles import ROLES, find_column, folded
+from kdyno.foreign.sheet import Grid, Row, grids, has_pipe_table, is_number, shape_of
+from kdyno.foreign.source import Source
+
+MEANS = ("mean", "average", "avg", "m")
+SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s")
+SIZES = ("n", "count", "runs", "samples", "size", "replicates")
+_CELL = re.compile(
+    r"^(?:(?P<label>[^:]+):\s*)?(?P<mean>-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(?:\(\s*(?:±|\+/-)?\s*(?P<sd>[\d.,]+)\s*\)|(?:±|\+/-)\s*(?P<spread>[\d.,]+))$",
+    re.IGNORECASE,
+)
+
+
+TITLE = "a table of means and standard deviations"
+
+
+def recognises(source: Source, request: JudgeRequest) -> bool:
+    if has_pipe_table(source.head):
+        return True
+    shape = shape_of(source)
+    return _is_long(shape.header, request) or _is_wide(shape.first)
+
+
+def read(source: Source, request: JudgeRequest) -> SummaryTables:
+    """Read all tables of a file, of either form; those of published statistics are kept for checking.
+
+    Raises NoRows, NoColumn, NoSuchColumn, NoSize and BadValue.
+    """
+    published: list[Published] = []
+    columns: dict[str, str] = {}
+    statistics = []
+    for grid in grids(source):
+        if claims.looks_like(grid.header):
+            statistics.append(grid)
+        elif (is_long := _is_long(grid.header, request)) or _is_wide(tuple(row.cells for row in grid.rows)):
+            rows, roles = (_read_long if is_long else _read_wide)(grid, source.shown, request)
+            published += rows
+            columns |= roles
+    return SummaryTables(tuple(published), columns, tuple(statistics))
+
+
+def _is_long(header: tuple[str, ...], request: JudgeRequest) -> bool:
+    """Whether there is a column of means and one of standard deviations."""
+    return bool(_named(header, request, "mean", MEANS) and _named(header, request, "sd", SDS))
+
+
+def _is_wide(rows: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether some row has two cells or more with a mean and a standard deviation."""
+    return any(sum(bool(_CELL.match(cell)) for cell in row) > 1 for row in rows)
+
+
+def _read_long(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Published], dict[str, str]]:
+    """One summary a row."""
+    mean, sd = _named(grid.header, request, "mean", MEANS), _named(grid.header, request, "sd", SDS)
+    roles = {"mean": mean, "sd": sd, "n": _named(grid.header, request, "n", SIZES)}
+    left = [column for column in grid.header if column not in roles.values()]
+    for role in ("variant", "label", "benchmark", "unit", "direction"):
+        if role in request.columns:
+            roles[role] = find_column(request.columns[role], grid.header, file)
+        else:
+            names = ROLES.get(role, role).split()
+            roles[role] = next((column for name in names for column in left if folded(column) == name), "")
+        left = [column for column in left if column != roles[role]]
+    if not roles["variant"]:
+        raise NoColumn(file=file, role="variant", columns=", ".join(grid.header))
+    columns = {role: name for role, name in roles.items() if name}
+    published = []
+    for row in grid.rows:
+        text = {role: row.cells[grid.header.index(name)] for role, name in columns.items()}
+        published.append(
+            Published(
+                benchmark=text.get("benchmark") or mean,
+                variant=text["variant"],
+                label=text.get("label", ""),
+                mean=_number(text["mean"], file, row, mean),
+                sd=_number(text["sd"], file, row, sd, zero=True),
+                n=_size(text.get("n"), request, file, row, text["variant"]),
+                unit=text.get("unit") or request.unit or units.of_column(mean),
+                direction=text.get("direction", ""),
+            )
+        )
+    return published, columns
+
+
+def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Published], dict[str, str]]:
+    """One benchmark a row, one variant a column."""
+    size = _named(grid.header, request, "n", SIZES)
+    matches = [
+        (row, {index: match for index, cell in enumerate(row.cells) if (match := _CELL.match(cell))})
+        for row in grid.rows
+    ]
+    variants = sorted({index for _, cells in matches for index in cells})
+    others = [index for index, name in enumerate(grid.header) if index not in variants and name != size]
+    unit = next((index for index in others if folded(grid.header[index]) in ROLES["unit"].split()), None)
+    first = next((index for index in others if index != unit), None)
+    published = []
+    for row, cells in matches:
+        benchmark = row.cells[first] if first is not None else "value"
+        n = _size(row.cells[grid.header.index(size)] if size else None, request, file, row, benchmark)
+        for index, match in cells.items():
+            variant = grid.header[index]
+            published.append(
+                Published(
+                    benchmark=benchmark,
+                    variant=variant,
+                    label=(match["label"] or "").strip(),
+                    mean=_number(match["mean"], file, row, variant),
+                    sd=_number(match["sd"] or match["spread"], file, row, variant, zero=True),
+                    n=n,
+                    unit=(row.cells[unit] if unit is not None else "") or request.unit,
+                    direction="",
+                )
+            )
+    columns = {
+        "benchmark": grid.header[first] if first is not None else "",
+        "mean (sd) by variant": ", ".join(grid.header[index] for index in variants),
+        "n": size,
+    }
+    return published, {role: name for role, name in columns.items() if name}
+
+
+def _named(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
+    """The column of a role: the one that the user names, else the first whose name fits; empty for none."""
+    wanted = (request.n or "") if role == "n" else request.columns.get(role, "")
+    if wanted and not (role == "n" and wanted.isdecimal()):
+        return find_column(wanted, header, "the table")
+    return next((column for name in names for column in header if folded(column) == name), "")
+
+
+def _number(text: str, file: str, row: Row, name: str, *, zero: bool = False) -> str:
+    """The number as written, without separators of thousands. Raises BadValue."""
+    plain = text.replace(",", "")
+    if not is_number(plain) or not (float(plain) > 0 or (zero and float(plain) == 0)) or float(plain) == float("inf"):
+        raise BadValue(file=file, line=row.line, column=name, value=text)
+    return plain
+
+
+def _size(text: str | None, request: JudgeRequest, file: str, row: Row, what: str) -> int:
+    size = text or (request.n if request.n and request.n.isdecimal() else None)
+    if size is None:
+        raise NoSize(file=file, what=what)
+    if not size.isdecimal() or int(size) < 1:
+        raise BadValue(file=file, line=row.line, column="n", value=size)
+    return int(size)

@@ -1,0 +1,96 @@
+"""What one file says, before files are put together: a reader returns one of three kinds of reading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kdyno.foreign.roles import Roles
+from kdyno.foreign.sheet import Grid
+from kdyno.measurement import Direction
+
+Frame = Any
+"""A pandas.DataFrame with the columns `value`, `variant`, `benchmark`, `unit` and those of the other roles found;
+all but `value` are categories."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """The values of one benchmark in one file, in the order of measuring."""
+
+    benchmark: str
+    unit: str
+    values: tuple[float, ...]
+    command: str | None = None
+    """What was run, where a file has several commands that may be the variants."""
+    error: float | None = None
+    """Standard error of the only value, which is a mean, as a fraction of it."""
+    direction: Direction | None = None
+    """None where the unit tells."""
+
+
+@dataclass(frozen=True)
+class ProgramOutput:
+    """What a benchmark program wrote."""
+
+    series: tuple[Series, ...]
+    notes: tuple[str, ...] = ()
+    """What the report says of the file; a note that several files share is printed once."""
+
+
+@dataclass(frozen=True)
+class LongTable:
+    """A table with one value a row."""
+
+    frame: Frame
+    roles: Roles
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published of one variant and benchmark; numbers as they were written, since their last digits matter."""
+
+    benchmark: str
+    variant: str
+    label: str
+    """Another name of the variant in this benchmark: `Zen 3` in the column `CPU family`; or empty."""
+    mean: str
+    sd: str
+    n: int
+    unit: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class SummaryTables:
+    """Tables of means and standard deviations, and the published statistics beside them."""
+
+    published: tuple[Published, ...]
+    columns: Mapping[str, str]
+    """Role -> the column that was taken for it."""
+    claims: tuple[Grid, ...]
+    """Tables of published statistics."""
+
+
+Reading = ProgramOutput | LongTable | SummaryTables
+
+
+def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+    """Return the series whose values all are positive, since only those can be compared, and a note on each other
+    benchmark."""
+    good = tuple(series for series in all_series if series.values and all(map(_is_positive, series.values)))
+    first_bad: dict[str, float] = {}
+    for series in all_series:
+        for value in series.values:
+            if not _is_positive(value):
+                first_bad.setdefault(series.benchmark, value)
+    return good, tuple(
+        f"{benchmark} is {value:g}, and ratios need positive numbers: left out"
+        for benchmark, value in first_bad.items()
+    )
+
+
+def _is_positive(value: float) -> bool:
+    return 0 < value < math.inf

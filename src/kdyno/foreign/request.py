@@ -1,0 +1,31 @@
+"""What the user asks of the judge; everything else is guessed, and the report shows the guess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kdyno.measurement import Correction, Direction
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """What the options of `kdyno judge` say."""
+
+    format: str | None = None
+    """The name of a reader; None: recognise the format."""
+    baseline: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Role -> column, for the roles in roles.ROLES and for mean and sd."""
+    values: tuple[str, ...] = ()
+    """Columns with values; several columns are several benchmarks."""
+    n: str | None = None
+    """How many values a summary sums up: a number, or the column that holds it."""
+    unit: str = ""
+    """The unit of values that come without one."""
+    direction: Direction | None = None
+    margin: float = 0.01
+    alpha: float = 0.05
+    correction: Correction = "holm"

@@ -1,0 +1,1 @@
+"""Tables and plots that let a reader doubt a verdict; nothing here decides one."""

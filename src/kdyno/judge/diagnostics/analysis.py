@@ -1,0 +1,105 @@
+"""Everything behind the verdicts on one benchmark: the tables and figures of the report."""
+
+from __future__ import annotations
+
+import math
+
+from kdyno.frozen import Frozen
+from kdyno.judge.contrast import Paired, contrast_of, log_ratio
+from kdyno.judge.diagnostics import anova
+from kdyno.judge.diagnostics.assumptions import assumptions
+from kdyno.judge.diagnostics.blocks import by_layout, complete, in_blocks
+from kdyno.judge.diagnostics.groups import groups_in, groups_of, scale_of, summaries_of
+from kdyno.judge.diagnostics.mixed import has_holes, mixed
+from kdyno.judge.diagnostics.pairwise import dunnett, pair_tables
+from kdyno.judge.diagnostics.tables import (
+    AnovaTable,
+    Assumptions,
+    GroupSummary,
+    MixedTable,
+    PairTable,
+    Scale,
+)
+from kdyno.judge.logratio import LogRatio
+from kdyno.judge.observations import Observations, require_usable
+from kdyno.judge.planning import power
+from kdyno.judge.planning.power import PowerCurve
+
+
+class Analysis(Frozen):
+    """The tables of one benchmark. What can't be made is None, or says why."""
+
+    benchmark: str
+    scale: Scale
+    """Of all tables but `groups`: logarithms of values; raw where only summaries were published."""
+    groups: tuple[GroupSummary, ...]
+    one_way: AnovaTable
+    welch: AnovaTable
+    blocked: AnovaTable | None
+    """None where values are not in blocks, or more than a hundred thousand."""
+    assumptions: Assumptions | None
+    """None where only summaries were published, or nothing varies."""
+    pairs: tuple[PairTable, ...]
+    """Tukey and Games-Howell; the one that fits the spreads comes first. Empty for fewer than three variants."""
+    dunnett: PairTable | None
+    """Every variant against the baseline; None without noise or baseline."""
+    mixed: MixedTable | None
+    """None where every block has every variant: the blocked table then says the same."""
+    power: tuple[PowerCurve, ...]
+    """By variant, where its comparison with the baseline has a spread."""
+    reason: str
+    """Why nothing could be analysed; empty if something was."""
+
+
+def analyse(observations: Observations, baseline: str, alpha: float, margin: float) -> Analysis:
+    """Make all tables of one benchmark. `alpha` gives the coverage of the tables' intervals, `margin` the effect that
+    replicates are counted for; both are fractions.
+
+    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raises UnusableSample,
+    UnusableSummary and BlockTwice; degenerate data (single values, no noise) only leave tables out.
+    """
+    require_usable(observations)
+    replicates = by_layout(observations)
+    groups, scale = groups_of(replicates), scale_of(replicates)
+    one_way, welch = anova.one_way(groups), anova.welch(groups)
+    blocked = noise = None
+    if (table := in_blocks(replicates)) is not None:
+        blocked = anova.blocked(table)
+        full = complete(table)
+        if noise := anova.noise_of(anova.blocked(full)):
+            groups = groups_in(full)
+    return Analysis(
+        benchmark=observations.benchmark,
+        scale=scale,
+        groups=summaries_of(observations),
+        one_way=one_way,
+        welch=welch,
+        blocked=blocked,
+        assumptions=assumptions(observations),
+        pairs=pair_tables(groups, scale, alpha, noise),
+        dunnett=dunnett(groups, baseline, scale, alpha, noise),
+        mixed=mixed(observations, baseline, alpha) if has_holes(observations) else None,
+        power=tuple(
+            curve
+            for variant in observations.groups
+            if variant != baseline and (curve := _power(observations, variant, baseline, alpha, margin))
+        ),
+        reason="" if one_way.rows else one_way.reason,
+    )
+
+
+def _power(observed: Observations, variant: str, baseline: str, alpha: float, margin: float) -> PowerCurve | None:
+    contrast = contrast_of(observed, variant, baseline)
+    if contrast is None:
+        return None
+    ratio = log_ratio(contrast)
+    paired = isinstance(contrast, Paired)
+    if not ratio.error or not math.isfinite(ratio.error):
+        return None
+    return power.curve(variant, ratio.units, _sd(ratio, paired), alpha, margin, paired=paired)
+
+
+def _sd(ratio: LogRatio, paired: bool) -> float:
+    """Of one replicate: the differences' in a paired design, otherwise that of both groups if they were alike."""
+    assert ratio.error is not None
+    return ratio.error * math.sqrt(ratio.units / (1 if paired else 2))

@@ -1,0 +1,101 @@
+"""A mixed model for runs with holes: it also uses the boots whose partner in the block is missing."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy
+
+from kdyno.judge.diagnostics.blocks import in_blocks
+from kdyno.judge.diagnostics.tables import MixedEffect, MixedTable
+from kdyno.judge.estimate import exp
+from kdyno.judge.observations import Labels, Observations, Values
+
+MOST = 2000
+"""Values; the fit takes seconds for more."""
+
+
+def has_holes(observed: Observations) -> bool:
+    """Whether some variant lacks a block that another one has."""
+    table = in_blocks(observed)
+    if table is None or len(table.names) < 2:
+        return False
+    return len(table.logs) < len(table.names) * (int(table.blocks.max()) + 1)
+
+
+def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
+    """Fit log value ~ variant with a random intercept for each block, and each variant's layout where known, by REML.
+
+    Intervals and p are from the normal distribution (Wald), which with few blocks is a little too sure: read them
+    beside the paired ones. Never raises for a fit that fails: the table says so.
+    """
+    table = in_blocks(observed)
+    blank = MixedTable(confidence=1 - alpha)
+    if table is None or baseline not in table.names or len(table.names) < 2:
+        return blank.model_copy(update={"reason": "needs values in blocks, of the baseline and another variant"})
+    if len(table.logs) > MOST:
+        return blank.model_copy(update={"reason": f"not fitted to more than {MOST} values"})
+    others = [name for name in table.names if name != baseline]
+    design = np.column_stack(
+        [np.ones(len(table.logs)), *(table.variants == table.names.index(name) for name in others)]
+    ).astype(float)
+    # REML climbs a surface whose steepness goes with the values' scale: fitted in units of their spread
+    centre, scale = float(table.logs.mean()), float(table.logs.std())
+    if scale == 0 or np.ptp(table.logs) == 0:
+        return blank.model_copy(update={"reason": "all values agree"})
+    try:
+        params, errors, converged = _fitted((table.logs - centre) / scale, design, table.blocks, _images(observed))
+    except (np.linalg.LinAlgError, ValueError) as error:
+        return blank.model_copy(update={"reason": f"no fit: {error}"})
+    effects, errors = scale * params[1:], scale * errors[1:]
+    if not (np.isfinite(effects).all() and np.isfinite(errors).all() and (errors > 0).all()):
+        return blank.model_copy(update={"reason": "no fit: the noise can't be told from nothing"})
+    reach = float(scipy.stats.norm.isf(alpha / 2))
+    return MixedTable(
+        confidence=1 - alpha,
+        converged=converged,
+        reason="" if converged else "the fit did not converge: don't rely on it",
+        effects=tuple(
+            MixedEffect(
+                variant=name,
+                ratio=exp(float(effect)),
+                low=exp(float(effect - reach * error)),
+                high=exp(float(effect + reach * error)),
+                p=float(2 * scipy.stats.norm.sf(abs(effect) / error)),
+            )
+            for name, effect, error in zip(others, effects, errors, strict=True)
+        ),
+    )
+
+
+def _images(observed: Observations) -> Labels | None:
+    """The image of each value in the order of `in_blocks`, if layout was sampled: each variant has its own layouts."""
+    clusters = [sample.clusters for name in observed.groups if (sample := observed.sample(name))]
+    layouts = [labels for labels in clusters if labels is not None]
+    if not layouts or len(layouts) < len(clusters):
+        return None
+    pairs = np.column_stack(
+        [np.repeat(np.arange(len(layouts)), [len(labels) for labels in layouts]), np.concatenate(layouts)]
+    )
+    return np.unique(pairs, axis=0, return_inverse=True)[1].astype(np.int64)
+
+
+def _fitted(values: Values, design: Values, blocks: Labels, images: Labels | None) -> tuple[Values, Values, bool]:
+    """Fixed effects, their standard errors, and whether the fit converged."""
+    # brings pandas, which takes seconds to import: only who has holes pays for it
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec  # type: ignore[import-untyped]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a variance on its boundary, 0, is an answer too
+        if images is None:
+            fit = MixedLM(values, design, groups=blocks).fit(reml=True, method="lbfgs")
+        else:
+            parts = {"block": blocks, "layout": images}
+            columns = [
+                [np.eye(len(set(labels)))[np.unique(labels, return_inverse=True)[1]]] for labels in parts.values()
+            ]
+            names = [[[str(label) for label in np.unique(labels)]] for labels in parts.values()]
+            spec = VCSpec(list(parts), names, columns)
+            fit = MixedLM(values, design, groups=np.zeros(len(values)), exog_re=None, exog_vc=spec).fit(reml=True)
+        return np.asarray(fit.fe_params), np.asarray(fit.bse_fe), bool(fit.converged)

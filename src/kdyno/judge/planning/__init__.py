@@ -1,0 +1,1 @@
+"""How large a run must be to see an effect: components of variance, power, and the cheapest plan."""

@@ -1,0 +1,97 @@
+"""Inputs: named files that a build takes from elsewhere, such as a profile or an order of functions.
+
+Words of make and values of the environment name an input by its placeholder, `@order@`. Where the file lies is put in
+right before make runs, and is in no key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import write_whole
+from kdyno.frozen import Frozen
+from kdyno.state import State
+
+DIRECTORY = "inputs"
+"""Beside the object directory, where commands run: so `../inputs/NAME` is the path in all commands of all builds."""
+DIGEST_DIGITS = 16
+"""In a file's name. ccache doesn't hash the content of a file that it doesn't know an option for, but does hash the
+option: a file of other content must have another name."""
+
+
+class InputUnreadable(UserError):
+    message = "can't read {path}, which the recipe names as its {name}: {why}"
+    hint = "paths in an experiment are relative to its file"
+
+
+class InputMissing(InfrastructureError):
+    message = "there is no {path}, from which the {name} of this build comes"
+    hint = "run the same command again: what is missing is made anew"
+
+
+class Input(Frozen):
+    """One named file that a build takes."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """No two inputs of a recipe share it: the name of the knob that brings it."""
+    digest: str
+    """SHA-256 of the content, or of all that decides the content where that is still to be made."""
+    path: Path
+    """Where it lies in the state directory, or will lie when it is made. In no key."""
+
+    @property
+    def placeholder(self) -> str:
+        return f"@{self.name}@"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}-{self.digest[:DIGEST_DIGITS]}"
+
+
+def kept_at(digest: str, state: State) -> Path:
+    """Where the state directory has the input of this digest, once it is made."""
+    return state.inputs / digest
+
+
+def read_input(name: str, path: Path, state: State) -> Input:
+    """A user's own file as an input. It is copied, so that a build takes what was planned. Raises InputUnreadable."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputUnreadable(path=path, name=name, why=error.strerror) from error
+    digest = hashlib.sha256(content).hexdigest()
+    kept = kept_at(digest, state)
+    if not kept.exists():
+        write_whole(kept, content)
+    return Input(name=name, digest=digest, path=kept)
+
+
+def digests(inputs: Iterable[Input]) -> dict[str, str]:
+    """What a key takes of them: digests by name."""
+    return {file.name: file.digest for file in inputs}
+
+
+def place(inputs: Iterable[Input], build: Path) -> None:
+    """Copy the files of a build into its directory, unless they are there. Raises InputMissing."""
+    for file in inputs:
+        copy = build / DIRECTORY / file.file_name
+        if not copy.exists():
+            copy.parent.mkdir(exist_ok=True)
+            try:
+                shutil.copyfile(file.path, copy)
+            except FileNotFoundError as error:
+                raise InputMissing(path=file.path, name=file.name) from error
+
+
+def with_paths(text: str, inputs: Iterable[Input]) -> str:
+    """The text with the path of each input, from the object directory, for its placeholder."""
+    for file in inputs:
+        text = text.replace(file.placeholder, f"../{DIRECTORY}/{file.file_name}")
+    return text

@@ -1,0 +1,31 @@
+"""source = "git:linux#v6.6" and config = "file:.config": what a variant is built from, where not what the others are.
+
+They are the first things that a build looks up (see line/prepare.py), and add nothing to it later.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdyno.kernel import source
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.names import absolute
+
+
+def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+    """Nothing more: source and base configuration have places of their own in an image's key."""
+    return Contribution()
+
+
+def located_config(spec: str | None, base: Path) -> str | None:
+    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    if spec is None:
+        return None
+    if spec.startswith("file:"):
+        return f"file:{absolute(spec.removeprefix('file:'), base)}"
+    target, marker, lsmod = spec.partition("?lsmod=")
+    return f"{target}{marker}{absolute(lsmod, base)}" if marker else spec
+
+
+SOURCE = Knob("source", contribute, in_matrix=True, located=source.located)
+CONFIG = Knob("config", contribute, in_matrix=True, located=located_config)

@@ -1,0 +1,115 @@
+"""Inputs that are made of boots, as far as they can be known before anything runs; line/train.py makes them.
+
+A build with such an input has the digest of its derivation in its key. The derivation has the key of the image that is
+booted, which may itself have such an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from kdyno.frozen import Frozen, digest
+from kdyno.instrument.pmu import Events, PmuConfig
+from kdyno.kernel.inputs import Input, kept_at
+from kdyno.kernel.plan import BuildPlan, plan_build
+from kdyno.kernel.recipe import Training
+from kdyno.kernel.source import Source
+from kdyno.line.exporters import EXPORTERS
+from kdyno.line.keys import boot_key
+from kdyno.line.pmuboot import pmu_job, pmu_machine
+from kdyno.machine.base import Description, Machine
+from kdyno.state import State
+from kdyno.store.store import Store
+
+FAMILY = PmuConfig().family
+"""The CPU family that is modelled in training: the same for all, so that an input doesn't hang on who is judged."""
+
+
+class Derivation(Frozen):
+    """All that decides the content of an input that is made of boots."""
+
+    exporter: str
+    version: int
+    """The exporter's."""
+    image: str
+    """Key of the image that is booted."""
+    boots: tuple[str, ...]
+    """Key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
+
+    @property
+    def digest(self) -> str:
+        return digest(self.model_dump())
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """An input that is made of boots, planned."""
+
+    training: Training
+    derivation: Derivation
+    plan: BuildPlan
+    """Of the image that is booted."""
+    input: Input
+
+
+class TrainingPlanner:
+    """Plans the inputs that recipes derive from boots, and the inputs of the images that are booted for them."""
+
+    def __init__(self, source_of: Callable[[str], Source], state: State) -> None:
+        self.source_of = source_of
+        self.state = state
+        self.planned: dict[str, PlannedTraining] = {}
+        """By digest; what is needed for one comes before it."""
+        self.machine_for = cache(_machine)
+
+    def trained(self, name: str, training: Training, exporter: str) -> Input:
+        """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
+        recipe = training.recipe
+        assert recipe and recipe.source and recipe.config, "load_experiment names them"
+        events = EXPORTERS[exporter].events
+        machine, about = self.machine_for(events)
+        source = self.source_of(recipe.source)
+        plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
+        machine.require_cpu(plan.needs, f"variant {training.variant}, which is booted for {name},")
+        job = pmu_job(about, training.tests, training.params)
+        derivation = Derivation(
+            exporter=exporter,
+            version=EXPORTERS[exporter].version,
+            image=plan.key,
+            boots=tuple(
+                boot_key(plan.key, recipe.cmdline, job, about, seed=seed, replicate={}) for seed in training.seeds
+            ),
+        )
+        key = derivation.digest
+        result = Input(name=name, digest=key, path=kept_at(key, self.state))
+        self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result))
+        return result
+
+    def ahead(self, plans: Iterable[BuildPlan]) -> tuple[PlannedTraining, ...]:
+        """What has to be made before these plans can be built, in the order in which it can be made."""
+        wanted = {file.digest for plan in plans if not plan.cached for file in plan.inputs}
+        ahead = []
+        for key, planned in reversed(self.planned.items()):
+            if key in wanted and not planned.input.path.exists():
+                ahead.append(planned)
+                if not planned.plan.cached:
+                    wanted |= {file.digest for file in planned.plan.inputs}
+        return tuple(reversed(ahead))
+
+
+def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events, int]:
+    """How many boots training takes, without those on record, by what is counted in them."""
+    left: dict[Events, int] = {}
+    for planned in trainings:
+        keys = planned.derivation.boots
+        ends = store.ends(keys)
+        events = EXPORTERS[planned.derivation.exporter].events
+        left[events] = left.get(events, 0) + sum(key not in ends or ends[key].status != "ok" for key in set(keys))
+    return left
+
+
+def _machine(events: Events) -> tuple[Machine, Description]:
+    machine = pmu_machine(events, FAMILY)
+    return machine, machine.describe()

@@ -1,0 +1,26 @@
+"""What inputs of builds are made of PMU records: a new kind is a function (in profile/) and a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.instrument.pmu import Events
+from kdyno.kernel.image import Image
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """One way from records to what a build takes."""
+
+    version: int
+    """Raised when the same records would give another content: part of the digest of what it makes."""
+    events: Events
+    """What the boots count."""
+    write: Callable[[Sequence[Path], Image], bytes]
+    """The content, of the PMU records of one image, one for each seed, with the names of their benchmarks."""
+
+
+EXPORTERS: dict[str, Exporter] = {}
+"""By name, which is part of the digest too. The first knob that takes a profile brings the first row."""

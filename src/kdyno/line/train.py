@@ -1,0 +1,57 @@
+"""Training: what builds take from other boots is made before them, each input once, whoever needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kdyno.files import write_whole
+from kdyno.line.derive import FAMILY, PlannedTraining
+from kdyno.line.exporters import EXPORTERS
+from kdyno.line.images import build_images
+from kdyno.line.record import record_image
+from kdyno.state import State
+from kdyno.store.store import Store
+from kdyno.talk import Talk
+
+
+def make_inputs(trainings: Sequence[PlannedTraining], state: State, store: Store, talk: Talk) -> None:
+    """Build, boot and export what isn't there yet, in order. Each file is kept when it is whole; so are images and
+    boots on the way to it: Ctrl-C loses only the one under way. Raises what builds, boots and exporters raise.
+    """
+    for planned in trainings:
+        _make(planned, state, store, talk)
+
+
+def _make(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> None:
+    path = planned.input.path
+    waiting = f"another kdyno trains on {planned.training.variant}: waiting for it"
+    with state.lock(f"input-{path.name[:24]}", on_wait=lambda: talk.say(waiting)):
+        if not path.exists():
+            content = _content(planned, state, store, talk)
+            write_whole(path.with_suffix(".json"), planned.derivation.model_dump_json(indent=2) + "\n")
+            write_whole(path, content)
+
+
+def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> bytes:
+    training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
+    assert training.recipe
+    [image] = build_images({training.variant: (planned.plan,)}, state, talk)[training.variant]
+    with TemporaryDirectory(prefix="train-", dir=state.boots) as scratch:
+        records = [Path(scratch) / f"{seed}.kpmu" for seed in training.seeds]
+        for seed, record in zip(training.seeds, records, strict=True):
+            record_image(
+                image,
+                training.tests,
+                record,
+                seed=seed,
+                events=exporter.events,
+                family=FAMILY,
+                state=state,
+                store=store,
+                talk=talk,
+                params=training.params,
+                cmdline=training.recipe.cmdline,
+            )
+        return exporter.write(records, image)

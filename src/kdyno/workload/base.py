@@ -1,0 +1,85 @@
+"""What every workload does: say what the agent shall do, and make benchmarks and samples of what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.instrument.job import TestOrder
+from kdyno.instrument.stream import AgentReport
+from kdyno.lanes import Lane
+from kdyno.measurement import Benchmark
+
+
+class NoTests(UserError):
+    message = "a workload of type `{type}` has no tests to choose from"
+    hint = "leave the tests out"
+
+
+class NotRead(ValueError):
+    """A number, or all of them, of a boot that came to its end can't be told; the text says why."""
+
+
+@dataclass(frozen=True)
+class JobPart:
+    """What a workload adds to a job."""
+
+    iterations: int
+    """Samples per benchmark and boot."""
+    tests: tuple[TestOrder, ...] = ()
+    command: tuple[str, ...] | None = None
+
+
+class WorkloadSettings(Frozen):
+    """What an experiment says of its workload: every kind has a class of its own, which adds to this."""
+
+    type: str
+
+    runs_marked_loops: ClassVar[bool]
+    """Whether the emulated PMU finds loops to count."""
+    iterations_range: ClassVar[tuple[int, int]]
+    """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
+
+    def part(self, lane: Lane) -> JobPart:
+        """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""
+        raise NotImplementedError
+
+    def reading(self) -> dict[str, Any]:
+        """What else decides the samples, beside the job: how they are read. JSON-able, part of the key of a boot."""
+        return {}
+
+    def benchmark_count(self) -> int:
+        """How many benchmarks it measures."""
+        raise NotImplementedError
+
+    def notices(self, lane: Lane) -> tuple[str, ...]:  # noqa: ARG002
+        """What a reader of its samples must know first."""
+        return ()
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+        """The benchmarks that a boot had, however it ended."""
+        raise NotImplementedError
+
+    def read(self, report: AgentReport) -> AgentReport:
+        """The report of a boot that came to its end, with the benchmarks and samples that it means.
+
+        Raises NotRead if they can't be told.
+        """
+        raise NotImplementedError
+
+    def only(self, tests: Sequence[str]) -> Self:
+        """The same with these tests instead of its own; itself if there are none. Raises NoTests."""
+        if tests:
+            raise NoTests(type=self.type)
+        return self
+
+    def with_iterations(self, iterations: int) -> Self:  # noqa: ARG002
+        """The same with so many samples per benchmark and boot, which lie in its range."""
+        return self
+
+    def params_of(self, test: str) -> dict[str, dict[str, int]]:  # noqa: ARG002
+        """The parameters that it sets for a test, by the name of the test; empty if it sets none."""
+        return {}

@@ -1,0 +1,158 @@
+"""The workload `command`: any program in the guest, which says its numbers itself.
+
+What a guest writes is hostile: it is read line by line, with limits on how much of it, how long and how many the lines
+are, and a number counts only if it is there once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from kdyno.frozen import Frozen
+from kdyno.instrument.stream import MOST_STDOUT, AgentReport
+from kdyno.lanes import LANES, Lane
+from kdyno.measurement import Benchmark, Direction, Sample
+from kdyno.text import clean
+from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
+
+TEST = "command"
+"""What its benchmarks are said to belong to."""
+LONGEST_LINE = 4096
+"""Characters of a line that are looked at: the work of a regular expression may grow with their square, or worse."""
+MOST_LINES = 10_000
+QUOTED = 60
+"""Characters of what the guest said that are quoted in a reason."""
+
+
+def _pattern(pattern: str) -> str:
+    """The pattern itself, if it is a regular expression with one group."""
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PydanticCustomError("pattern", "not a regular expression: {why}", {"why": str(error)}) from None
+    if groups != 1:
+        needed = "it needs one group, (...), around the number; (?:...) groups without counting"
+        raise PydanticCustomError("pattern", "{needed}; it has {groups}", {"needed": needed, "groups": groups})
+    return pattern
+
+
+MetricName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
+Pattern = Annotated[str, Field(max_length=500), AfterValidator(_pattern)]
+Unit = Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=40)]
+Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+
+class Metric(Frozen):
+    """One number in the output of a command."""
+
+    pattern: Pattern
+    """A regular expression (Python's) that finds it in its line; its one group is the number."""
+    unit: Unit
+    direction: Direction
+    """Which is better: `lower` or `higher`."""
+
+
+class CommandWorkload(WorkloadSettings):
+    """A program in the guest, and the numbers to find in what it writes to its standard output."""
+
+    runs_marked_loops: ClassVar[bool] = False
+    iterations_range: ClassVar[tuple[int, int]] = (1, 1)
+
+    type: Literal["command"] = "command"
+    command: Annotated[tuple[Word, ...], Field(min_length=1)]
+    """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
+    metrics: Annotated[dict[MetricName, Metric], Field(min_length=1)]
+    """By the name of the benchmark: where its number is."""
+
+    def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
+        return JobPart(iterations=1, command=self.command)
+
+    def reading(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", include={"metrics"})
+
+    def benchmark_count(self) -> int:
+        return len(self.metrics)
+
+    def notices(self, lane: Lane) -> tuple[str, ...]:
+        values = "values are what the command says, in its own units"
+        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].icount else ""
+        return (values + virtual,)
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+        return tuple(
+            Benchmark(
+                name=name,
+                test=TEST,
+                unit=metric.unit,
+                direction=metric.direction,
+                description=f"{name}, as the command says it",
+            )
+            for name, metric in self.metrics.items()
+        )
+
+    def read(self, report: AgentReport) -> AgentReport:
+        """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
+        if report.exit_status is None:
+            raise NotRead("the command left no exit status")
+        if report.exit_status:
+            raise NotRead(f"the command ended with status {report.exit_status}{_last_words(report.stderr)}")
+        lines = _lines(report)
+        samples, broken = [], {}
+        for name, metric in self.metrics.items():
+            try:
+                samples.append(Sample(benchmark=name, iteration=0, value=_number(metric.pattern, lines)))
+            except NotRead as why:
+                broken[name] = str(why)
+        if not samples:
+            name, why_broken = next(iter(broken.items()))
+            raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
+        return report.model_copy(
+            update={
+                "benchmarks": self.described(report),
+                "samples": tuple(samples),
+                "unsupported": {},
+                "broken": broken,
+            }
+        )
+
+
+def _lines(report: AgentReport) -> list[str]:
+    """The lines of the output, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
+    if report.stdout_is_cut:
+        raise NotRead(f"the command wrote more than {MOST_STDOUT:,} bytes to its standard output")
+    lines = report.stdout.decode(errors="replace").split("\n")
+    if len(lines) > MOST_LINES:
+        raise NotRead(f"the command wrote more than {MOST_LINES:,} lines to its standard output")
+    return [line.removesuffix("\r")[:LONGEST_LINE] for line in lines]
+
+
+def _number(pattern: str, lines: list[str]) -> float:
+    """The one number that the pattern finds. Raises NotRead if there is none, or another one."""
+    matches: list[tuple[int, str]] = []
+    for line_number, line in enumerate(lines, start=1):
+        for match in re.finditer(pattern, line):
+            matches.append((line_number, match[1] or ""))
+            if len(matches) > 1:
+                (first, _), (second, _) = matches
+                raise NotRead(f"its pattern matches more than once: in line {first} and in line {second}")
+    if not matches:
+        raise NotRead("no line of the output matches its pattern")
+    [(line_number, text)] = matches
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise NotRead(f"line {line_number} says {clean(text)[:QUOTED]!r}, which is no positive number")
+    return number
+
+
+def _last_words(stderr: bytes) -> str:
+    """The last line of a command's standard error, as the end of a sentence."""
+    lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
+    return next((f": {line[-200:]}" for line in reversed(lines) if line), "")

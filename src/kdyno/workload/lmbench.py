@@ -1,0 +1,51 @@
+"""The workload `lmbench`: tests that the agent carries out itself, and measures as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from kdyno.instrument.agent import benchmark_count, test_orders
+from kdyno.instrument.stream import AgentReport
+from kdyno.lanes import LANES, Lane
+from kdyno.measurement import Benchmark
+from kdyno.workload.base import JobPart, WorkloadSettings
+
+
+class LmbenchWorkload(WorkloadSettings):
+    """Which of its tests the agent carries out, and how."""
+
+    runs_marked_loops: ClassVar[bool] = True
+    iterations_range: ClassVar[tuple[int, int]] = (3, 100)
+
+    type: Literal["lmbench"] = "lmbench"
+    tests: tuple[str, ...] = ("lmbench",)
+    """Names of tests; `lmbench` stands for the 19 of LMBench, `all` for every test."""
+    iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Samples per benchmark and boot; left out: 7 in the model lane, 11 in the wall lane."""
+    params: dict[str, dict[str, int]] = {}
+    """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
+
+    def part(self, lane: Lane) -> JobPart:
+        """Raises UnknownTest and UnknownParameter."""
+        return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
+
+    def benchmark_count(self) -> int:
+        return benchmark_count(test_orders(self.tests, self.params))
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+        return report.benchmarks
+
+    def read(self, report: AgentReport) -> AgentReport:
+        return report
+
+    def only(self, tests: Sequence[str]) -> Self:
+        return self.model_copy(update={"tests": tuple(tests)}) if tests else self
+
+    def with_iterations(self, iterations: int) -> Self:
+        return self.model_copy(update={"iterations": iterations})
+
+    def params_of(self, test: str) -> dict[str, dict[str, int]]:
+        return {name: values for name, values in self.params.items() if name == test}

@@ -1,0 +1,84 @@
+"""Other programs: queries have a time limit, long work has a warden, and neither outlives kdyno."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kdyno import process
+from kdyno.process import ToolFailed, ToolHangs, ToolMissing, attempt, output
+
+FAMILY = ["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]
+"""A program with a child of its own; both say in the file `pids` who they are."""
+
+
+def is_running(pid: str) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    return "State:\tZ" not in status
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def pids(folder: Path) -> list[str]:
+    path = folder / "pids"
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
+    return path.read_text().split()
+
+
+def test_a_query_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    with pytest.raises(ToolHangs, match=r"sleep 60.* did not end within 1 s"):
+        attempt(FAMILY, cwd=tmp_path, timeout=1)
+    wait_until(lambda: not any(map(is_running, pids(tmp_path))))
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_only_a_guarded_program_has_a_warden(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
+    wardens: list[int] = []
+
+    @contextmanager
+    def warden(group: int) -> Iterator[None]:
+        wardens.append(group)
+        yield
+
+    monkeypatch.setattr(process, "_warden", warden)
+    assert output(["sh", "-c", "echo text"], guarded=guarded) == "text\n"
+    assert bool(wardens) is guarded
+
+
+def test_a_guarded_program_dies_with_kdyno_even_if_that_is_killed(tmp_path: Path) -> None:
+    code = f"from kdyno.process import attempt; attempt({FAMILY!r}, guarded=True)"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as parent:
+        started = pids(tmp_path)
+        parent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(map(is_running, started)))
+
+
+def test_a_program_that_fails_is_quoted_with_its_last_words() -> None:
+    with pytest.raises(ToolFailed, match=r"^sh -c '.*' failed with exit status 3: oops$"):
+        output(["sh", "-c", "echo; echo oops >&2; exit 3"])
+    with pytest.raises(ToolFailed, match="status 1: only this"):
+        output(["sh", "-c", "echo only this; exit 1"])
+    with pytest.raises(ToolFailed, match="status 1: nothing"):
+        output(["sh", "-c", "exit 1"])
+    with pytest.raises(ToolMissing, match="/no/such/program is not installed"):
+        output(["/no/such/program"])
+
+
+def test_input_and_output_may_be_any_bytes() -> None:
+    done = attempt(["sh", "-c", "cat"], stdin="ü\udcff")
+    assert (done.returncode, done.stdout) == (0, "ü�")

@@ -1,0 +1,266 @@
+"""Workloads: what each adds to a job, and what it makes of the agent's report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from kdyno.instrument.agent import UnknownTest
+from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, read_stream
+from kdyno.line.boot_once import measured
+from kdyno.line.run_plan import plan_run
+from kdyno.machine.base import BootEnd
+from kdyno.measurement import Benchmark, BootStatus, Sample
+from kdyno.workload.base import NoTests, NotRead, WorkloadSettings
+from kdyno.workload.command import LONGEST_LINE, MOST_LINES, CommandWorkload, Metric
+from kdyno.workload.lmbench import LmbenchWorkload
+from kdyno.workload.registry import WORKLOADS, WorkloadConfig
+from tests.unit.test_forecast import prepared
+from tests.unit.test_keys import changed
+from tests.unit.test_stream import HELLO, line, stream
+
+ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
+PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")
+OUTPUT = b"warming up\nops: 12.5 per s\np99 = 830 us\n"
+
+
+def metric(pattern: str, unit: str = "us", direction: Any = "lower") -> Metric:
+    return Metric(pattern=pattern, unit=unit, direction=direction)
+
+
+def command(**patterns: str) -> CommandWorkload:
+    metrics = {name: metric(pattern) for name, pattern in patterns.items()}
+    return CommandWorkload(command=("sh", "-c", "true"), metrics=metrics)
+
+
+def said(stdout: bytes, **more: Any) -> AgentReport:
+    return AgentReport(**{"stdout": stdout, "exit_status": 0, "complete": True} | more)
+
+
+def values(report: AgentReport) -> dict[str, float | None]:
+    return {sample.benchmark: sample.value for sample in report.samples}
+
+
+def test_a_workload_that_names_no_type_is_of_the_first_kind() -> None:
+    assert ANY.validate_python({"tests": ["lat_pipe"]}) == LmbenchWorkload(tests=("lat_pipe",))
+    assert next(iter(WORKLOADS)) == "lmbench"
+
+
+def test_every_kind_survives_being_written_and_read() -> None:
+    for workload in (LmbenchWorkload(iterations=3), command(p99=r"p99 = (\d+)")):
+        assert ANY.validate_json(workload.model_dump_json()) == workload
+
+
+def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:
+    part = LmbenchWorkload(tests=("lat_pipe",)).part("wall")
+    assert ([order.name for order in part.tests], part.iterations, part.command) == (["lat_pipe"], 11, None)
+    assert LmbenchWorkload().with_iterations(40).part("model").iterations == 40
+    with pytest.raises(UnknownTest):
+        LmbenchWorkload(tests=("lat_pip",)).part("model")
+
+
+def test_lmbench_counts_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some() -> None:
+    assert LmbenchWorkload(tests=("lat_pipe",)).benchmark_count() == 1
+    assert LmbenchWorkload().only(("lat_pipe",)).benchmark_count() == 1
+    assert LmbenchWorkload().only(()) == LmbenchWorkload()
+
+
+def test_lmbench_sets_parameters_for_a_test_of_its_own_only() -> None:
+    workload = LmbenchWorkload(params={"lat_ctx": {"processes": 4}})
+    assert workload.params_of("lat_ctx") == {"lat_ctx": {"processes": 4}}
+    assert workload.params_of("lat_pipe") == {}
+
+
+def test_what_the_agent_measured_itself_is_taken_as_it_is() -> None:
+    report = AgentReport(
+        benchmarks=(PIPE,), samples=(Sample(benchmark=PIPE.name, iteration=0, elapsed=5, work=1),), complete=True
+    )
+    assert LmbenchWorkload().read(report) == report
+
+
+def test_a_command_adds_itself_and_no_tests() -> None:
+    part = command(p99=r"(\d+)").part("wall")
+    assert (part.command, part.tests, part.iterations) == (("sh", "-c", "true"), (), 1)
+
+
+def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
+    workload = command(p99=r"(\d+)")
+    assert workload.only(()) == workload.with_iterations(1) == workload
+    assert (workload.iterations_range, workload.params_of("p99"), workload.benchmark_count()) == ((1, 1), {}, 1)
+    with pytest.raises(NoTests, match="type `command` has no tests"):
+        workload.only(("lat_pipe",))
+
+
+def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
+    workload = CommandWorkload(
+        command=("serve",),
+        metrics={"ops": metric(r"ops: (\S+)", "1/s", "higher"), "p99": metric(r"p99 = (\d+)", "us")},
+    )
+    report = workload.read(said(OUTPUT))
+    assert values(report) == {"ops": 12.5, "p99": 830}
+    assert [(each.name, each.test, each.unit, each.direction) for each in report.benchmarks] == [
+        ("ops", "command", "1/s", "higher"),
+        ("p99", "command", "us", "lower"),
+    ]
+    assert report.broken == {}
+
+
+def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> None:
+    forged = Sample(benchmark=PIPE.name, iteration=0, elapsed=5, work=1)
+    report = command(p99=r"p99 = (\d+)").read(
+        said(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
+    )
+    assert (values(report), report.unsupported, report.broken) == ({"p99": 830}, {}, {})
+    assert [benchmark.name for benchmark in report.benchmarks] == ["p99"]
+
+
+@pytest.mark.parametrize(
+    ("stdout", "why"),
+    [
+        (b"nothing\n", "no line of the output matches its pattern"),
+        (b"", "no line of the output matches its pattern"),
+        (b"x=1\ny\nx=1\n", "its pattern matches more than once: in line 1 and in line 3"),
+        (b"x=1 x=2\n", "its pattern matches more than once: in line 1 and in line 1"),
+        (b"x=0\n", "line 1 says '0', which is no positive number"),
+        (b"\nx=-3\n", "line 2 says '-3', which is no positive number"),
+        (b"x=nan\n", "line 1 says 'nan', which is no positive number"),
+        (b"x=inf\n", "line 1 says 'inf', which is no positive number"),
+        (b"x=1e999\n", "line 1 says '1e999', which is no positive number"),
+        (b"x=fast\n", "line 1 says 'fast', which is no positive number"),
+        (b"x=\x1b[31m\xffred\n", "line 1 says '\ufffdred', which is no positive number"),
+        (b"x=" + b"9" * 1000 + b"\n", f"line 1 says '{'9' * 60}', which is no positive number"),
+        (b" " * LONGEST_LINE + b"x=1\n", "no line of the output matches its pattern"),
+    ],
+)
+def test_a_metric_that_is_missing_repeated_or_no_positive_number_is_broken_and_the_others_are_not(
+    stdout: bytes, why: str
+) -> None:
+    report = command(good=r"good (\d+)", bad=r"x=(\S*)").read(said(stdout + b"\ngood 5\n"))
+    assert values(report) == {"good": 5}
+    assert report.broken == {"bad": why}
+    with pytest.raises(NotRead, match="the command said none of its numbers; bad: "):
+        command(bad=r"x=(\S*)").read(said(stdout))
+
+
+def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
+    assert command(good=r"p99 = (\d+)", bad=r"ops:(x)?").read(said(OUTPUT)).broken == {
+        "bad": "line 2 says '', which is no positive number"
+    }
+
+
+def test_lines_may_end_as_on_a_terminal_and_the_last_one_not_at_all() -> None:
+    assert values(command(a=r"^a (\d+)$", b=r"^b (\d+)$").read(said(b"a 1\r\nb 2"))) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        (said(OUTPUT, exit_status=None), "the command left no exit status"),
+        (said(OUTPUT, exit_status=1), "the command ended with status 1"),
+        (said(b"", exit_status=127, stderr=b"sh: x\n\x1b[1mserve: not found\n\n"), "status 127: serve: not found"),
+        (said(OUTPUT, stdout_is_cut=True), "the command wrote more than 1,048,576 bytes to its standard output"),
+        (said(b"\n" * MOST_LINES), "the command wrote more than 10,000 lines to its standard output"),
+    ],
+)
+def test_a_command_that_fails_or_says_too_much_fails_the_boot(report: AgentReport, why: str) -> None:
+    with pytest.raises(NotRead) as caught:
+        command(p99=r"p99 = (\d+)").read(report)
+    assert str(caught.value).endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (r"p99 = (\d+", "not a regular expression: missing \\), unterminated subpattern at position 6"),
+        (r"p99 = {(?P<x>}", "not a regular expression: "),
+        (r"p99 = \d+", "needs one group, .* it has 0"),
+        (r"(p99) = (\d+)", "needs one group, .* it has 2"),
+        ("(" * 240 + "1" + ")" * 240, "needs one group, .* it has 240"),
+        ("x" * 600, "at most 500 characters"),
+    ],
+)
+def test_a_pattern_must_be_a_regular_expression_with_one_group(pattern: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        metric(pattern)
+
+
+def test_groups_that_do_not_count_are_free() -> None:
+    assert values(command(p99=r"(?:p50|p99) = (\d+)").read(said(OUTPUT))) == {"p99": 830}
+
+
+@pytest.mark.parametrize("unit", ["", " ", "us ", "\x1b[1m", "a\nb", "x" * 41])
+def test_a_unit_is_a_short_printable_text(unit: str) -> None:
+    with pytest.raises(ValidationError):
+        metric("(1)", unit)
+
+
+def test_a_time_that_a_command_takes_in_the_model_lane_is_said_to_be_virtual() -> None:
+    [model], [wall] = (command(p99="(1)").notices(lane) for lane in ("model", "wall"))
+    assert "virtual" in model and "virtual" not in wall
+    assert LmbenchWorkload().notices("model") == ()
+
+
+def end(report: AgentReport, status: BootStatus = "ok") -> BootEnd:
+    return BootEnd(status, "" if status == "ok" else "panic", 1.0, 0.5, (), Path("c"), Path("s"), report)
+
+
+def test_a_boot_whose_command_failed_has_failed_and_still_names_its_benchmarks() -> None:
+    workload = command(p99=r"p99 = (\d+)")
+    failed = measured(end(said(OUTPUT, exit_status=2)), workload)
+    assert (failed.status, failed.reason) == ("failed", "the command ended with status 2")
+    assert ([each.name for each in failed.report.benchmarks], failed.report.samples) == (["p99"], ())
+    ok = measured(end(said(OUTPUT)), workload)
+    assert (ok.status, values(ok.report)) == ("ok", {"p99": 830})
+
+
+def test_a_boot_that_failed_before_keeps_its_reason() -> None:
+    failed = measured(end(said(b"", benchmarks=(PIPE,)), "failed"), command(p99="(1)"))
+    assert (failed.status, failed.reason) == ("failed", "panic")
+    assert [each.name for each in failed.report.benchmarks] == ["p99"]
+    report = AgentReport(benchmarks=(PIPE,))
+    assert measured(end(report, "lost"), LmbenchWorkload()) == end(report, "lost")
+
+
+def test_how_output_is_read_decides_a_boot_as_the_command_does() -> None:
+    one, two = command(p99=r"p99 = (\d+)"), command(p99=r"ops: (\S+)")
+    of = prepared()
+    keys = [set(plan_run(changed(of, workload=workload)).keys.values()) for workload in (one, two)]
+    assert not keys[0] & keys[1]
+    job = of.job.model_copy(update={"command": ("other",)})
+    assert not keys[0] & set(plan_run(replace(changed(of, workload=one), job=job)).keys.values())
+
+
+def outputs(*pieces: tuple[str, bytes]) -> list[bytes]:
+    records: list[dict[str, Any]] = [HELLO]
+    records += [{"v": 1, "type": "output", "stream": name, "hex": piece.hex()} for name, piece in pieces]
+    records += [{"v": 1, "type": "exited", "status": 0}]
+    return [line(record) for record in (*records, {"v": 1, "type": "end", "records": len(records)})]
+
+
+def test_a_commands_output_is_put_together_from_its_records(tmp_path: Path) -> None:
+    pieces = [("stdout", b"op"), ("stderr", b"careful\n"), ("stdout", b"s 5\n")]
+    report = read_stream(stream(tmp_path, *outputs(*pieces)))
+    assert (report.stdout, report.stderr, report.exit_status) == (b"ops 5\n", b"careful\n", 0)
+    assert report.complete and not report.stdout_is_cut
+
+
+def test_no_more_than_the_limit_is_kept_of_a_commands_output(tmp_path: Path) -> None:
+    piece = b"x" * (MOST_STDOUT // 4)
+    exactly = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4)))
+    assert (len(exactly.stdout), exactly.stdout_is_cut) == (MOST_STDOUT, False)
+    more = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4, ("stdout", b"y"), ("stdout", b""))))
+    assert (len(more.stdout), more.stdout_is_cut, more.complete) == (MOST_STDOUT, True, True)
+    loud = read_stream(stream(tmp_path, *outputs(("stderr", piece), ("stderr", b"the end"))))
+    assert len(loud.stderr) == MOST_STDERR and loud.stderr.endswith(b"the end")
+
+
+def test_the_record_of_an_experiment_tells_its_workload() -> None:
+    workload = command(p99=r"p99 = (\d+)")
+    recorded = json.loads(prepared().experiment.model_copy(update={"workload": workload}).model_dump_json())
+    assert recorded["workload"]["type"] == "command"
+    assert recorded["workload"]["metrics"]["p99"]["pattern"] == r"p99 = (\d+)"
