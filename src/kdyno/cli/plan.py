@@ -44,11 +44,14 @@ def act(args: argparse.Namespace) -> int:
     about = prepared.about
     print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
     print("\nimages")
+    origins = {(build.kernel, build.config) for build in ahead.builds}
     for build in ahead.builds:
         took = f", {span(build.seconds)}" if build.seconds else ""
         print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
         if build.decision == "build":
             print(f"  {'':<24} {'':<12}  {build.seconds_from}")
+        if len(origins) > 1:
+            print(f"  {'':<24} {'':<12}  linux {build.kernel}, configuration {build.config}")
     if ahead.training_boots:
         print(f"\ntraining: {counted(ahead.training_boots, 'boot')} to do before the images that take what they teach")
     _print_boots(ahead, experiment)

@@ -28,13 +28,16 @@ LINK_SECONDS = 10.0
 LINK_SECONDS_FROM = "a guess: what a link takes on 2 cores, at most"
 
 
+Decision = Literal["build", "link", "cached", "shared"]
+
+
 @dataclass(frozen=True)
 class BuildForecast:
     """One variant's image."""
 
     variant: str
     key: str
-    decision: Literal["build", "link", "cached", "shared"]
+    decision: Decision
     why: str
     seconds: float | None = 0.0
     """None: not even a guess is possible before it is configured."""
@@ -42,6 +45,10 @@ class BuildForecast:
     """What the seconds rest on; empty where nothing is to be done."""
     guess: bool = False
     """The seconds were not measured here."""
+    kernel: str = ""
+    """Version of its source: `6.12.117`."""
+    config: str = ""
+    """The base configuration."""
 
 
 class Forecast(Frozen):
@@ -122,19 +129,26 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     for variant, plan in (*only_booted.values(), *named):
         if plan.key in first:
             why = f"same image as {first[plan.key]}: they differ only in how they are started"
-            builds.append(BuildForecast(variant, plan.key, "shared", why))
+            builds.append(_of(plan, variant, "shared", why))
             continue
         first[plan.key] = variant
         if plan.cached:
-            builds.append(BuildForecast(variant, plan.key, "cached", "built before"))
+            builds.append(_of(plan, variant, "cached", "built before"))
         elif plan.objects_key in compiled:
             why = f"another link of the objects of {compiled[plan.objects_key]}"
-            builds.append(BuildForecast(variant, plan.key, "link", why, LINK_SECONDS, LINK_SECONDS_FROM, guess=True))
+            builds.append(_of(plan, variant, "link", why, (LINK_SECONDS, LINK_SECONDS_FROM, True)))
         else:
             compiled[plan.objects_key] = variant
             why = "no image of this source, configuration, recipe and compiler yet"
-            builds.append(BuildForecast(variant, plan.key, "build", why, *_build_time(plan, state)))
+            builds.append(_of(plan, variant, "build", why, _build_time(plan, state)))
     return tuple(builds)
+
+
+def _of(
+    plan: BuildPlan, variant: str, decision: Decision, why: str, time: tuple[float | None, str, bool] = (0.0, "", False)
+) -> BuildForecast:
+    """`time` is seconds, what they rest on, and whether they are a guess."""
+    return BuildForecast(variant, plan.key, decision, why, *time, kernel=plan.source.version, config=plan.base.spec)
 
 
 def _named(variant: str, plan: BuildPlan) -> str:
