@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from kdyno import process
-from kdyno.digests import file_digest
+from kdyno.digests import file_digest, stat_signature
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.frozen import Frozen, digest
 from kdyno.state import State
@@ -70,9 +71,17 @@ class Toolchain(Frozen):
 
 def find(name: str, state: State) -> Toolchain:
     """Find a compiler by name on the PATH."""
-    family, suffix = _parts(name)
-    if shutil.which(name) is None:
+    _parts(name)
+    path = shutil.which(name)
+    if path is None:
         raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", packages=_packages(name))
+    return _look_at(name, os.environ.get("PATH", ""), stat_signature([Path(path).resolve()])[0], state)
+
+
+@cache
+def _look_at(name: str, path: str, signature: str, state: State) -> Toolchain:  # noqa: ARG001
+    """What the compiler says of itself. It is asked once, as long as neither it nor the PATH changes."""
+    family, suffix = _parts(name)
     binaries = _clang_binaries(name, suffix) if family == "clang" else _gcc_binaries(name)
     banner = process.output([name, "--version"], env={"LC_ALL": "C"}).partition("\n")[0]
     identity = ToolchainIdentity(

@@ -53,11 +53,16 @@ def test_again_boots_all_of_it(lab: Lab) -> None:
     assert len(booted(lab, "run", "--again", lab.experiment("same"))) == 6
 
 
-def test_blocks_that_were_added_after_verdicts_could_be_seen_are_said_to_be_so(lab: Lab) -> None:
+def test_blocks_that_were_added_after_verdicts_could_be_seen_are_said_to_be_so_for_good(lab: Lab) -> None:
     lab.recording.add("same")
+    lab.recording.add("other")
     lab("run", lab.experiment("same", blocks=2))
     added = lab("run", lab.experiment("same", blocks=3)).out
     assert "note: 1 block was added after 2 could be judged" in added
+    judged_otherwise = lab("run", lab.experiment("same", blocks=3, more="[judge]\nmargin = 0.02\n")).out
+    assert "1 block was added after 2 could be judged" in judged_otherwise
+    one_more = lab("run", lab.experiment("same", "other", blocks=3)).out
+    assert "1 block was added after 2 could be judged" in one_more
     planned = lab("run", lab.experiment("same", blocks=3, more="[judge]\nlooks = 3\n")).out
     assert "could be judged" not in planned
 

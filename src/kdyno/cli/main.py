@@ -11,6 +11,7 @@ import argparse
 import errno
 import importlib
 import io
+import os
 import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
@@ -83,6 +84,8 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    # Arrays here are small: the threads that numpy starts for large ones take longer than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _speak_utf8()
     try:
         args = _parsed(list(sys.argv[1:] if argv is None else argv))

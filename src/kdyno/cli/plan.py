@@ -36,6 +36,7 @@ def act(args: argparse.Namespace) -> int:
         experiment = pilot_of(experiment)
         talk.say(COMES_FIRST)
     prepared = prepare(experiment, state, talk)
+    prepared.require_cpu()
     with store_of(args) as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
     if args.json:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdyno.foreign.gathered import Gathered, listed
 from kdyno.judge.compare import Comparison
-from kdyno.judge.diagnostics.analysis import Analysis
+from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
 from kdyno.text import percent, signed

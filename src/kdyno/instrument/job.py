@@ -59,7 +59,7 @@ class Job(Frozen):
     tests: tuple[TestOrder, ...] = ()
     command: tuple[str, ...] | None = None
     interactive: bool = False
-    channel: Channel = VirtioPort()
+    channel: Channel = Field(default_factory=VirtioPort)
 
     def encoded(self) -> bytes:
         """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""

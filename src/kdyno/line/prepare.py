@@ -51,9 +51,14 @@ class Prepared:
     trainings: tuple[PlannedTraining, ...] = ()
     """What has to be made before the images, in order."""
 
+    def require_cpu(self) -> None:
+        """Raise CpuLacks unless the machine's CPU has what every image will need; the machine may have to be asked."""
+        for variant, (first, *_) in self.plans.items():
+            self.machine.require_cpu(first.needs, f"variant {variant}")
+
 
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
-    """Check everything that can be checked without building or booting; raises KdynoError."""
+    """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
     machine = open_machine(experiment.machine)
     about = machine.describe()
     for notice in about.notices:
@@ -70,8 +75,6 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         command=part.command,
     )
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
-    for variant, (first, *_) in builds.plans.items():
-        machine.require_cpu(first.needs, f"variant {variant}")
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
 
 

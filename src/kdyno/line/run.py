@@ -58,6 +58,7 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
         if progress.is_complete and store.has_run(plan.id):
             talk.say(f"run {plan.id} is complete: nothing to do (--again carries the experiment out once more)")
             return Done(plan.id, Outcome(given_up=progress.given_up))
+        prepared.require_cpu()
         ahead = forecast(prepared, plan, state, store)
         for line in run_ahead(ahead, experiment, experiment.workload.benchmark_count()):
             talk.say(line)

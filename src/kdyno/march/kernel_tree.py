@@ -10,8 +10,6 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-import jinja2
-
 from kdyno.errors import UserError
 from kdyno.march.families import March
 
@@ -121,6 +119,8 @@ def _help(row: March) -> str:
 
 
 def _rendered(template: str, **values: object) -> str:
+    import jinja2  # most verbs need no template
+
     loader = jinja2.PackageLoader("kdyno.march")
     environment = jinja2.Environment(
         loader=loader, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined

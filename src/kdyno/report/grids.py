@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kdyno.judge.diagnostics.analysis import Analysis
-from kdyno.judge.diagnostics.tables import AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
 from kdyno.judge.planning.power import detectable
 from kdyno.measurement import Benchmark
 from kdyno.text import clean, confidence, limit, number, p_value, percent, signed

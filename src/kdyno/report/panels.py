@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kdyno.judge.diagnostics.analysis import Analysis
+from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.measurement import Benchmark
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json

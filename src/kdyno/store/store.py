@@ -166,6 +166,21 @@ class Store:
                     return row.id, seconds
         return None
 
+    def begun(self, run_id: str) -> list[datetime]:
+        """When this run was begun, and each earlier one that shares boots of several of its variants with it."""
+        run, mine, other = schema.run, schema.cell.alias("mine"), schema.cell.alias("other")
+        with self._reading() as connection:
+            created = select(run.c.created).where(run.c.id == run_id).scalar_subquery()
+            query = (
+                select(run.c.created)
+                .join_from(run, other, other.c.run == run.c.id)
+                .join(mine, (mine.c.key == other.c.key) & (mine.c.run == run_id))
+                .where(run.c.created <= created)
+                .group_by(run.c.id, run.c.created)
+                .having(func.count(mine.c.key.distinct()) > func.count(mine.c.block.distinct()))
+            )
+            return list(connection.execute(query).scalars())
+
     def newest(self) -> str | None:
         """The id of the newest run."""
         run = schema.run.c

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 
 from kdyno.errors import KdynoError, UserError
 from kdyno.judge.compare import judge
-from kdyno.judge.diagnostics.analysis import analyse
+from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.observations import Observations
 from kdyno.measurement import Benchmark, Correction
 from kdyno.store.artefacts import Artefacts
@@ -19,7 +20,7 @@ from kdyno.text import clean, clean_lines
 from kdyno.verdicts import absence, notices
 from kdyno.verdicts.contamination import contamination
 from kdyno.verdicts.lane import lane_line
-from kdyno.verdicts.looks import look_of
+from kdyno.verdicts.looks import Look, look_of
 from kdyno.verdicts.model import ConsoleText, RunReport, Value
 from kdyno.verdicts.selftest import SelfTest, last_of_host
 from kdyno.verdicts.values import observations
@@ -71,7 +72,15 @@ def assemble(
     """
     run = by.applied(store.run(run_id))
     selftest = last_of_host(store, run.host, run.lane)
-    return judged(run, store.boots(run.id), store.benchmarks(run.id), artefacts, selftest, analysed=analysed)
+    return judged(
+        run,
+        store.boots(run.id),
+        store.benchmarks(run.id),
+        artefacts,
+        selftest,
+        begun=store.begun(run.id),
+        analysed=analysed,
+    )
 
 
 def judged(
@@ -81,9 +90,13 @@ def judged(
     artefacts: Artefacts,
     selftest: SelfTest | None,
     *,
+    begun: Sequence[datetime] = (),
     analysed: bool,
 ) -> RunReport:
-    """Judge boots and put everything together. A console that is missing or damaged is no error: the report says so."""
+    """Judge boots and put everything together; `begun` says when the run, and those that it went on from, were begun.
+
+    A console that is missing or damaged is no error: the report says so.
+    """
     benchmarks = with_unlisted(listed, boots)
     names = tuple(variant.name for variant in run.variants)
     look = look_of(run, boots)
@@ -110,18 +123,24 @@ def judged(
         confidence=look.confidence,
         correction=run.correction,
         run=run,
-        notices=(*run.notices, *notices.of_run(run, boots, look, flags)),
+        notices=(*run.notices, *notices.of_run(run, boots, look, flags, begun)),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
         values=tuple(_values(observed)),
-        analyses=tuple(analyse(each, run.baseline, look.alpha, run.margin) for each in observed) if analysed else (),
+        analyses=_analyses(observed, run, look) if analysed else (),
         flags=flags,
         selftest=selftest,
         boots=tuple(boots),
         consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),
         reproduce=reproduce(run),
     )
+
+
+def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look) -> tuple[Analysis, ...]:
+    from kdyno.judge.diagnostics.analysis import analyse  # brings half of scipy: only who looks at them pays for it
+
+    return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin) for of_benchmark in observed)
 
 
 def reproduce(run: RunRecord) -> str:

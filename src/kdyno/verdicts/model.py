@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdyno.frozen import Frozen
 from kdyno.judge.compare import Comparison, GeometricMean
-from kdyno.judge.diagnostics.analysis import Analysis
+from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.measurement import Benchmark, Correction
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.verdicts.contamination import Flag

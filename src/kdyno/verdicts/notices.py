@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime
 
 from kdyno.experiment.plan import look_ends
 from kdyno.store.records import BootRecord, RunRecord, progress_of
@@ -12,11 +13,16 @@ from kdyno.verdicts.contamination import Flag, notice
 from kdyno.verdicts.looks import Look
 
 
-def of_run(run: RunRecord, boots: Sequence[BootRecord], look: Look, flags: Sequence[Flag]) -> list[str]:
-    """What is unfinished, failed, added later, disturbed, or was not sampled."""
+def of_run(
+    run: RunRecord, boots: Sequence[BootRecord], look: Look, flags: Sequence[Flag], begun: Sequence[datetime]
+) -> list[str]:
+    """What is unfinished, failed, added later, disturbed, or was not sampled.
+
+    `begun` says when the run, and those that it went on from, were begun.
+    """
     return [
         *_unfinished(run, boots, look),
-        *_added(run, boots),
+        *_added(run, boots, begun),
         *_design(run),
         *filter(None, [notice(flags, boots)]),
     ]
@@ -46,23 +52,25 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
     return found
 
 
-def _added(run: RunRecord, boots: Sequence[BootRecord]) -> list[str]:
+def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:
     """Say that the run went on from blocks whose verdicts could be seen, unless it was to be judged there anyway.
 
     Whoever adds blocks until a verdict pleases finds effects that aren't there more often than alpha says.
     """
-    before: dict[int, set[str]] = defaultdict(set)
-    for boot in boots:
-        if boot.status != "lost" and boot.started < run.created:
-            before[boot.block].add(boot.key)
-    judgeable = sum(len(keys) > 1 for keys in before.values())
-    if not 0 < judgeable < run.blocks or judgeable in look_ends(run.blocks, run.looks):
-        return []
-    added = run.blocks - judgeable
-    return [
-        f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: to add "
-        "blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it soundly"
-    ]
+    for moment in sorted(begun):
+        before: dict[int, set[str]] = defaultdict(set)
+        for boot in boots:
+            if boot.status != "lost" and boot.started < moment:
+                before[boot.block].add(boot.key)
+        judgeable = sum(len(keys) > 1 for keys in before.values())
+        if 0 < judgeable < run.blocks and judgeable not in look_ends(run.blocks, run.looks):
+            added = run.blocks - judgeable
+            return [
+                f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: "
+                "to add blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it "
+                "soundly"
+            ]
+    return []
 
 
 def _design(run: RunRecord) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from kdyno.frozen import Frozen
 from kdyno.judge.contrast import Paired, contrast_of, log_ratio
 from kdyno.judge.diagnostics import anova
 from kdyno.judge.diagnostics.assumptions import assumptions
@@ -13,42 +12,12 @@ from kdyno.judge.diagnostics.groups import groups_in, groups_of, scale_of, summa
 from kdyno.judge.diagnostics.mixed import has_holes, mixed
 from kdyno.judge.diagnostics.pairwise import dunnett, pair_tables
 from kdyno.judge.diagnostics.tables import (
-    AnovaTable,
-    Assumptions,
-    GroupSummary,
-    MixedTable,
-    PairTable,
-    Scale,
+    Analysis,
 )
 from kdyno.judge.logratio import LogRatio
 from kdyno.judge.observations import Observations, require_usable
 from kdyno.judge.planning import power
 from kdyno.judge.planning.power import PowerCurve
-
-
-class Analysis(Frozen):
-    """The tables of one benchmark. What can't be made is None, or says why."""
-
-    benchmark: str
-    scale: Scale
-    """Of all tables but `groups`: logarithms of values; raw where only summaries were published."""
-    groups: tuple[GroupSummary, ...]
-    one_way: AnovaTable
-    welch: AnovaTable
-    blocked: AnovaTable | None
-    """None where values are not in blocks, or more than a hundred thousand."""
-    assumptions: Assumptions | None
-    """None where only summaries were published, or nothing varies."""
-    pairs: tuple[PairTable, ...]
-    """Tukey and Games-Howell; the one that fits the spreads comes first. Empty for fewer than three variants."""
-    dunnett: PairTable | None
-    """Every variant against the baseline; None without noise or baseline."""
-    mixed: MixedTable | None
-    """None where every block has every variant: the blocked table then says the same."""
-    power: tuple[PowerCurve, ...]
-    """By variant, where its comparison with the baseline has a spread."""
-    reason: str
-    """Why nothing could be analysed; empty if something was."""
 
 
 def analyse(observations: Observations, baseline: str, alpha: float, margin: float) -> Analysis:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kdyno.frozen import Frozen
+from kdyno.judge.planning.power import PowerCurve
 
 Scale = Literal["log", "raw"]
 """log: natural logarithms of the values, so that differences are ratios. raw: the benchmark's unit, as published."""
@@ -121,3 +122,28 @@ class MixedTable(Frozen):
     converged: bool = False
     reason: str = ""
     """Why it was fitted, or why there are no effects."""
+
+
+class Analysis(Frozen):
+    """The tables of one benchmark. What can't be made is None, or says why."""
+
+    benchmark: str
+    scale: Scale
+    """Of all tables but `groups`: logarithms of values; raw where only summaries were published."""
+    groups: tuple[GroupSummary, ...]
+    one_way: AnovaTable
+    welch: AnovaTable
+    blocked: AnovaTable | None
+    """None where values are not in blocks, or more than a hundred thousand."""
+    assumptions: Assumptions | None
+    """None where only summaries were published, or nothing varies."""
+    pairs: tuple[PairTable, ...]
+    """Tukey and Games-Howell; the one that fits the spreads comes first. Empty for fewer than three variants."""
+    dunnett: PairTable | None
+    """Every variant against the baseline; None without noise or baseline."""
+    mixed: MixedTable | None
+    """None where every block has every variant: the blocked table then says the same."""
+    power: tuple[PowerCurve, ...]
+    """By variant, where its comparison with the baseline has a spread."""
+    reason: str
+    """Why nothing could be analysed; empty if something was."""
