@@ -92,7 +92,7 @@ def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is
     report = json.loads(kdyno("run", kdyno.experiment("order", text, baseline="one", blocks=4), "--json").stdout)
     booted = {image["key"] for variant in report["run"]["variants"] for image in variant["images"]}
     assert booted == {image.record.key for image in all_layouts}
-    assert {boot["layout"] for boot in report["boots"]} == {0, 1}
+    assert {boot["layout_index"] for boot in report["boots"]} == {0, 1}
     for each in report["comparisons"]:
         assert (each["estimate"]["method"], each["estimate"]["units"], each["estimate"]["blocks"]) == ("layouts", 2, 4)
         assert each["verdict"] not in ("faster", "slower"), each["sentence"]

@@ -210,9 +210,9 @@ def test_seeds_of_their_own_differ_from_boot_to_boot() -> None:
 
 def test_blocks_take_the_layouts_in_turn_and_all_variants_of_a_block_the_same_one() -> None:
     boots = planned("ab", 7, layouts=3)
-    assert [boot.layout for boot in boots if boot.variant == "a"] == [0, 1, 2, 0, 1, 2, 0]
-    assert [boot.layout for boot in boots if boot.variant == "b"] == [0, 1, 2, 0, 1, 2, 0]
-    assert {boot.layout for boot in planned("ab", 7)} == {0}
+    assert [boot.layout_index for boot in boots if boot.variant == "a"] == [0, 1, 2, 0, 1, 2, 0]
+    assert [boot.layout_index for boot in boots if boot.variant == "b"] == [0, 1, 2, 0, 1, 2, 0]
+    assert {boot.layout_index for boot in planned("ab", 7)} == {0}
 
 
 def test_layouts_have_the_same_seeds_in_all_variants_unless_a_recipe_names_its_own() -> None:

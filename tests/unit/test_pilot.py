@@ -40,7 +40,7 @@ def boots(
                     variant=name,
                     block=block,
                     position=len(found),
-                    layout=number,
+                    layout_index=number,
                     seed=1,
                     status="ok",
                     started=specimen.NOON,

@@ -266,7 +266,7 @@ def test_layouts_are_listed_and_have_symbols_of_their_own(tmp_path: Path) -> Non
         for each in run.variants
     )
     run = run.model_copy(update={"layouts": 3, "variants": several})
-    boots = [boot.model_copy(update={"layout": boot.block % 3}) for boot in specimen.boot_records(run)]
+    boots = [boot.model_copy(update={"layout_index": boot.block % 3}) for boot in specimen.boot_records(run)]
     html = render(specimen.report(tmp_path, run, boots))
     assert "0: seed 70, key 0000000000000000; 1: seed 71" in Page(html).body
     assert "in 3 layouts" in Page(html).body

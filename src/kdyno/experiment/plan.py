@@ -25,7 +25,7 @@ class PlannedBoot:
     block: int
     position: int
     seed: int
-    layout: int
+    layout_index: int
     """Index of the link order; 0 if layout isn't sampled."""
 
     @property
@@ -52,7 +52,7 @@ def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
                 block=block,
                 position=len(boots) + place,
                 seed=block_seed(experiment.seed, block, variant if experiment.seeds == "own" else ""),
-                layout=block % experiment.layouts if experiment.layouts else 0,
+                layout_index=block % experiment.layouts if experiment.layouts else 0,
             )
             for place, variant in enumerate(order)
         ]

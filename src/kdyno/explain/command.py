@@ -204,7 +204,7 @@ def _booted(
 def _layout(report: RunReport, sides: tuple[VariantRecord, VariantRecord]) -> int:
     """The layout that both booted in the block that is explained."""
     boots = common_boots(report.boots, sides[0].name, sides[1].name)
-    return boots[0].layout if boots else 0
+    return boots[0].layout_index if boots else 0
 
 
 def _image(run: str, variant: VariantRecord, layout: int, state: State) -> Image:

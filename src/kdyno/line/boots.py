@@ -157,7 +157,7 @@ class Boots:
     def _wanted(self, boot: PlannedBoot) -> Wanted:
         return Wanted(
             name=f"{boot.variant}, block {boot.block}",
-            image=self.images[boot.variant][boot.layout] if boot.variant in self.images else None,
+            image=self.images[boot.variant][boot.layout_index] if boot.variant in self.images else None,
             cmdline=self.prepared.experiment.variants[boot.variant].cmdline,
             job=self.prepared.job,
             seed=boot.seed,

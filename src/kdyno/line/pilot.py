@@ -106,7 +106,7 @@ def _components(
 ) -> dict[tuple[str, str], Components]:
     """(variant, benchmark) -> components of variance of its log-ratio to the baseline."""
     readings = _readings(boots, {each.name: each for each in benchmarks})
-    layouts = {boot.block: boot.layout for boot in boots}
+    layouts = {boot.block: boot.layout_index for boot in boots}
     found = {}
     for variant in (each.name for each in run.variants if each.name != run.baseline):
         for benchmark in benchmarks:

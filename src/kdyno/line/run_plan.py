@@ -31,7 +31,7 @@ class RunPlan:
         """Each boot's place and key, for the record."""
         return [
             (
-                Place(variant=boot.variant, block=boot.block, position=boot.position, layout=boot.layout),
+                Place(variant=boot.variant, block=boot.block, position=boot.position, layout_index=boot.layout_index),
                 self.keys[boot.cell],
             )
             for boot in self.boots
@@ -81,7 +81,7 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
         "baseline": experiment.baseline,
         "layouts": experiment.layouts,
         "judge": experiment.judge.model_dump(mode="json"),
-        "boots": [[boot.variant, boot.block, boot.layout, keys[boot.cell]] for boot in boots],
+        "boots": [[boot.variant, boot.block, boot.layout_index, keys[boot.cell]] for boot in boots],
         "repeat": repeat,
     }
     return RunPlan(digest(decides)[:RUN_ID_DIGITS], boots, keys)
@@ -112,5 +112,5 @@ def _series(prepared: Prepared, repeat: int) -> str:
 
 def _image(prepared: Prepared, boot: PlannedBoot) -> str:
     if boot.variant in prepared.plans:
-        return prepared.plans[boot.variant][boot.layout].key
+        return prepared.plans[boot.variant][boot.layout_index].key
     return prepared.machine.stand_in(boot.variant, boot.block)

@@ -26,7 +26,7 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
     for boot in report.boots:
         if boot.status != "ok":
             continue
-        placed = (boot.block, boot.layout, boot.position)
+        placed = (boot.block, boot.layout_index, boot.position)
         where = (report.run.id, clean(boot.variant), *placed, boot.seed, report.run.lane)
         for sample in boot.samples:
             benchmark = described[sample.benchmark]

@@ -56,7 +56,7 @@ class Place(Frozen):
     block: int
     position: int
     """Place in the order in which the run starts its boots."""
-    layout: int = 0
+    layout_index: int = 0
     """Which of the variant's images is booted: the index of its link order."""
 
 

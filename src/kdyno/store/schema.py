@@ -96,7 +96,7 @@ cell = Table(
     Column("variant", Text, primary_key=True),
     Column("block", Integer, primary_key=True),
     Column("position", Integer, nullable=False),
-    Column("layout", Integer, nullable=False),
+    Column("layout_index", Integer, nullable=False),
     Column("key", Text, nullable=False, index=True),
     ForeignKeyConstraint(["run", "variant"], [variant.c.run, variant.c.name]),
 )

@@ -61,7 +61,7 @@ def observations(
             values=np.array([by_block[block] for block in blocks]),
             blocks=np.array(blocks, dtype=np.int64),
             order=np.array([of_boot[variant, block].position for block in blocks], dtype=np.int64),
-            clusters=np.array([of_boot[variant, block].layout for block in blocks], dtype=np.int64)
+            clusters=np.array([of_boot[variant, block].layout_index for block in blocks], dtype=np.int64)
             if layouts
             else None,
         )
