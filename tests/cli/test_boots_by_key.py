@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from tests.cli.conftest import Lab
 
@@ -72,6 +73,22 @@ def test_a_variant_alone_tells_no_verdict_so_that_blocks_may_be_added_to_it(lab:
     lab.recording.add("two")
     lab("run", lab.experiment("one", blocks=2))
     assert "could be judged" not in lab("run", lab.experiment("two", blocks=3)).out
+
+
+def test_two_runs_at_once_that_share_boots_lose_none_and_keep_each_once(lab: Lab) -> None:
+    lab.recording.add("one")
+    lab.recording.add("two")
+    experiments = []
+    for variant in ("one", "two"):
+        path = lab.directory / f"{variant}.toml"
+        path.write_text(Path(lab.experiment(variant)).read_text())
+        experiments.append(str(path))
+    running = [lab.start("run", experiment, "-q") for experiment in experiments]
+    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    runs = json.loads(lab("runs", "--json").out)
+    assert [(run["status"], run["done"]) for run in runs] == [("complete", 6), ("complete", 6)]
+    keys = [boot.key for boot in lab.boots()]
+    assert (len(keys), len(set(keys))) == (12, 9)
 
 
 def test_a_report_judges_again_without_a_boot_and_says_so(lab: Lab) -> None:
