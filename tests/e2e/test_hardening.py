@@ -10,10 +10,10 @@ from kdyno.kernel import kconfig
 from kdyno.kernel.build import check_configuration, plan_build
 from kdyno.kernel.hardening import candidates, protections, table
 from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.make import build_workspace
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.kernel.workplace import workplace
 from kdyno.state import State
 
 
@@ -24,7 +24,7 @@ def source(state: Path) -> Source:
 
 def final_config(plan: BuildPlan, state: State) -> dict[str, str]:
     """What a build of this plan would be configured as."""
-    with state.lock(f"image-{plan.objects_key}"), workplace(plan, state) as work:
+    with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
         for command in kconfig.steps(plan.base, plan.asks, work.objects, work.make):
             work.run(command)
         return read_config((work.objects / ".config").read_text(encoding="utf-8"))

@@ -21,8 +21,8 @@ from kdyno.experiment.load import (
 )
 from kdyno.experiment.models import Experiment, VariantSpec
 from kdyno.experiment.plan import PlannedBoot, block_seed, look_ends, plan_boots, recipes
+from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
-from kdyno.experiment.where import line_of
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.qemu import QemuConfig
 

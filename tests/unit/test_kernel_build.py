@@ -13,7 +13,7 @@ import pytest
 
 from kdyno.errors import KdynoError
 from kdyno.kernel import build as build_module
-from kdyno.kernel import estimate, kconfig_check, places
+from kdyno.kernel import build_directory, estimate, kconfig_check
 from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
@@ -221,7 +221,7 @@ def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
     failing = plan(Recipe(kconfig={symbol: True}), source, state)
     with pytest.raises(BuildFailed, match=said) as raised:
         build(failing, state, no_progress)
-    log = places.log_file(failing.key, state)
+    log = build_directory.log_file(failing.key, state)
     assert str(log) in raised.value.advice
     assert log.is_file()
     assert left_in(state.builds) == [log.name]
@@ -262,7 +262,7 @@ def test_too_little_space_is_said_before_the_build(
 )
 def test_a_path_that_kbuild_cant_take_is_said_before_a_source_is_copied(tmp_path: Path, name: str, why: str) -> None:
     state = State(tmp_path / name)
-    with pytest.raises(places.PathUnfit, match=f"{re.escape(name)}: Kbuild takes {why} in paths"):
+    with pytest.raises(build_directory.PathUnfit, match=f"{re.escape(name)}: Kbuild takes {why} in paths"):
         toy_source(tmp_path, state)
     assert not state.root.exists()
 
@@ -306,7 +306,7 @@ def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, 
     wait_for_line(child, "CC      fs/open.o")
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    objects = places.directory(slow.key, state) / places.OBJECTS
+    objects = build_directory.directory(slow.key, state) / build_directory.OBJECTS
     assert (objects / "init/main.o").exists()
     for half_written in ("fs/open.o", "init/main.o"):  # newer than its source: make would take it for finished
         (objects / half_written).write_bytes((objects / "init/main.o").read_bytes()[:200])

@@ -10,9 +10,9 @@ import pytest
 from kdyno.kernel import ccache
 from kdyno.kernel.build import build_layouts
 from kdyno.kernel.image import Image
+from kdyno.kernel.make import CcacheFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
-from kdyno.kernel.workplace import CcacheFailed
 from kdyno.state import State
 from tests.unit.kernel_toy import no_progress, plan, toy_source
 

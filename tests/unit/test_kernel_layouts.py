@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.installed import ProgramMissing
-from kdyno.kernel import delegate, places
+from kdyno.kernel import build_directory, delegate
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs import ContradictoryAsks
@@ -114,8 +114,8 @@ def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Sourc
     odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
     with pytest.raises(delegate.LayoutNotMade, match=r"asked for \(format 1, seed 1; none was made\)") as raised:
         build(odd, state, no_progress)
-    assert places.log_file(odd.objects_key, state).is_file()
-    assert str(places.log_file(odd.objects_key, state)) in raised.value.advice
+    assert build_directory.log_file(odd.objects_key, state).is_file()
+    assert str(build_directory.log_file(odd.objects_key, state)) in raised.value.advice
     assert list(state.images.iterdir()) == []
 
 

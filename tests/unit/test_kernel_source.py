@@ -222,7 +222,7 @@ def test_an_unpacking_that_was_killed_is_done_again(tmp_path: Path, state: State
     script = """
 import os, signal, sys
 from pathlib import Path
-from kdyno.kernel import trees, source
+from kdyno.kernel import source
 from kdyno.state import State
 source.kernel_version = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # unpacked, not yet renamed
 source.fetch(sys.argv[1], State(Path(sys.argv[2])), print)

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment, ExperimentFile
 from kdyno.experiment.plan import pilot_blocks
+from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import expand, with_trainees
-from kdyno.experiment.where import line_of
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.machine.registry import MACHINES

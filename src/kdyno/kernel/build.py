@@ -12,9 +12,9 @@ from kdyno.kernel import delegate, estimate, hardening, images, inputs, kconfig,
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
+from kdyno.kernel.make import BuildFailed, BuildKilled, Work, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
-from kdyno.kernel.trees import Say
-from kdyno.kernel.workplace import BuildFailed, BuildKilled, Work, sweep, workplace
+from kdyno.kernel.source_trees import Say
 from kdyno.state import State, StateNotWritable, why_not_writable
 
 __all__ = [
@@ -76,7 +76,7 @@ def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
     """Only configure, in seconds: raises what `build` would raise about Kconfig; returns the notes it would record."""
     if images.directory(plan.key, state).is_dir():
         return load_image(plan.key, state).record.notes
-    with state.lock(f"image-{plan.objects_key}"), workplace(plan, state) as work:
+    with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
         return _configure(work)
 
 
@@ -92,7 +92,7 @@ def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: i
     of an image holds what made the objects, and its own links.
     """
     started = time.monotonic()
-    with workplace(plans[0], state, say) as work:
+    with build_workspace(plans[0], state, say) as work:
         progress(0, None, "configuring")
         notes = _configure(work)
         expected = images.expected_steps(work.plan.base.spec, state) or _guessed_steps(work)

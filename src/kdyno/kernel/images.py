@@ -13,7 +13,7 @@ from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import sync
 from kdyno.kernel.image import Image, ImageRecord, ImageSizes
-from kdyno.kernel.trees import remove_tree
+from kdyno.kernel.source_trees import remove_tree
 from kdyno.state import State, disk_full_is_said
 
 RECORD = "image.json"

@@ -12,7 +12,7 @@ from kdyno import process
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen, digest
 from kdyno.kernel.source import Source
-from kdyno.kernel.trees import Say, copy_by_links, made_once
+from kdyno.kernel.source_trees import Say, copy_by_links, made_once
 from kdyno.state import State
 
 SHOWN_LINES = 12

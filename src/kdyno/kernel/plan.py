@@ -15,7 +15,7 @@ from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
-from kdyno.kernel.trees import Say
+from kdyno.kernel.source_trees import Say
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.state import State
 from kdyno.toolchain import Toolchain

@@ -11,9 +11,9 @@ from kdyno.digests import file_digest
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.kernel import unpack
+from kdyno.kernel.build_directory import require_fit
 from kdyno.kernel.image import SourceIdentity
-from kdyno.kernel.places import require_fit
-from kdyno.kernel.trees import Say, made_once, tree_path
+from kdyno.kernel.source_trees import Say, made_once, tree_path
 from kdyno.kernel_version import kernel_version
 from kdyno.names import absolute
 from kdyno.state import State

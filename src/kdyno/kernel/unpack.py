@@ -13,7 +13,7 @@ from pathlib import Path
 from kdyno import process
 from kdyno.digests import recall, remember, stat_signature
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel.trees import Say, made_once, remove_tree, tree_path
+from kdyno.kernel.source_trees import Say, made_once, remove_tree, tree_path
 from kdyno.packages import install_command, requirements
 from kdyno.state import DiskFull, State, disk_full_is_said
 

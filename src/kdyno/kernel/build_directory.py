@@ -1,4 +1,4 @@
-"""The places of a build: where sources seem to be and where objects go.
+"""The directory of a build: where sources seem to be and where objects go.
 
 builds/<key>/ holds a symlink to every top entry of the source tree, the object directory `o`, and `tmp`, the TMPDIR of
 the build. Kbuild calls the source `..` when it is the parent of the object directory (`srctree := ..` in the top
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.kernel.trees import remove_tree
+from kdyno.kernel.source_trees import remove_tree
 from kdyno.state import State
 
 OBJECTS = "o"

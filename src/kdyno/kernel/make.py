@@ -1,4 +1,4 @@
-"""The workplace of a build: a fresh object directory, a log, and an environment that holds nothing by chance."""
+"""Running make for a build: a fresh object directory, a log, and an environment that holds nothing by chance."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import IO
 
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel import build_log, ccache, delegate, inputs, places
+from kdyno.kernel import build_directory, build_log, ccache, delegate, inputs
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.plan import BuildPlan
-from kdyno.kernel.trees import Say, remove_tree
+from kdyno.kernel.source_trees import Say, remove_tree
 from kdyno.state import DiskFull, State, disk_full_is_said
 
 FULL_BYTES = 1_000_000
@@ -111,7 +111,7 @@ class Work:
         ours = [f"{name}={value}" for name, value in self.environment.items()]
         self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
         # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
-        environment = {**passed_on(self.objects.parent / places.TEMPORARY), **self.cache, **self.environment}
+        environment = {**passed_on(self.objects.parent / build_directory.TEMPORARY), **self.cache, **self.environment}
         lines: list[str] = []
 
         def keep(line: str) -> None:
@@ -135,12 +135,12 @@ class Work:
 
 
 @contextmanager
-def workplace(plan: BuildPlan, state: State, say: Say = lambda _: None) -> Iterator[Work]:
+def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) -> Iterator[Work]:
     """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
-    log = places.log_file(plan.objects_key, state)
+    log = build_directory.log_file(plan.objects_key, state)
     try:
         with disk_full_is_said(log), log.open("w", encoding="utf-8", errors="surrogateescape") as written:
-            objects = places.prepare(plan.tree, plan.objects_key, state)
+            objects = build_directory.prepare(plan.tree, plan.objects_key, state)
             cache = ccache.environment(objects.parent)
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
                 say(ccache.LEFT_OUT.format(why=why))
@@ -151,7 +151,7 @@ def workplace(plan: BuildPlan, state: State, say: Say = lambda _: None) -> Itera
         log.unlink(missing_ok=True)
         raise
     finally:
-        remove_tree(places.directory(plan.objects_key, state))
+        remove_tree(build_directory.directory(plan.objects_key, state))
 
 
 def sweep(keep: str, state: State) -> None:
