@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 
 class Frozen(BaseModel):
     """An immutable value with a written schema; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:
+    """A type for pydantic: a value is of the kind that its `type` names, or of the first where it names none."""
+    first = next(iter(kinds))
+
+    def kind_of(value: Any) -> str:
+        return str(value.get("type", first) if isinstance(value, dict) else getattr(value, "type", first))
+
+    return Annotated[
+        Union[tuple(Annotated[model, Tag(name)] for name, model in kinds.items())],  # noqa: UP007
+        Discriminator(kind_of),
+    ]
 
 
 def digest(value: Any) -> str:

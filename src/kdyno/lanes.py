@@ -6,10 +6,7 @@ The agent has its half of the rows in crates/proto/src/lanes.rs; a test compares
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    pass
+from typing import Literal
 
 Lane = Literal["model", "wall"]
 

@@ -10,7 +10,6 @@ from threading import Event, Thread
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
-from kdyno.instrument.job import Job
 from kdyno.kernel.images import RECORD, NoSuchImage, find_image, read_record
 from kdyno.machine.base import BootOrder, Description, Machine, MachineSettings
 from kdyno.machine.console import read_console
@@ -88,9 +87,7 @@ def boot_command(
         raise NoPlaceForConsole(path=console)
     machine, about = _opened(settings, kernel, "stream", talk)
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(
-            lane=about.lane, icount_shift=about.icount_shift, iterations=1, channel=about.channel, command=command
-        )
+        job = about.job(1, command=command)
         order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
         ended = Event()
         stream = order.directory / "stream.jsonl"
@@ -123,9 +120,7 @@ def boot_shell(
     machine, about = _opened(settings, kernel, "console", talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
     with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
-        job = Job(
-            lane=about.lane, icount_shift=about.icount_shift, iterations=1, channel=about.channel, interactive=True
-        )
+        job = about.job(1, interactive=True)
         return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
 
 

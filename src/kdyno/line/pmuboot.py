@@ -48,13 +48,7 @@ def pmu_machine(events: Events, family: str, settings: MachineSettings | None = 
 
 def pmu_job(about: Description, tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> Job:
     """The job of such a boot. Raises UnknownTest and UnknownParameter."""
-    return Job(
-        lane=about.lane,
-        icount_shift=about.icount_shift,
-        channel=about.channel,
-        iterations=LANES[about.lane].iterations,
-        tests=test_orders(tests, params),
-    )
+    return about.job(LANES[about.lane].iterations, tests=test_orders(tests, params))
 
 
 def pmu_boot(

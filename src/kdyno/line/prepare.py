@@ -1,4 +1,4 @@
-"""Before anything is built: an experiment is checked against this host, and each image and each boot gets its key."""
+"""Before anything is built: an experiment is checked against this host, and each image gets its key."""
 
 from __future__ import annotations
 
@@ -66,14 +66,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     if "pmu_clock" in about.facts and not experiment.workload.runs_marked_loops:
         raise NothingToCount(type=experiment.workload.type)
     part = experiment.workload.part(about.lane)
-    job = Job(
-        lane=about.lane,
-        icount_shift=about.icount_shift,
-        channel=about.channel,
-        iterations=part.iterations,
-        tests=part.tests,
-        command=part.command,
-    )
+    job = about.job(part.iterations, tests=part.tests, command=part.command)
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
 

@@ -61,7 +61,7 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
     """The run of a prepared experiment; `repeat` tells carryings-out of one experiment apart."""
     experiment, about = prepared.experiment, prepared.about
     boots = tuple(plan_boots(experiment))
-    series = _series(prepared, repeat) if LANES[about.lane].disturbed_by_host else ""
+    series = _series(prepared) if LANES[about.lane].disturbed_by_host else ""
     keys = {}
     for boot in boots:
         replicate: dict[str, Any] = {"repeat": repeat} if repeat else {}
@@ -87,7 +87,7 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
     return RunPlan(digest(decides)[:RUN_ID_DIGITS], boots, keys)
 
 
-def _series(prepared: Prepared, repeat: int) -> str:
+def _series(prepared: Prepared) -> str:
     """What boots of the wall lane must share to be judged together: all but how many blocks there are."""
     experiment, about = prepared.experiment, prepared.about
     return digest(
@@ -105,7 +105,6 @@ def _series(prepared: Prepared, repeat: int) -> str:
             "seed": experiment.seed,
             "seeds": experiment.seeds,
             "layouts": experiment.layouts,
-            "repeat": repeat,
         }
     )
 

@@ -127,6 +127,10 @@ class Description:
     notices: tuple[str, ...] = ()
     """What a reader must know first."""
 
+    def job(self, iterations: int, **work: Any) -> Job:
+        """A job for this machine; `work` is what the agent shall do: tests, command, interactive."""
+        return Job(lane=self.lane, icount_shift=self.icount_shift, channel=self.channel, iterations=iterations, **work)
+
 
 class Machine(Protocol):
     """Where an image boots."""

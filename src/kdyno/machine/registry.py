@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Discriminator, Tag
-
+from kdyno.frozen import one_of
 from kdyno.machine.base import Machine, MachineSettings
 from kdyno.machine.fake import FakeConfig, FakeMachine
 from kdyno.machine.qemu import QemuConfig, QemuMachine
@@ -32,16 +31,7 @@ def open_machine(settings: MachineSettings) -> Machine:
     return MACHINES[settings.type].machine(settings)
 
 
-def _type_of(machine: Any) -> str:
-    """The type that a machine names; the first if it names none."""
-    first = next(iter(MACHINES))
-    return str(machine.get("type", first) if isinstance(machine, dict) else getattr(machine, "type", ""))
-
-
 if TYPE_CHECKING:
     MachineConfig = MachineSettings
 else:
-    MachineConfig = Annotated[
-        Union[tuple(Annotated[kind.settings, Tag(name)] for name, kind in MACHINES.items())],  # noqa: UP007
-        Discriminator(_type_of),
-    ]
+    MachineConfig = one_of({name: kind.settings for name, kind in MACHINES.items()})

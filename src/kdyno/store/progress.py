@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from kdyno.measurement import BootStatus
 
-
 Cell = tuple[str, int]
 """A variant and a block: the place that one boot fills."""
 GIVEN_UP_AFTER = 2

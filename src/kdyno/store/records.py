@@ -1,4 +1,4 @@
-"""What the store keeps, as frozen types: a run, its variants, its benchmarks, its boots and their samples."""
+"""What the store keeps, as frozen types: runs, their variants, boots, their samples, and which boots a run has."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RunRecord(Frozen):
     """One carrying-out of an experiment on one machine."""
 
     id: str
-    """Content hash of all that decides the samples, and of how often the experiment was run before."""
+    """Content hash of the keys of its boots, of how it is judged and called, and of how often it was run before."""
     name: str
     created: AwareDatetime
     experiment: str
