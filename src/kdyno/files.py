@@ -1,10 +1,11 @@
-"""Writing a file: whole or not at all."""
+"""Writing a file whole or not at all, and reading one that may be anything."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -62,6 +63,25 @@ def copy_whole(
     """Copy the content of a file, as `write_whole` writes it. Raises OSError if the source can't be read."""
     with source.open("rb") as original, _replacement(path, mode, durable, refused) as file:
         shutil.copyfileobj(original, file)
+
+
+def read_whole(path: Path, most_bytes: int) -> bytes:
+    """Read a regular file that somebody named. It never waits, as a pipe would, and never fills the memory.
+
+    Raises OSError, whose `strerror` says it all: also for a directory, pipe or device, and for a file of more bytes.
+    """
+    # A pipe that nobody writes to would wait at open() already.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(most_bytes + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {most_bytes:,} bytes", str(path))
+    return content
 
 
 def require_writable(path: Path) -> None:

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from kdyno.files import NotWritable, copy_whole, require_writable, write_whole
+from kdyno.files import NotWritable, copy_whole, read_whole, require_writable, write_whole
 from kdyno.state import DiskFull, StateNotWritable
 
 
@@ -119,3 +119,15 @@ def test_what_the_user_may_not_write_is_said_before_the_work_for_it(
     monkeypatch.setattr("kdyno.files.why_not_writable", lambda path: "Permission denied" if path.is_dir() else None)
     with pytest.raises(NotWritable, match="file: Permission denied"):
         require_writable(tmp_path / "file")
+
+
+def test_a_named_file_is_read_only_if_it_is_a_file_and_no_larger_than_it_may_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"1234")
+    (tmp_path / "link").symlink_to("file")
+    assert read_whole(tmp_path / "file", 4) == read_whole(tmp_path / "link", 4) == b"1234"
+    with pytest.raises(OSError, match="it is larger than 3 bytes"):
+        read_whole(tmp_path / "file", 3)
+    os.mkfifo(tmp_path / "pipe")
+    for no_file in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="it is no regular file"):
+            read_whole(no_file, 4)
