@@ -151,6 +151,7 @@ def encode(record: PmuRecord) -> bytes:
         "bytes": len(body),
         "unclosed": record.unclosed and dict(zip(("benchmark", "iteration"), record.unclosed, strict=True)),
         "opened": record.opened,
+        "gave_up": None,
         **({"benchmarks": list(record.benchmarks)} if record.benchmarks else {}),
     }
     return encoded(header, body)

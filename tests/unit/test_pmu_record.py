@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from kdyno.errors import KdynoError
+from kdyno.instrument import pmu_values
+from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST
 from kdyno.instrument.pmu_record import (
-    LARGEST_BODY,
     MarkersNeverClosed,
     NoRegions,
     NoSuchRecord,
@@ -24,7 +25,7 @@ from kdyno.instrument.pmu_record import (
     read_pmu_record,
     with_benchmarks,
 )
-from kdyno.instrument.pmu_values import decode_varints, unzigzag
+from kdyno.instrument.pmu_values import Values, unzigzag
 from tests.unit.pmu_specimen import (
     FUNCTIONS,
     WORK,
@@ -162,7 +163,7 @@ def test_a_body_that_would_inflate_without_end_is_not_inflated(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"bytes": LARGEST_BODY + 1}, "bytes:"),
+        ({"bytes": MOST["body_bytes"] + 1}, "bytes:"),
         ({"bytes": "9"}, "bytes:"),
         ({"image": "xyz"}, "image:"),
         ({"scope": "moon"}, "scope:"),
@@ -171,6 +172,8 @@ def test_a_body_that_would_inflate_without_end_is_not_inflated(tmp_path: Path) -
         ({"event_names": ["calls"]}, "event_names:"),
         ({"event_names": ["\x1b[2J"]}, "event_names.0:"),
         ({"benchmarks": ["<script>"]}, "benchmarks.0:"),
+        ({"gave_up": {"of": "regions", "most": -1}}, "gave_up.most:"),
+        ({"gave_up": "regions"}, "gave_up:"),
     ],
 )
 def test_a_header_is_checked_key_by_key(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
@@ -184,18 +187,35 @@ def test_keys_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
     assert read_pmu_record(tmp_path / "r").opened == 3
 
 
+@pytest.mark.parametrize(("value", "said"), [("9" * 5000, "1"), ("[" * 100_000, "recursion limit exceeded")])
+def test_a_header_that_no_reader_of_json_likes_is_never_more_than_a_clear_error(
+    tmp_path: Path, value: str, said: str
+) -> None:
+    before, line, body = encode(specimen()).split(b"\n", 2)
+    (tmp_path / "r").write_bytes(before + b"\n" + line[:-1] + b', "guest": ' + value.encode() + b"}\n" + body)
+    for read in (read_pmu_record, lambda path: with_benchmarks(path, ["a"], path)):
+        try:
+            read(tmp_path / "r")
+        except PmuRecordDamaged as error:
+            assert said in str(error)
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (varints([1 << 40]), "amid a number"),
-        (varints([1, 0, 0, 1 << 40]), "amid a name"),
-        (b"\xff" * 20, "amid a number"),
+        (varints([1 << 40]), "longer than the body"),
+        (varints([MOST["functions"] + 1] + [0] * 200_000), "more than 65,536 functions"),
+        (varints([1, 0, 0, 1 << 40]), "a name is longer than 1024 bytes"),
+        (varints([1, 0, 0, LONGEST_NAME]), "amid a name"),
+        (b"\xff" * 20, "exceeds 64 bits"),
         (varints([0, 1 << 40]), "longer than the body"),
         (varints([0, 1, 0, 1 << 62]), "longer than the body"),
         (varints([0, 1, 1 << 40]), "out of range"),
         (varints([0]), "end too early"),
-        (varints([0, 0]) + b"\x80", "its last number is cut"),
-        (varints([0, 0]) + b"\xff" * 10 + b"\x01", "exceeds 64 bits"),
+        (varints([0, 0]) + b"\x80", "numbers follow its end"),
+        (varints([0, 1, 0, 1]) + bytes(9) + b"\x80", "end too early"),
+        (varints([0, 1, 0, 1]) + b"\xff" * 10 + b"\x01" * 9, "exceeds 64 bits"),
+        (varints([0, 1, 0, 1]) + b"\xff" * 9 + b"\x02" + b"\x01" * 9, "exceeds 64 bits"),
         (varints([0, 1, 0, 0] + [0] * 9 + [1, 0, 1, 9, 0]), "function 1 is out of range"),
         (varints([0, 1, 0, 0, 0, 1, 0, 0, 6, 1, 0] + [0] * 7), "kind of branch 6 is out of range"),
         (varints([0, 1, 0, 0, 1, 0, 1 << 32, 0, 0, 1] + [0] * 9), f"instructions {1 << 32} is out of range"),
@@ -217,9 +237,21 @@ def test_lengths_and_indices_are_checked_before_they_are_used(tmp_path: Path, bo
 
 def test_numbers_of_all_lengths_are_decoded() -> None:
     numbers = [value for bits in range(64) for value in ((1 << bits) - 1, 1 << bits)] + [2**64 - 1]
-    assert decode_varints(varints(numbers)).tolist() == numbers
-    assert decode_varints(b"").tolist() == []
     assert len(varint(2**64 - 1)) == 10
+    values = Values(varints([*numbers, 5]))
+    assert [values.number(1 << 64) for _ in numbers] == numbers
+    values.place = 0
+    assert values.rows(len(numbers), 1)[:, 0].tolist() == numbers
+    assert values.number(6) == 5
+    values.expect_end()
+    assert values.rows(0, 7).shape == (0, 7)
+
+
+@pytest.mark.parametrize("at_once", range(10, 25))
+def test_numbers_are_decoded_alike_wherever_they_are_cut(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(pmu_values, "DECODED_AT_ONCE", at_once)
+    numbers = [1 << bit for bit in range(64)]
+    assert Values(varints(numbers)).rows(16, 4).flatten().tolist() == numbers
 
 
 def test_differences_may_be_negative_and_wrap() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.instrument.symbols import VmlinuxUnfit, functions, role_of, symbols_file
+from kdyno.instrument.pmu_limits import LONGEST_NAME
+from kdyno.instrument.symbols import NameTooLong, VmlinuxUnfit, functions, role_of, symbols_file
 from kdyno.process import ToolFailed
 
 VMLINUX = Path("vmlinux")
@@ -133,6 +134,12 @@ def linked(directory: Path, *names: str) -> Path:
 
 
 ENTRIES = ("entry_SYSCALL_64", "irq_entries_start", "__switch_to_asm")
+
+
+def test_a_name_that_the_plugin_would_not_take_is_refused_before_a_boot(tmp_path: Path) -> None:
+    assert symbols_file(linked(tmp_path, *ENTRIES, "a" * LONGEST_NAME))
+    with pytest.raises(NameTooLong, match="a name of 1,025 bytes: aaaa"):
+        symbols_file(linked(tmp_path, *ENTRIES, "a" * (LONGEST_NAME + 1)))
 
 
 def test_the_file_for_the_plugin_has_a_line_for_each_function(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ fn name_table(object: &Elf, data: &[u8]) -> Result<(usize, Vec<u8>), String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use object::write::Object as Writer;
     use object::{Architecture, BinaryFormat, Endianness, Object, ObjectSection, SectionKind};
 
@@ -141,7 +141,7 @@ mod tests {
     use crate::order::shuffled;
 
     /// An object with one section of code for each name, of as many bytes 0xc3 as the name is long.
-    fn object(names: &[&str]) -> Vec<u8> {
+    pub fn object(names: &[&str]) -> Vec<u8> {
         let mut writer = Writer::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
         for name in names {
             let section = writer.add_section(vec![], name.as_bytes().to_vec(), SectionKind::Text);

@@ -27,8 +27,18 @@ pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
 type Visit<'a> = dyn FnMut(&Path, &[u8]) -> Result<(), String> + 'a;
 
+/// Thin archives that name each other so deep are not a kernel's; one may even name itself.
+const DEEPEST: usize = 16;
+
 /// Call `visit` with every object of a file, in order, and with where it was found.
 pub fn each_object(path: &Path, visit: &mut Visit) -> Result<Kind, String> {
+    each_object_within(path, 0, visit)
+}
+
+fn each_object_within(path: &Path, archives: usize, visit: &mut Visit) -> Result<Kind, String> {
+    if archives > DEEPEST {
+        return Err(format!("{} lies in archives in archives, more than {DEEPEST} of them", path.display()));
+    }
     if !path.is_file() {
         return Ok(Kind::Other);
     }
@@ -48,7 +58,7 @@ pub fn each_object(path: &Path, visit: &mut Visit) -> Result<Kind, String> {
         let beside = path.parent().unwrap_or(Path::new("")).join(&name);
         if !member.is_thin() {
             visit(Path::new(&name), member.data(&*data).map_err(unfit)?)?;
-        } else if each_object(&beside, visit)? == Kind::Other {
+        } else if each_object_within(&beside, archives + 1, visit)? == Kind::Other {
             return Err(format!("{} names {}, which is no object", path.display(), beside.display()));
         }
     }

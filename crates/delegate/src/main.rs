@@ -3,9 +3,13 @@
 //! `lkd` is the linker (`make LD=.../lkd`). Every delegate knows three answers: the call is not its business and goes
 //! on unchanged; the call is changed and goes on; or it can't be changed as asked, and the build fails.
 
+#![forbid(unsafe_code)]
+
 mod call;
 mod copies;
 mod exec;
+#[cfg(test)]
+mod fuzz;
 mod inputs;
 mod lkd;
 mod order;

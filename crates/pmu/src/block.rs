@@ -2,6 +2,7 @@
 
 use crate::decode::{Exit, Facts, decode};
 use crate::events::{CONTEXTS, Counts, EVENTS};
+use crate::limits::{Room, Thing};
 use crate::symbols::{Role, Symbols};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
@@ -134,17 +135,18 @@ impl Block {
     }
 }
 
-/// The link between two blocks, made if need be, and put where it is found fast.
+/// The link between two blocks, made if need be, and put where it is found fast; None if there is no room for it.
 ///
 /// # Safety
 /// Both point to blocks that live as long as the program.
-pub unsafe fn link(from: *mut Block, to: *mut Block) -> *mut Link {
+pub unsafe fn link(from: *mut Block, to: *mut Block, room: &mut Room) -> Option<*mut Link> {
     // SAFETY: as promised; nobody else looks at the blocks meanwhile, because there is one virtual CPU.
     let (block, next) = unsafe { (&mut *from, &*to) };
     // SAFETY: links are never freed.
     let leads_there = |link: &*mut Link| unsafe { std::ptr::eq((**link).to, to) };
     let found = match block.links.iter().position(leads_there) {
         Some(place) => place,
+        None if !room.take(Thing::links, 1) => return None,
         None => {
             let link = Link {
                 from,
@@ -163,7 +165,7 @@ pub unsafe fn link(from: *mut Block, to: *mut Block) -> *mut Link {
     block.links.swap(found, place);
     let link = block.links[place];
     block.slots = [Slot { to, link }, block.slots[0]];
-    link
+    Some(link)
 }
 
 fn action(from: &Block, to: &Block) -> Action {
@@ -189,6 +191,8 @@ fn action(from: &Block, to: &Block) -> Action {
 
 /// All blocks that were ever translated; they are never freed.
 pub struct Blocks {
+    /// For them, and for all else that a guest can make the plugin keep.
+    pub room: Room,
     symbols: Symbols,
     is_detailed: bool,
     known: FxHashMap<(u64, u64), *mut Block>,
@@ -200,16 +204,21 @@ impl Blocks {
     /// Where memory is modelled, blocks must be known in more detail.
     pub fn new(symbols: Symbols, is_detailed: bool) -> Blocks {
         let functions = vec![null_mut(); symbols.len()];
-        Blocks { symbols, is_detailed, known: FxHashMap::default(), user: FxHashMap::default(), functions }
+        let (known, user) = (FxHashMap::default(), FxHashMap::default());
+        Blocks { room: Room::new(), symbols, is_detailed, known, user, functions }
     }
 
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    pub fn function_counts(&mut self, function: u32) -> *mut FunctionCounts {
+    /// None if there is no room for another function.
+    pub fn function_counts(&mut self, function: u32) -> Option<*mut FunctionCounts> {
         let counts = &mut self.functions[function as usize];
         if counts.is_null() {
+            if !self.room.take(Thing::functions, 1) {
+                return None;
+            }
             *counts = Box::leak(Box::new(FunctionCounts {
                 function,
                 counts: [[0; EVENTS]; CONTEXTS],
@@ -217,17 +226,21 @@ impl Blocks {
                 touched: false,
             }));
         }
-        *counts
+        Some(*counts)
     }
 
-    /// The block with these bytes at this address. Its facts are there after [`Blocks::prepare`].
-    pub fn intern(&mut self, start: u64, bytes: &[u8]) -> *mut Block {
+    /// The block with these bytes at this address, or None if there is no room for another. Its facts are there after
+    /// [`Blocks::prepare`].
+    pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let key = (start, hash(bytes));
         if let Some(block) = self.known.get(&key) {
-            return *block;
+            return Some(*block);
+        }
+        if !self.room.take(Thing::blocks, 1) || !self.room.take(Thing::code_bytes, bytes.len()) {
+            return None;
         }
         let function = self.symbols.find(start);
-        let counts = self.function_counts(function);
+        let counts = self.function_counts(function)?;
         let symbol = self.symbols.get(function);
         // The stubs of interrupts are many in one symbol; everything else is entered at its start.
         let arrival = match symbol.role {
@@ -240,7 +253,7 @@ impl Blocks {
         let block = Block { function, arrival, is_fork, ..Block::new(start, bytes, counts) };
         let block = Box::leak(Box::new(block));
         self.known.insert(key, block);
-        block
+        Some(block)
     }
 
     /// Decodes a block, unless that was done. Not when it is translated: most code of a boot never runs in a region.
@@ -252,24 +265,30 @@ impl Blocks {
         }
     }
 
-    /// The part of a block before an address; None if nothing is before it.
+    /// The part of a block before an address; None if nothing is before it, or there is no room for it.
     pub fn before(&mut self, block: &Block, address: u64) -> Option<*mut Block> {
         let length = address.checked_sub(block.facts.start).filter(|length| *length > 0)? as usize;
-        let part = self.intern(block.facts.start, block.bytes.get(..length)?);
+        let part = self.intern(block.facts.start, block.bytes.get(..length)?)?;
         // SAFETY: blocks are never freed, and nobody else looks at this one now.
         self.prepare(unsafe { &mut *part });
         Some(part)
     }
 
+    /// None if there is nothing in it, or no room for another.
     pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
         let (start, last) = (*addresses.first()?, *addresses.last()?);
         let key = (start, hash(bytes));
-        let block = self.user.entry(key).or_insert_with(|| {
-            let tail = &bytes[(last - start) as usize..];
-            let is_rep = decode(last, tail, false).is_some_and(|facts| facts.exit == Exit::Rep);
-            Box::leak(Box::new(UserBlock { start, last, instructions: addresses.into(), is_rep }))
-        });
-        Some(*block)
+        if let Some(block) = self.user.get(&key) {
+            return Some(*block);
+        }
+        let tail = bytes.get(last.wrapping_sub(start) as usize..)?;
+        if !self.room.take(Thing::user_blocks, 1) || !self.room.take(Thing::user_instructions, addresses.len()) {
+            return None;
+        }
+        let is_rep = decode(last, tail, false).is_some_and(|facts| facts.exit == Exit::Rep);
+        let block = Box::leak(Box::new(UserBlock { start, last, instructions: addresses.into(), is_rep }));
+        self.user.insert(key, block);
+        Some(block)
     }
 }
 

@@ -5,10 +5,12 @@ use crate::decode::{Access, Exit, RepBytes};
 use crate::events::{Context, Counts, Event};
 use crate::geometry::Geometry;
 use crate::hardware::{Hardware, Place};
+use crate::limits::{Excess, Thing};
 use crate::pipeline::Pipeline;
 use crate::predictor::Predictor;
 use crate::region::{Identity, Regions};
 use crate::stacks::{Node, Task, Tasks};
+use rustc_hash::FxHashMap;
 
 pub struct Counter {
     /// Inside a region.
@@ -37,20 +39,27 @@ pub struct Counter {
 pub struct Counted {
     pub links: Vec<*mut Link>,
     pub functions: Vec<*mut FunctionCounts>,
-    pub aborted: Vec<Aborted>,
-    /// How many of them the iterations before had.
-    pub aborted_before: usize,
+    pub aborted: FxHashMap<Aborted, Times>,
     /// Since the iteration began.
     pub user_instructions: u64,
     pub user_rep_iterations: u64,
 }
 
 /// A block that an exception broke off, and where it was taken up again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Aborted {
     pub block: *const Block,
     pub context: Context,
     pub again: u64,
+}
+
+/// How often something happened.
+#[derive(Clone, Copy, Default)]
+pub struct Times {
+    /// Since the benchmark began.
+    pub count: u64,
+    /// What that was when the iteration began.
+    pub before: u64,
 }
 
 /// What `events=all` adds.
@@ -62,7 +71,8 @@ struct Detail {
 
 impl Counter {
     pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>) -> Counter {
-        let outside: *mut Block = Box::leak(Box::new(Block::outside(blocks.function_counts(0))));
+        let counts = blocks.function_counts(0).expect("nothing took room before");
+        let outside: *mut Block = Box::leak(Box::new(Block::outside(counts)));
         let root = Node::root();
         Counter {
             active: false,
@@ -89,6 +99,33 @@ impl Counter {
 
     pub fn is_detailed(&self) -> bool {
         self.detail.is_some()
+    }
+
+    /// There was too much of something: counts from here on would be wrong, so there are none. For good.
+    pub fn has_given_up(&self) -> bool {
+        self.blocks.room.is_exceeded()
+    }
+
+    /// To be called after whatever takes room.
+    #[inline(always)]
+    fn heed_limits(&mut self) {
+        if self.has_given_up() {
+            self.active = false;
+        }
+    }
+
+    /// [`Blocks::intern`] for a block that was translated just now.
+    pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
+        let block = self.blocks.intern(start, bytes);
+        self.heed_limits();
+        block
+    }
+
+    /// The same for user code, while a kernel is counted.
+    pub fn intern_user(&mut self, addresses: &[u64], bytes: &[u8]) -> Option<*mut UserBlock> {
+        let block = self.blocks.intern_user(addresses, bytes);
+        self.heed_limits();
+        block
     }
 
     /// A block of counted code begins.
@@ -118,8 +155,10 @@ impl Counter {
                 slots[0].link
             } else if std::ptr::eq(slots[1].to, block) {
                 slots[1].link
+            } else if let Some(link) = self.find(previous, block) {
+                link
             } else {
-                self.find(previous, block)
+                return;
             };
             (*link).counts[self.task.context as usize] += 1;
             if (*link).action != Action::Nothing {
@@ -129,11 +168,13 @@ impl Counter {
     }
 
     #[cold]
-    unsafe fn find(&mut self, previous: *mut Block, block: *mut Block) -> *mut Link {
+    unsafe fn find(&mut self, previous: *mut Block, block: *mut Block) -> Option<*mut Link> {
         // SAFETY: both are blocks.
         unsafe {
             self.blocks.prepare(&mut *block);
-            let link = link(previous, block);
+            let link = link(previous, block, &mut self.blocks.room);
+            self.heed_limits();
+            let link = link?;
             if !(*link).touched {
                 (*link).touched = true;
                 self.counted.links.push(link);
@@ -144,7 +185,7 @@ impl Counter {
                     self.counted.functions.push(function);
                 }
             }
-            link
+            Some(link)
         }
     }
 
@@ -152,6 +193,7 @@ impl Counter {
     unsafe fn act(&mut self, link: *mut Link) {
         // SAFETY: a link and its blocks are never freed.
         let (link, from, to) = unsafe { (&mut *link, &mut *(*link).from, &mut *(*link).to) };
+        let room = &mut self.blocks.room;
         match link.action {
             Action::Nothing | Action::Restart => {}
             Action::RepIteration if self.detail.is_none() => {}
@@ -161,10 +203,10 @@ impl Counter {
                 let node = &mut *self.task.node;
                 node.instructions = node.instructions.wrapping_sub(1);
             },
-            Action::Call if self.detail.is_some() => self.task.call(from, to),
-            Action::Return if to.is_fork => self.task.restart(self.root, to.function),
-            Action::Return if self.detail.is_some() => self.task.returned(from, to, self.root),
-            Action::Transfer if self.detail.is_some() => self.task.transfer(to.function),
+            Action::Call if self.detail.is_some() => self.task.call(from, to, room),
+            Action::Return if to.is_fork => self.task.restart(self.root, to.function, room),
+            Action::Return if self.detail.is_some() => self.task.returned(from, to, self.root, room),
+            Action::Transfer if self.detail.is_some() => self.task.transfer(to.function, room),
             Action::Call | Action::Return | Action::Transfer => {}
             Action::Enter(arrival) => {
                 // The entry's own work belongs to what is entered.
@@ -178,11 +220,12 @@ impl Counter {
                 unsafe { self.trap_return(to) };
             }
         }
+        self.heed_limits();
     }
 
     fn enter(&mut self, from: &mut Block, to: &Block, arrival: Arrival) {
         if !from.is_outside() {
-            return self.task.trap(from, to.function, arrival == Arrival::Exception);
+            return self.task.trap(from, to.function, arrival == Arrival::Exception, &mut self.blocks.room);
         }
         let context = match arrival {
             Arrival::Syscall => Context::Task,
@@ -190,7 +233,7 @@ impl Counter {
             Arrival::Interrupt => Context::Interrupt,
         };
         self.task.faulted = if arrival == Arrival::Exception { self.previous_user } else { std::ptr::null() };
-        self.task.enter(to.function, context);
+        self.task.enter(to.function, context, &mut self.blocks.room);
     }
 
     /// Behind iret to kernel code: what was broken off goes on.
@@ -206,7 +249,10 @@ impl Counter {
             }
             if is_again {
                 let (block, context) = (trap.interrupted.cast_const(), trap.context);
-                self.counted.aborted.push(Aborted { block, context, again: there });
+                let aborted = &mut self.counted.aborted;
+                aborted.entry(Aborted { block, context, again: there }).or_default().count += 1;
+                // What was one too many is there, and nobody will look at it.
+                let _ = self.blocks.room.holds(Thing::broken_off, aborted.len());
             }
         }
         // SAFETY: both are blocks.
@@ -256,10 +302,13 @@ impl Counter {
         }
         // SAFETY: as above.
         let counts = unsafe { &mut (*now.counts).counts[self.task.context as usize] };
-        let reach = detail.hardware.fetch(now.facts.start, now.facts.end - 1, counts);
+        // A block may reach up to the last address, behind which there is 0.
+        let last = now.facts.end.checked_sub(1).unwrap_or(now.facts.start);
+        let reach = detail.hardware.fetch(now.facts.start, last, counts);
         detail.pipeline.fetched(reach);
         // SAFETY: as above.
-        unsafe { (*self.task.node).instructions += now.facts.instructions.len() as u64 };
+        let node = unsafe { &mut *self.task.node };
+        node.instructions = node.instructions.wrapping_add(now.facts.instructions.len() as u64);
     }
 
     /// An instruction of counted code has accessed memory. `place` is asked rarely.
@@ -297,7 +346,8 @@ impl Counter {
         if is_store {
             self.switched_from = address;
         } else {
-            self.tasks.exchange(&mut self.task, self.switched_from, address, self.root);
+            self.tasks.exchange(&mut self.task, self.switched_from, address, self.root, &mut self.blocks.room);
+            self.heed_limits();
         }
     }
 
@@ -308,7 +358,7 @@ impl Counter {
     /// The measured part begins.
     pub fn open(&mut self) {
         let identity = Identity::from_word(self.word);
-        if identity.is_warm_up() || self.active {
+        if identity.is_warm_up() || self.active || self.has_given_up() {
             return;
         }
         if self.identity != Some(identity) {
@@ -316,8 +366,12 @@ impl Counter {
             if self.identity.is_none_or(|before| before.benchmark != identity.benchmark) {
                 self.end_benchmark();
             }
+            let root = self.regions.begin(identity, &mut self.blocks.room);
+            let Some(root) = root.filter(|_| !self.has_given_up()) else {
+                return;
+            };
             self.identity = Some(identity);
-            self.root = self.regions.root(identity);
+            self.root = root;
         }
         self.opened += 1;
         self.active = true;
@@ -352,6 +406,7 @@ impl Counter {
         self.end_iteration();
         self.end_benchmark();
         Finished {
+            gave_up: self.blocks.room.excess(),
             opened: self.opened,
             unclosed: self.identity.filter(|_| self.active),
             regions: &self.regions,
@@ -361,6 +416,8 @@ impl Counter {
 }
 
 pub struct Finished<'a> {
+    /// Why nothing here is to be used.
+    pub gave_up: Option<Excess>,
     pub opened: u64,
     /// A region that was open when QEMU ended.
     pub unclosed: Option<Identity>,

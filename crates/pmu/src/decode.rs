@@ -130,7 +130,7 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
     Some(Facts {
         start,
         last: last.ip(),
-        end: start + bytes.len() as u64,
+        end: start.wrapping_add(bytes.len() as u64),
         exit: exit_of(&last),
         instructions: (0..).zip(&instructions).map(facts).collect(),
         ops: if is_detailed { ops(&instructions) } else { Vec::new() },

@@ -72,7 +72,7 @@ pub type Counts = [u64; EVENTS];
 pub const CONTEXTS: usize = 3;
 
 /// On whose behalf the kernel works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(usize)]
 pub enum Context {
     /// System calls and kernel threads.

@@ -109,7 +109,7 @@ impl Geometry {
                 return Err(format!("{name}: {} bytes in {} ways is no cache", cache.size, cache.ways));
             }
         }
-        if self.stlb.ways == 0 || self.stlb.entries / self.stlb.ways == 0 {
+        if self.stlb.ways == 0 || self.stlb.entries / self.stlb.ways == 0 || self.stlb.entries > 1 << 20 {
             return Err(format!("stlb: {} entries in {} ways is no TLB", self.stlb.entries, self.stlb.ways));
         }
         for (name, value, low, high) in [
@@ -121,7 +121,16 @@ impl Geometry {
             ("scheduler", u64::from(self.scheduler), 1, 1024),
             ("window", self.window as u64, 8, 4096),
             ("latency.l1", self.latency.l1, 1, 10_000),
+            ("latency.l2", self.latency.l2, 0, 10_000),
+            ("latency.llc", self.latency.llc, 0, 10_000),
             ("latency.memory", self.latency.memory, 1, 10_000),
+            ("latency.forward", self.latency.forward, 0, 10_000),
+            ("latency.stlb", self.latency.stlb, 0, 10_000),
+            ("latency.walk", self.latency.walk, 0, 10_000),
+            ("latency.mispredicted", self.latency.mispredicted, 0, 10_000),
+            ("latency.divide", self.latency.divide, 0, 10_000),
+            ("latency.locked", self.latency.locked, 0, 10_000),
+            ("latency.fence", self.latency.fence, 0, 10_000),
             ("prefetcher.streams", self.prefetcher.streams as u64, 0, 64),
             ("itlb.entries_4k", self.itlb.entries_4k as u64, 1, 4096),
             ("itlb.entries_2m", self.itlb.entries_2m as u64, 1, 4096),

@@ -7,15 +7,18 @@
 //!
 //! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code
 //! runs · counter: the hot path · stacks, hardware, predictor, prefetcher: what it models · timing, pipeline, waiting:
-//! what takes how long · region, record: what comes out
+//! what takes how long · limits: how much is kept at most · region, record: what comes out
 
 mod block;
 mod cache;
 mod counter;
 mod decode;
 mod events;
+#[cfg(test)]
+mod fuzz;
 mod geometry;
 mod hardware;
+mod limits;
 mod options;
 mod pipeline;
 mod plugin;

@@ -102,8 +102,12 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
     if info.system_emulation != (options.scope == Scope::Kernel) {
         return Err("scope=kernel goes with system emulation, scope=user with user-mode emulation".into());
     }
-    // SAFETY: this half of the union goes with system emulation.
-    let cpus = if info.system_emulation { unsafe { info.__bindgen_anon_1.system.smp_vcpus } } else { 1 };
+    let cpus = if info.system_emulation {
+        // SAFETY: this half of the union goes with system emulation.
+        unsafe { info.__bindgen_anon_1.system.smp_vcpus }
+    } else {
+        1
+    };
     if cpus != 1 {
         return Err(format!("{cpus} virtual CPUs: counts are those of one"));
     }
@@ -223,6 +227,9 @@ unsafe extern "C" fn on_translation(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qe
     // SAFETY: a callback; `tb` is valid until it returns.
     unsafe {
         let plugin = plugin();
+        if plugin.counter.has_given_up() {
+            return;
+        }
         let is_kernel = qemu::qemu_plugin_tb_vaddr(tb) >= KERNEL_HALF;
         let mut block = std::mem::take(&mut plugin.translated);
         block.read(tb, plugin.api);
@@ -241,8 +248,10 @@ unsafe extern "C" fn on_translation(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qe
 /// # Safety
 /// Of a translation callback.
 unsafe fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, translated: &Translated) {
-    let start = translated.addresses[0];
-    let block = plugin.counter.blocks.intern(start, &translated.bytes);
+    let start = translated.addresses.first().copied();
+    let Some(block) = start.and_then(|start| plugin.counter.intern(start, &translated.bytes)) else {
+        return;
+    };
     // SAFETY: as promised; blocks are never freed.
     unsafe {
         let flags = qemu::qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
@@ -294,7 +303,7 @@ unsafe fn watch_memory(
 /// # Safety
 /// Of a translation callback.
 unsafe fn instrument_user(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, translated: &Translated) {
-    let Some(block) = plugin.counter.blocks.intern_user(&translated.addresses, &translated.bytes) else {
+    let Some(block) = plugin.counter.intern_user(&translated.addresses, &translated.bytes) else {
         return;
     };
     // SAFETY: as promised.

@@ -2,6 +2,7 @@
 
 use crate::counter::Finished;
 use crate::events::{Counts, EDGE_EVENTS, NAMES};
+use crate::limits::{Excess, Room, Thing};
 use crate::region::{Executed, Region};
 use crate::stacks::Node;
 use flate2::Compression;
@@ -35,6 +36,7 @@ struct Header<'a> {
     bytes: usize,
     unclosed: Option<Unclosed>,
     opened: u64,
+    gave_up: Option<Excess>,
 }
 
 #[derive(Serialize)]
@@ -45,8 +47,8 @@ struct Unclosed {
 
 /// Writes the record beside its place, then moves it there: what is there is whole.
 pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> {
-    let events = if about.is_detailed { NAMES.len() } else { EDGE_EVENTS };
-    let body = Body::of(finished, events);
+    let events = events(about.is_detailed);
+    let (body, gave_up) = body(finished, about.is_detailed, &mut Room::new());
     let header = Header {
         plugin: env!("CARGO_PKG_VERSION"),
         qemu_api: about.qemu_api,
@@ -60,6 +62,7 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
             .unclosed
             .map(|identity| Unclosed { benchmark: identity.benchmark, iteration: identity.iteration }),
         opened: finished.opened,
+        gave_up,
     };
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -72,6 +75,23 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
     std::fs::rename(partial, path)
 }
 
+/// How many are counted.
+fn events(is_detailed: bool) -> usize {
+    if is_detailed { NAMES.len() } else { EDGE_EVENTS }
+}
+
+/// The counts, or, if there was too much of something, none, and why.
+pub fn body(finished: &Finished, is_detailed: bool, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
+    let whole = if finished.gave_up.is_none() { Body::of(finished, is_detailed) } else { Vec::new() };
+    match finished.gave_up {
+        None if room.holds(Thing::body_bytes, whole.len()) => (whole, None),
+        why => (EMPTY.into(), why.or(room.excess())),
+    }
+}
+
+/// No functions and no regions.
+const EMPTY: [u8; 2] = [0, 0];
+
 /// Numbers, seven bits to a byte (LEB128).
 struct Body {
     bytes: Vec<u8>,
@@ -79,13 +99,12 @@ struct Body {
 }
 
 impl Body {
-    fn of(finished: &Finished, events: usize) -> Vec<u8> {
+    fn of(finished: &Finished, is_detailed: bool) -> Vec<u8> {
         let regions = finished.regions.by_benchmark.values();
         // Without detail calls are not followed, and the trees are of entries alone.
-        let is_detailed = events == NAMES.len();
         let stacks_of = |region: &Region| if is_detailed { preorder(region.root) } else { Vec::new() };
         let stacks: Vec<_> = regions.map(stacks_of).collect();
-        let mut body = Body { bytes: Vec::new(), events };
+        let mut body = Body { bytes: Vec::new(), events: events(is_detailed) };
         let places = body.functions(finished, &stacks);
         body.number(finished.regions.by_benchmark.len() as u64);
         for ((benchmark, region), stacks) in finished.regions.by_benchmark.iter().zip(&stacks) {
@@ -135,8 +154,8 @@ impl Body {
         for (range, count) in blocks {
             self.difference(range.start, before);
             self.number(u64::from(range.instructions));
-            self.number(range.last - range.start);
-            self.number(range.end - range.start);
+            self.number(range.last.wrapping_sub(range.start));
+            self.number(range.end.wrapping_sub(range.start));
             self.number(*count);
             before = range.start;
         }
@@ -219,4 +238,28 @@ fn preorder(root: *const Node) -> Vec<Placed> {
         waiting.extend(children.into_iter().map(|child| (child as *const Node, place)));
     }
     placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Blocks;
+    use crate::counter::Counter;
+    use crate::symbols::Symbols;
+
+    #[test]
+    fn a_body_that_is_too_large_is_left_out_and_said() {
+        let mut counter = Counter::new(Blocks::new(Symbols::none(), false), None);
+        counter.open();
+        counter.close();
+        let finished = counter.finish();
+        let (whole, none) = body(&finished, false, &mut Room::new());
+        assert!(whole.len() > 3 * EDGE_EVENTS && none.is_none());
+        let mut room = Room::new();
+        room.narrowed(Thing::body_bytes, whole.len());
+        assert_eq!(body(&finished, false, &mut room), (whole.clone(), None));
+        room.narrowed(Thing::body_bytes, whole.len() - 1);
+        let excess = Excess { of: "body_bytes", most: whole.len() - 1 };
+        assert_eq!(body(&finished, false, &mut room), (EMPTY.into(), Some(excess)));
+    }
 }

@@ -4,9 +4,11 @@ use crate::block::{Action, Block, Blocks, Link};
 use crate::counter::Counted;
 use crate::decode::Exit;
 use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event};
+use crate::limits::{Room, Thing};
 use crate::stacks::Node;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Of which benchmark, and which of its iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,18 +85,21 @@ pub struct Regions {
 }
 
 impl Regions {
-    pub fn root(&mut self, identity: Identity) -> *mut Node {
-        self.of(identity).root
-    }
-
-    fn of(&mut self, identity: Identity) -> &mut Region {
-        self.by_benchmark.entry(identity.benchmark).or_insert_with(Region::new)
-    }
-
-    /// Adds what an iteration counted to its totals.
-    pub fn end_iteration(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
+    /// The root of the tree of stacks for an iteration that begins; None if there is no room for it.
+    pub fn begin(&mut self, identity: Identity, room: &mut Room) -> Option<*mut Node> {
+        let regions = &mut self.by_benchmark;
+        let region = entry(regions, identity.benchmark, Region::new, Thing::regions, room)?;
         let empty = || [[0; EVENTS]; CONTEXTS];
-        let totals = self.of(identity).iterations.entry(identity.iteration).or_insert_with(empty);
+        entry(&mut region.iterations, identity.iteration, empty, Thing::iterations, room)?;
+        Some(region.root)
+    }
+
+    /// Adds what an iteration, which has begun, counted to its totals.
+    pub fn end_iteration(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
+        let region = self.by_benchmark.get_mut(&identity.benchmark);
+        let Some(totals) = region.and_then(|region| region.iterations.get_mut(&identity.iteration)) else {
+            return;
+        };
         for link in &counted.links {
             // SAFETY: links are never freed, and nobody else looks at them now.
             let link = unsafe { &mut **link };
@@ -106,11 +111,12 @@ impl Regions {
             }
             link.before = link.counts;
         }
-        for aborted in &counted.aborted[counted.aborted_before..] {
-            let total = &mut totals[aborted.context as usize];
-            events_of_part(aborted.block, aborted.again, 1, blocks, &mut |_, event, count| add(total, event, count));
+        for (aborted, times) in &mut counted.aborted {
+            let (total, count) = (&mut totals[aborted.context as usize], times.count - times.before);
+            let mut sink = |_: &Block, event, count| add(total, event, count);
+            events_of_part(aborted.block, aborted.again, count, blocks, &mut sink);
+            times.before = times.count;
         }
-        counted.aborted_before = counted.aborted.len();
         for function in &counted.functions {
             // SAFETY: functions are never freed.
             let function = unsafe { &mut **function };
@@ -127,6 +133,9 @@ impl Regions {
 
     /// Adds what all iterations executed to the benchmark, and sets the counters back.
     pub fn end_benchmark(&mut self, identity: Identity, counted: &mut Counted, blocks: &mut Blocks) {
+        let Some(region) = self.by_benchmark.get_mut(&identity.benchmark) else {
+            return;
+        };
         let mut sums: [Sums; CONTEXTS] = Default::default();
         for link in counted.links.drain(..) {
             // SAFETY: links are never freed.
@@ -140,14 +149,13 @@ impl Regions {
             // SAFETY: blocks are never freed.
             unsafe { (*link.from).forget_slots() };
         }
-        for aborted in counted.aborted.drain(..) {
+        for (aborted, times) in counted.aborted.drain() {
             let sum = &mut sums[aborted.context as usize];
-            sum.add_part(aborted.block, aborted.again, 1, blocks);
+            sum.add_part(aborted.block, aborted.again, times.count, blocks);
             let functions = &mut sum.functions;
             let mut sink = |block: &Block, event, count| add(functions.of(block.function), event, count);
-            events_of_part(aborted.block, aborted.again, 1, blocks, &mut sink);
+            events_of_part(aborted.block, aborted.again, times.count, blocks, &mut sink);
         }
-        counted.aborted_before = 0;
         for function in counted.functions.drain(..) {
             // SAFETY: functions are never freed.
             let function = unsafe { &mut *function };
@@ -159,9 +167,25 @@ impl Regions {
             }
             function.touched = false;
         }
-        for (sum, executed) in sums.into_iter().zip(&mut self.of(identity).contexts) {
-            sum.add_to(executed);
+        for (sum, executed) in sums.into_iter().zip(&mut region.contexts) {
+            if sum.add_to(executed, &mut blocks.room).is_none() {
+                return;
+            }
         }
+    }
+}
+
+/// What a map has for a key, made if need be; None if there is no room for another.
+fn entry<'a, K: Ord, V>(
+    map: &'a mut BTreeMap<K, V>,
+    key: K,
+    make: impl FnOnce() -> V,
+    thing: Thing,
+    room: &mut Room,
+) -> Option<&'a mut V> {
+    match map.entry(key) {
+        Entry::Occupied(there) => Some(there.into_mut()),
+        Entry::Vacant(place) => room.take(thing, 1).then(|| place.insert(make())),
     }
 }
 
@@ -287,7 +311,8 @@ impl Sums {
         *sum = sum.wrapping_add(count);
     }
 
-    fn add_to(self, executed: &mut Executed) {
+    /// None if there is no room for all of it.
+    fn add_to(self, executed: &mut Executed, room: &mut Room) -> Option<()> {
         for (block, count) in self.blocks {
             // SAFETY: blocks are never freed.
             let block = unsafe { &*block };
@@ -297,15 +322,17 @@ impl Sums {
             let facts = &block.facts;
             let instructions = facts.instructions.len() as u32;
             let range = Range { start: facts.start, instructions, last: facts.last, end: facts.end };
-            let sum = executed.blocks.entry(range).or_default();
+            let sum = entry(&mut executed.blocks, range, || 0, Thing::executed_blocks, room)?;
             *sum = sum.wrapping_add(count);
         }
         for (branch, count) in self.branches {
-            *executed.branches.entry(branch).or_default() += count;
+            *entry(&mut executed.branches, branch, || 0, Thing::executed_branches, room)? += count;
         }
         for (function, counts) in self.functions.0 {
-            accumulate(executed.functions.entry(function).or_insert([0; EVENTS]), &counts);
+            let empty = || [0; EVENTS];
+            accumulate(entry(&mut executed.functions, function, empty, Thing::executed_functions, room)?, &counts);
         }
+        Some(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::block::{Block, UserBlock};
 use crate::events::Context;
+use crate::limits::{Room, Thing};
 use std::collections::HashMap;
 use std::ptr::{null, null_mut};
 
@@ -23,31 +24,38 @@ pub struct Node {
     pub kind: Kind,
     /// Spent in the function itself.
     pub instructions: u64,
+    /// How many are above it.
+    depth: usize,
     pub children: Vec<*mut Node>,
 }
 
 impl Node {
     pub fn root() -> *mut Node {
-        Node::leaked(null_mut(), 0, Kind::Entry)
+        Node::leaked(null_mut(), 0, Kind::Entry, 0)
     }
 
-    fn leaked(parent: *mut Node, function: u32, kind: Kind) -> *mut Node {
-        Box::leak(Box::new(Node { parent, function, kind, instructions: 0, children: Vec::new() }))
+    fn leaked(parent: *mut Node, function: u32, kind: Kind, depth: usize) -> *mut Node {
+        Box::leak(Box::new(Node { parent, function, kind, instructions: 0, depth, children: Vec::new() }))
     }
 }
 
+/// The node itself where there is no room for another.
+///
 /// # Safety
 /// `node` is a node; nodes are never freed.
-unsafe fn child(node: *mut Node, function: u32, kind: Kind) -> *mut Node {
+unsafe fn child(node: *mut Node, function: u32, kind: Kind, room: &mut Room) -> *mut Node {
     // SAFETY: as promised; one virtual CPU.
-    let children = unsafe { &mut (*node).children };
+    let (children, depth) = unsafe { (&mut (*node).children, (*node).depth + 1) };
     // SAFETY: children are nodes.
     let same = |each: &*mut Node| unsafe { (**each).function == function && (**each).kind == kind };
     if let Some(place) = children.iter().position(same) {
         children.swap(place, place / 2);
         return children[place / 2];
     }
-    let new = Node::leaked(node, function, kind);
+    if !room.holds(Thing::stack_depth, depth) || !room.take(Thing::stack_nodes, 1) {
+        return node;
+    }
+    let new = Node::leaked(node, function, kind, depth);
     children.push(new);
     new
 }
@@ -87,6 +95,11 @@ impl Task {
         Task { context: Context::Task, faulted: null(), traps: Vec::new(), frames: Vec::new(), node: root }
     }
 
+    /// How many frames and traps it holds room for.
+    fn frames(&self) -> usize {
+        self.frames.capacity() + self.traps.capacity()
+    }
+
     /// User code runs: nothing is left on the kernel's stack.
     pub fn leave(&mut self, root: *mut Node) {
         self.context = Context::Task;
@@ -96,14 +109,17 @@ impl Task {
     }
 
     /// From user code, or from code that isn't known.
-    pub fn enter(&mut self, function: u32, context: Context) {
+    pub fn enter(&mut self, function: u32, context: Context, room: &mut Room) {
         self.context = context;
         // SAFETY: `node` is the root after leave().
-        self.node = unsafe { child(self.node, function, Kind::Entry) };
+        self.node = unsafe { child(self.node, function, Kind::Entry, room) };
     }
 
     /// An exception or interrupt of the kernel itself.
-    pub fn trap(&mut self, interrupted: *mut Block, function: u32, is_exception: bool) {
+    pub fn trap(&mut self, interrupted: *mut Block, function: u32, is_exception: bool, room: &mut Room) {
+        if !room.holds(Thing::traps, self.traps.len() + 1) {
+            return;
+        }
         let (context, kind) = match (self.context, is_exception) {
             (Context::Interrupt, true) => (Context::Interrupt, Kind::Exception),
             (_, true) => (Context::Exception, Kind::Exception),
@@ -113,7 +129,7 @@ impl Task {
         self.traps.push(Trap { interrupted, context: self.context, is_exception, frames, node: self.node });
         self.context = context;
         // SAFETY: `node` is always a node.
-        self.node = unsafe { child(self.node, function, kind) };
+        self.node = unsafe { child(self.node, function, kind, room) };
     }
 
     /// Back to what was broken off, if that is known.
@@ -126,14 +142,14 @@ impl Task {
     }
 
     /// A new task begins.
-    pub fn restart(&mut self, root: *mut Node, function: u32) {
+    pub fn restart(&mut self, root: *mut Node, function: u32, room: &mut Room) {
         self.leave(root);
         // SAFETY: `root` is a node.
-        self.node = unsafe { child(root, function, Kind::Call) };
+        self.node = unsafe { child(root, function, Kind::Call, room) };
     }
 
     /// `from` called `to`.
-    pub fn call(&mut self, from: &Block, to: &Block) {
+    pub fn call(&mut self, from: &Block, to: &Block, room: &mut Room) {
         if self.frames.len() == DEEPEST {
             self.frames.clear();
         }
@@ -141,12 +157,12 @@ impl Task {
         // A call within a function is a trick (retpolines), not a call.
         if from.function != to.function || to.facts.start < from.facts.start {
             // SAFETY: `node` is always a node.
-            self.node = unsafe { child(self.node, to.function, Kind::Call) };
+            self.node = unsafe { child(self.node, to.function, Kind::Call, room) };
         }
     }
 
     /// `from` returned to `to`: behind a call, or, where the return address was exchanged (retpolines), anywhere.
-    pub fn returned(&mut self, from: &Block, to: &Block, root: *mut Node) {
+    pub fn returned(&mut self, from: &Block, to: &Block, root: *mut Node, room: &mut Room) {
         let base = self.traps.last().map_or(0, |trap| trap.frames);
         let own = &self.frames[base.min(self.frames.len())..];
         let is_behind = |frame: &Frame| frame.return_address == to.facts.start;
@@ -162,21 +178,21 @@ impl Task {
         });
         if is_retpoline {
             self.frames.pop();
-            self.transfer(to.function);
+            self.transfer(to.function, room);
         } else {
             self.frames.truncate(base);
             // SAFETY: `root` is a node.
-            self.node = unsafe { child(root, to.function, Kind::Call) };
+            self.node = unsafe { child(root, to.function, Kind::Call, room) };
         }
     }
 
     /// Into another function without a call: it takes the place of this one.
-    pub fn transfer(&mut self, function: u32) {
+    pub fn transfer(&mut self, function: u32, room: &mut Room) {
         // SAFETY: `node` is always a node, and so is its parent unless it is null.
         unsafe {
             let above = (*self.node).parent;
             let (parent, kind) = if above.is_null() { (self.node, Kind::Call) } else { (above, (*self.node).kind) };
-            self.node = child(parent, function, kind);
+            self.node = child(parent, function, kind, room);
         }
     }
 }
@@ -188,16 +204,24 @@ const RETPOLINE: u64 = 64;
 #[derive(Default)]
 pub struct Tasks {
     asleep: HashMap<u64, Task>,
+    /// Frames and traps that these hold room for.
+    frames: usize,
 }
 
 impl Tasks {
     /// One task's stack is put away and another's taken out.
-    pub fn exchange(&mut self, running: &mut Task, from: u64, to: u64, root: *mut Node) {
-        let next = self.asleep.remove(&to).unwrap_or_else(|| Task::new(root));
-        self.asleep.insert(from, std::mem::replace(running, next));
+    pub fn exchange(&mut self, running: &mut Task, from: u64, to: u64, root: *mut Node, room: &mut Room) {
+        let next = self.asleep.remove(&to).inspect(|next| self.frames -= next.frames());
+        let last = std::mem::replace(running, next.unwrap_or_else(|| Task::new(root)));
+        self.frames += last.frames();
+        if room.holds(Thing::tasks, self.asleep.len() + 1) && room.holds(Thing::frames, self.frames) {
+            let replaced = self.asleep.insert(from, last);
+            self.frames -= replaced.map_or(0, |replaced| replaced.frames());
+        }
     }
 
     pub fn forget(&mut self) {
         self.asleep.clear();
+        self.frames = 0;
     }
 }

@@ -34,9 +34,13 @@ pub struct Symbols {
 
 pub const UNKNOWN: u32 = 0;
 
+/// Bytes. The kernel's own tools have no place for a name of more than 512 (KSYM_NAME_LEN in include/linux/kallsyms.h).
+const LONGEST_NAME: usize = 1024;
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum SymbolError {
     BadLine(usize),
+    LongName(usize),
     NotAscending(usize),
     NoRole(&'static str),
 }
@@ -52,6 +56,9 @@ impl Symbols {
         let mut symbols = Symbols::none();
         for (number, line) in (1..).zip(text.lines()) {
             let function = parse_line(line).ok_or(SymbolError::BadLine(number))?;
+            if function.name.len() > LONGEST_NAME {
+                return Err(SymbolError::LongName(number));
+            }
             if symbols.functions.last().is_some_and(|last| function.start <= last.start) {
                 return Err(SymbolError::NotAscending(number));
             }
@@ -110,6 +117,9 @@ impl fmt::Display for SymbolError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             SymbolError::BadLine(number) => write!(f, "line {number} is not START SIZE ROLE NAME"),
+            SymbolError::LongName(number) => {
+                write!(f, "line {number}: the name is longer than {LONGEST_NAME} bytes")
+            }
             SymbolError::NotAscending(number) => {
                 write!(f, "line {number}: the addresses don't ascend")
             }
@@ -137,6 +147,14 @@ mod tests {
         assert_eq!(Symbols::parse("1000 10 - a\nzz 1 - b\n").unwrap_err(), SymbolError::BadLine(2));
         assert_eq!(Symbols::parse("1000 10 boss a\n").unwrap_err(), SymbolError::BadLine(1));
         assert_eq!(Symbols::parse("1000 10 - a\n1000 8 - b\n").unwrap_err(), SymbolError::NotAscending(2));
+    }
+
+    #[test]
+    fn a_name_that_no_reader_of_the_record_takes_is_refused() {
+        let named =
+            |length| Symbols::parse(&format!("1000 10 - {}\n", "a".repeat(length))).map(|symbols| symbols.len());
+        assert_eq!(named(LONGEST_NAME), Ok(2));
+        assert_eq!(named(LONGEST_NAME + 1), Err(SymbolError::LongName(1)));
     }
 
     #[test]

@@ -7,7 +7,11 @@
 //! - [`Record`]: agent → host, one line each, what happened.
 //! - [`Catalogue`]: agent → host, what this agent could be asked to do.
 
+#![forbid(unsafe_code)]
+
 mod catalogue;
+#[cfg(test)]
+mod fuzz;
 mod hex;
 mod job;
 mod lanes;

@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, ValidationError
 
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import write_whole
+from kdyno.files import read_whole, write_whole
 from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_values import Counts, Unsound, Values, decode_varints, unzigzag
+from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, Room, in_words
+from kdyno.instrument.pmu_values import Counts, Unsound, Values, unzigzag
 
 MAGIC = b"kdyno-pmu "
 VERSION = b"1"
 LONGEST_HEADER = 1 << 20
-LARGEST_BODY = 1 << 27
-"""Bytes of a body, inflated: some ten times that of a whole workload."""
-
-DEEPEST_STACK = 1 << 12
+LARGEST_FILE = MOST["body_bytes"] + 2 * LONGEST_HEADER
+"""Bytes: what can't be compressed takes a little more room than it has bytes."""
 
 CONTEXTS = ("task", "exception", "interrupt")
 BLOCK = np.dtype([("start", "<u8"), ("instructions", "<u4"), ("last", "<u4"), ("length", "<u4"), ("count", "<u8")])
@@ -75,12 +74,17 @@ class NoRegions(InfrastructureError):
     hint = "agent and plugin must be of one release; did the boot come as far as its first benchmark?"
 
 
+class PluginGaveUp(InfrastructureError):
+    message = "{path}: the PMU plugin gave up: more than {most:,} {things}"
+    hint = "no sound kernel or program makes so many, so that its counts can't be used"
+
+
 class MarkersNeverClosed(InfrastructureError):
     message = "{path}: the region of benchmark {benchmark}, iteration {iteration}, was never closed"
     hint = "the guest stopped inside it, and its counts can't be used; the boot's console says how it ended"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Function:
     address: int
     size: int
@@ -99,7 +103,7 @@ class Context:
     """Index of the function -> events[E] of the code inside it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StackNode:
     parent: int
     """0 for the root, else the 1-based index of an earlier node."""
@@ -155,23 +159,30 @@ class _Open(Frozen):
     iteration: _Count
 
 
+class _GaveUp(Frozen):
+    of: Annotated[str, Field(pattern=r"^[a-z_]+$", max_length=40)]
+    most: _Count
+
+
 class _Header(Frozen):
     model_config = ConfigDict(extra="ignore")
 
     plugin: _Text
+    qemu_api: _Count
     scope: Literal["kernel", "user"]
     events: Literal["edges", "all"]
     image: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
     family: _Text | None
     event_names: Annotated[tuple[_Event, ...], Field(max_length=200)]
-    bytes: Annotated[int, Field(ge=0, le=LARGEST_BODY, strict=True)]
+    bytes: Annotated[int, Field(ge=0, le=MOST["body_bytes"], strict=True)]
     unclosed: _Open | None
     opened: _Count
+    gave_up: _GaveUp | None = None
     benchmarks: Annotated[tuple[_Benchmark, ...], Field(max_length=10_000)] = ()
 
 
 def read_pmu_record(path: Path) -> PmuRecord:
-    """Read a record; raises PmuRecordDamaged or one of its kinds, NoRegions, MarkersNeverClosed."""
+    """Read a record; raises PmuRecordDamaged or one of its kinds, PluginGaveUp, NoRegions, MarkersNeverClosed."""
     data = _bytes_of(path)
     header, body = _split(data, path)
     inflater = zlib.decompressobj()
@@ -183,6 +194,8 @@ def read_pmu_record(path: Path) -> PmuRecord:
         raise PmuRecordDamaged(path=path, why="it holds more than its header says")
     if not inflater.eof or len(numbers) < header.bytes:
         raise PmuRecordCutShort(path=path, size=len(data))
+    if header.gave_up:
+        raise PluginGaveUp(path=path, most=header.gave_up.most, things=in_words(header.gave_up.of))
     if header.opened == 0:
         raise NoRegions(path=path)
     if header.unclosed:
@@ -200,18 +213,14 @@ def with_benchmarks(path: Path, names: Sequence[str], out: Path) -> None:
 
     Raises NotWritable and DiskFull, and what read_pmu_record raises of a file that is no record.
     """
-    data = _bytes_of(path)
-    _, body = _split(data, path)
-    magic, header, _ = data.split(b"\n", 2)
-    named = json.loads(header) | {"benchmarks": list(names)}
-    write_whole(out, b"\n".join((magic, json.dumps(named, separators=(",", ":")).encode(), body)))
+    header, body = _split(_bytes_of(path), path)
+    named = json.dumps(header.model_dump() | {"benchmarks": list(names)}, separators=(",", ":"))
+    write_whole(out, b"\n".join((MAGIC + VERSION, named.encode(), body)))
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LARGEST_BODY:
-            raise PmuRecordDamaged(path=path, why=f"it is larger than {LARGEST_BODY} bytes")
-        return path.read_bytes()
+        return read_whole(path, LARGEST_FILE)
     except OSError as error:
         raise NoSuchRecord(path=path, why=error.strerror) from error
 
@@ -242,14 +251,16 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
 
 
 def _record(header: _Header, body: bytes) -> PmuRecord:
-    functions, rest = _functions(body)
-    values = Values(decode_varints(body[rest:]))
+    values, room = Values(body), Room()
+    functions = _functions(values, room)
     regions: dict[int, Region] = {}
-    for _ in range(values.count(1)):
-        region = _region(values, len(header.event_names), len(functions))
-        if regions and region.benchmark <= max(regions):
+    latest = -1
+    for _ in range(room.take("regions", values.count(1))):
+        region = _region(values, room, len(header.event_names), len(functions))
+        if region.benchmark <= latest:
             raise Unsound("its regions are not in order")
-        regions[region.benchmark] = region
+        latest = region.benchmark
+        regions[latest] = region
     values.expect_end()
     return PmuRecord(
         plugin=header.plugin,
@@ -266,64 +277,48 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
     )
 
 
-def _functions(body: bytes) -> tuple[tuple[Function, ...], int]:
-    """The functions, and where they end: names are bytes among the numbers, and so these are read one by one."""
-    place = 0
-
-    def number() -> int:
-        nonlocal place
-        value = shift = 0
-        while True:
-            if place >= len(body) or shift > 63:
-                raise Unsound("its functions end amid a number")
-            byte = body[place]
-            place += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value & 0xFFFF_FFFF_FFFF_FFFF
-            shift += 7
-
+def _functions(values: Values, room: Room) -> tuple[Function, ...]:
     functions = []
     address = 0
-    for _ in range(number()):
-        address = (address + number()) & 0xFFFF_FFFF_FFFF_FFFF
-        size, length = number(), number()
-        name = body[place : place + length]
-        place += length
-        if place > len(body):
-            raise Unsound("its functions end amid a name")
-        functions.append(Function(address, size, name.decode(errors="replace")))
-    return tuple(functions), place
+    for _ in range(room.take("functions", values.count(3))):
+        address = (address + values.number()) & 0xFFFF_FFFF_FFFF_FFFF
+        functions.append(Function(address, values.number(), values.text(LONGEST_NAME)))
+    return tuple(functions)
 
 
-def _region(values: Values, events: int, functions: int) -> Region:
+def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
+    """A number of rows, and the rows."""
+    return values.rows(room.take(things, values.count(columns)), columns)
+
+
+def _region(values: Values, room: Room, events: int, functions: int) -> Region:
     benchmark = values.number(1 << 31)
-    rows = values.table(1 + 3 * events)
+    rows = _table(values, room, "iterations", 1 + 3 * events)
     if np.any(rows[1:, 0] <= rows[:-1, 0]):
         raise Unsound("its iterations are not in order")
-    contexts = [_context(values, events, functions) for _ in CONTEXTS]
+    contexts = [_context(values, room, events, functions) for _ in CONTEXTS]
     return Region(
         benchmark=benchmark,
         iterations={int(row[0]): row[1:].reshape(3, events) for row in rows},
         contexts=(contexts[0], contexts[1], contexts[2]),
-        stacks=_stacks(values.table(4), functions),
+        stacks=_stacks(_table(values, room, "stack_nodes", 4), functions),
     )
 
 
-def _context(values: Values, events: int, functions: int) -> Context:
-    rows = values.table(5)
+def _context(values: Values, room: Room, events: int, functions: int) -> Context:
+    rows = _table(values, room, "executed_blocks", 5)
     blocks = np.empty(len(rows), BLOCK)
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     for column, name in enumerate(("instructions", "last", "length"), start=1):
         blocks[name] = _below(1 << 32, rows[:, column], name)
     blocks["count"] = rows[:, 4]
-    rows = values.table(4)
+    rows = _table(values, room, "executed_branches", 4)
     branches = np.empty(len(rows), BRANCH)
     branches["source"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     branches["target"] = branches["source"] + unzigzag(rows[:, 1])
     branches["kind"] = _below(6, rows[:, 2], "kind of branch")
     branches["count"] = rows[:, 3]
-    rows = values.table(1 + events)
+    rows = _table(values, room, "executed_functions", 1 + events)
     indices = np.cumsum(_below(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
     _below(functions, indices, "function")
     if np.any(rows[1:, 0] == 0):
@@ -336,13 +331,12 @@ def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
         raise Unsound("a stack node comes before its parent")
     _below(functions, rows[:, 1], "function")
     _below(4, rows[:, 2], "kind of stack node")
-    nodes = tuple(StackNode(*row) for row in rows.tolist())
     depths = [0]
-    for node in nodes:
-        depths.append(depths[node.parent] + 1)
-    if max(depths) > DEEPEST_STACK:
-        raise Unsound(f"a stack is deeper than {DEEPEST_STACK}")
-    return nodes
+    for parent in rows[:, 0].tolist():
+        depths.append(depths[parent] + 1)
+    if max(depths) > MOST["stack_depth"]:
+        raise Unsound(f"a stack is deeper than {MOST['stack_depth']:,}")
+    return tuple(StackNode(*row) for row in rows.tolist())
 
 
 def _below(limit: int, column: Counts, what: str) -> Counts:

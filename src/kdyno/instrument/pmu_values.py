@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 DECODED_AT_ONCE = 1 << 16
-"""Numbers: few enough to stay in the cache, which makes it four times as fast."""
+"""Bytes: few enough to stay in the cache, which makes it four times as fast."""
+LONGEST = 10
+"""Bytes of a number of 64 bits."""
 
 Counts = NDArray[np.uint64]
 
@@ -16,68 +18,82 @@ class Unsound(ValueError):
 
 
 class Values:
-    """The numbers of a body, taken from front to back."""
+    """The numbers and names of a body, taken from front to back. Only what is asked for is decoded."""
 
-    def __init__(self, values: Counts) -> None:
-        self.values = values
+    def __init__(self, body: bytes) -> None:
+        self.body = body
         self.place = 0
 
-    def number(self, limit: int) -> int:
-        value = int(self._take(1)[0])
-        if value >= limit:
-            raise Unsound(f"the number {value} is out of range")
-        return value
+    def number(self, limit: int = 1 << 64) -> int:
+        value = shift = 0
+        for place in range(self.place, min(self.place + LONGEST, len(self.body))):
+            byte = self.body[place]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                self.place = place + 1
+                if value >= limit:
+                    raise Unsound(f"the number {value} is out of range")
+                return value
+        raise Unsound("its numbers end too early" if shift < 7 * LONGEST else "a number exceeds 64 bits")
+
+    def text(self, most: int) -> str:
+        """The length of a text, and the text."""
+        length = self.number()
+        if length > most:
+            raise Unsound(f"a name is longer than {most} bytes")
+        encoded = self.body[self.place : self.place + length]
+        if len(encoded) < length:
+            raise Unsound("it ends amid a name")
+        self.place += length
+        return encoded.decode(errors="replace")
 
     def count(self, columns: int) -> int:
-        """How many rows follow; never more than there are numbers for."""
-        rows = int(self._take(1)[0])
-        if rows * columns > len(self.values) - self.place:
+        """How many rows follow; never more than there are bytes for."""
+        rows = self.number()
+        if rows * columns > len(self.body) - self.place:
             raise Unsound("a list is longer than the body")
         return rows
 
-    def table(self, columns: int) -> Counts:
-        """A number of rows, and the rows."""
-        rows = self.count(columns)
-        return self._take(rows * columns).reshape(rows, columns)
+    def rows(self, rows: int, columns: int) -> Counts:
+        values = np.empty(rows * columns, np.uint64)
+        done = 0
+        while done < len(values):
+            most = len(values) - done
+            part = self.body[self.place : self.place + min(DECODED_AT_ONCE, LONGEST * most)]
+            decoded, taken = decode_varints(part, most)
+            values[done : done + len(decoded)] = decoded
+            done += len(decoded)
+            self.place += taken
+        return values.reshape(rows, columns)
 
     def expect_end(self) -> None:
-        if self.place != len(self.values):
+        if self.place != len(self.body):
             raise Unsound("numbers follow its end")
 
-    def _take(self, count: int) -> Counts:
-        if self.place + count > len(self.values):
-            raise Unsound("its numbers end too early")
-        self.place += count
-        return self.values[self.place - count : self.place]
 
+def decode_varints(data: bytes, most: int) -> tuple[Counts, int]:
+    """The unsigned LEB128 numbers that `data` begins with, at least one, and how many bytes they take.
 
-def decode_varints(data: bytes) -> Counts:
-    """All unsigned LEB128 numbers in `data`; raises Unsound if one is cut or exceeds 64 bits."""
+    Raises Unsound if the first one is cut, or if one exceeds 64 bits.
+    """
     raw = np.frombuffer(data, np.uint8)
-    last = np.flatnonzero(raw < 0x80)
-    if len(raw) and (not len(last) or last[-1] != len(raw) - 1):
-        raise Unsound("its last number is cut")
-    first = np.concatenate((np.zeros(1, last.dtype), last + 1))[:-1]
-    values = np.empty(len(last), np.uint64)
-    for start in range(0, len(last), DECODED_AT_ONCE):
-        part = slice(start, start + DECODED_AT_ONCE)
-        values[part] = _decoded(raw, first[part], last[part] - first[part])
-    return values
-
-
-def _decoded(raw: NDArray[np.uint8], first: NDArray[np.int64], more: NDArray[np.int64]) -> Counts:
-    """The numbers whose first bytes are at `first`, followed by `more` bytes each."""
+    last = np.flatnonzero(raw < 0x80)[:most]
+    if not len(last):
+        raise Unsound("its numbers end too early" if len(raw) < LONGEST else "a number exceeds 64 bits")
+    first = np.concatenate((np.zeros(1, last.dtype), last[:-1] + 1))
+    more = last - first
     values = (raw[first] & 0x7F).astype(np.uint64)
     longer = np.flatnonzero(more)
-    for byte in range(1, 11):
+    for byte in range(1, LONGEST + 1):
         if not len(longer):
             break
         part = (raw[first[longer] + byte] & 0x7F).astype(np.uint64)
-        if byte == 10 or (byte == 9 and np.any(part > 1)):
+        if byte == LONGEST or (byte == LONGEST - 1 and np.any(part > 1)):
             raise Unsound("a number exceeds 64 bits")
         values[longer] |= part << np.uint64(7 * byte)
         longer = longer[more[longer] > byte]
-    return values
+    return values, int(last[-1]) + 1
 
 
 def unzigzag(values: Counts) -> Counts:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kdyno.errors import UserError
+from kdyno.instrument.pmu_limits import LONGEST_NAME
 from kdyno.process import output
 
 KERNEL_IMAGE = 0xFFFFFFFF80000000
@@ -41,6 +42,11 @@ class VmlinuxUnfit(UserError):
     hint = "it needs the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
 
 
+class NameTooLong(UserError):
+    message = "{vmlinux} has a function with a name of {length:,} bytes: {name}..."
+    hint = f"the emulated PMU takes up to {LONGEST_NAME:,}; the kernel's own tables have no place for more than 512"
+
+
 class Symbol(NamedTuple):
     """A function; `size` in bytes, 0 where the assembler gave none."""
 
@@ -53,9 +59,12 @@ class Symbol(NamedTuple):
 def symbols_file(vmlinux: Path) -> str:
     """What the plugin's option `symbols` names: a line `ADDRESS SIZE ROLE NAME` for each function, hexadecimal.
 
-    Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, ToolFailed if it is no ELF file.
+    Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
     """
     found = functions(output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
+    for symbol in found:
+        if (length := len(symbol.name.encode())) > LONGEST_NAME:
+            raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
     roles = [role_of(symbol.name) for symbol in found]
     for role, name in NEEDED.items():
         if role not in roles:

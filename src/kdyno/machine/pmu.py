@@ -105,11 +105,12 @@ class Pmu:
         """The end of a boot with what the PMU counted as its samples; a boot that is not ok has only other units.
 
         Without a sound record the boot is lost: the instrument failed, not the kernel. A loop that was entered and
-        never left is the kernel's doing.
+        never left is the kernel's doing, and so is more than the plugin can keep.
         """
         from kdyno.instrument.pmu_record import (
             MarkersNeverClosed,
             NoRegions,
+            PluginGaveUp,
             PmuRecordDamaged,
             read_pmu_record,
             with_benchmarks,
@@ -126,7 +127,7 @@ class Pmu:
             with_benchmarks(path, [benchmark.name for benchmark in report.benchmarks], path)
             counts = read_pmu_record(path)
             samples = in_clock(report.samples, report.benchmarks, counts, self.family, self.config.clock)
-        except MarkersNeverClosed as error:
+        except (MarkersNeverClosed, PluginGaveUp) as error:
             return replace(end, status="failed", reason=_said(error, path))
         except (RecordMissing, PmuRecordDamaged, NoRegions, RegionMissing) as error:
             return replace(end, status="lost", reason=_said(error, path))

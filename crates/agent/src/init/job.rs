@@ -38,10 +38,32 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
 
     fn plan(tests: &str) -> Result<Plan, String> {
         let text = format!(r#"{{"v":1,"lane":"model","icount_shift":5,"iterations":7,"tests":{tests}}}"#);
         Plan::of(Job::parse(&text).unwrap())
+    }
+
+    proptest! {
+        /// PROPTEST_CASES says how many are tried.
+        #[test]
+        fn any_job_is_planned_or_refused(
+            tests in vec(
+                ("(lat|bw)_[a-z]{2,7}|lat_ctx|.{0,40}", btree_map("processes|size_kb|[a-z_]{0,9}", any::<u64>(), 0..3)),
+                0..4,
+            ),
+            iterations in any::<u32>(),
+        ) {
+            let tests = tests.into_iter().map(|(name, params)| kdyno_proto::JobTest { name, params }).collect();
+            let mut job = Job::parse(r#"{"v":1,"lane":"model","icount_shift":5,"iterations":7}"#).unwrap();
+            (job.tests, job.iterations) = (tests, iterations);
+            match Plan::of(job) {
+                Ok(plan) => prop_assert_eq!(plan.settings.iterations, iterations),
+                Err(said) => prop_assert!(!said.is_empty()),
+            }
+        }
     }
 
     #[test]

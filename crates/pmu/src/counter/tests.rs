@@ -35,14 +35,14 @@ impl Kernel {
     }
 
     fn run(&mut self, start: u64, bytes: &[u8]) -> &mut Kernel {
-        let block = self.counter.blocks.intern(start, bytes);
+        let block = self.counter.intern(start, bytes).unwrap();
         // SAFETY: interned just now.
         unsafe { self.counter.block(block) };
         self
     }
 
     fn user(&mut self, addresses: &[u64], bytes: &[u8]) -> &mut Kernel {
-        let block = self.counter.blocks.intern_user(addresses, bytes).unwrap();
+        let block = self.counter.intern_user(addresses, bytes).unwrap();
         // SAFETY: blocks are never freed.
         self.counter.user_block(unsafe { &*block });
         self
@@ -233,4 +233,116 @@ fn parts_of_an_iteration_are_added_up_and_iterations_are_not() {
     let of = |iteration: u16| region.iterations[&iteration][0][Event::instructions as usize];
     assert_eq!([of(0), of(1)], [12, 6]);
     assert_eq!(region.contexts[0].blocks.values().sum::<u64>(), 6);
+}
+
+/// What a guest makes grow, with less room for it, and the first of what it did that was too much.
+fn gives_up(thing: Thing, most: usize, attack: impl Fn(&mut Kernel, u64)) -> u64 {
+    let mut kernel = Kernel::new();
+    kernel.counter.blocks.room.narrowed(thing, most);
+    for number in 0..100 {
+        attack(&mut kernel, number);
+        if kernel.counter.has_given_up() {
+            assert!(!kernel.counter.active);
+            announce(&mut kernel.counter, 77, 0);
+            kernel.counter.open();
+            assert!(!kernel.counter.active, "{thing:?}: nothing is counted again");
+            let finished = kernel.counter.finish();
+            assert_eq!(finished.gave_up.map(|excess| (excess.of.to_owned(), excess.most)), {
+                Some((format!("{thing:?}"), most))
+            });
+            return number;
+        }
+    }
+    panic!("{thing:?} grow without end");
+}
+
+fn counted(kernel: &mut Kernel, benchmark: u64, iteration: u64) {
+    kernel.counter.close();
+    announce(&mut kernel.counter, benchmark as u32, iteration as u32);
+    kernel.counter.open();
+}
+
+/// Like [`Kernel::run`], when there may be no room for the block.
+fn runs(kernel: &mut Kernel, start: u64, bytes: &[u8]) {
+    if let Some(block) = kernel.counter.intern(start, bytes)
+        && kernel.counter.active
+    {
+        // SAFETY: interned just now.
+        unsafe { kernel.counter.block(block) };
+    }
+}
+
+#[test]
+fn a_guest_that_makes_anything_grow_without_end_is_given_up() {
+    assert_eq!(gives_up(Thing::regions, 8, |kernel, number| counted(kernel, number, 0)), 8);
+    assert_eq!(gives_up(Thing::iterations, 8, |kernel, number| counted(kernel, 0, number)), 8);
+    // Code that changes itself, in memory that the kernel allocates.
+    assert_eq!(gives_up(Thing::blocks, 8, |kernel, number| runs(kernel, 0x9000, &[0xb0, number as u8])), 8);
+    assert_eq!(gives_up(Thing::code_bytes, 8, |kernel, number| runs(kernel, 0x9000, &[0xb0, number as u8])), 4);
+    let user = |kernel: &mut Kernel, number: u64| _ = kernel.counter.intern_user(&[0x400000], &[0xb0, number as u8]);
+    assert_eq!(gives_up(Thing::user_blocks, 8, user), 8);
+    assert_eq!(gives_up(Thing::user_instructions, 8, user), 8);
+    let jumps = |kernel: &mut Kernel, number: u64| {
+        runs(kernel, 0x2000 + number % 10, &[0xff, 0xe0]);
+        runs(kernel, 0x2010 + number / 10, &[0xff, 0xe0]);
+    };
+    assert!(gives_up(Thing::links, 8, jumps) < 8);
+    let functions = |kernel: &mut Kernel, number: u64| runs(kernel, 0x1000 * (number % 5), &[NOP]);
+    assert_eq!(gives_up(Thing::functions, 3, functions), 3);
+}
+
+#[test]
+fn calls_traps_and_tasks_without_end_are_given_up() {
+    let calls = |kernel: &mut Kernel, number: u64| {
+        let (from, to) = [(0x2000, 0x2100), (0x2100, 0x2000)][number as usize % 2];
+        runs(kernel, from, &call(from, to));
+    };
+    assert_eq!(gives_up(Thing::stack_depth, 8, calls), 9);
+    assert_eq!(gives_up(Thing::stack_nodes, 8, calls), 9);
+    let traps = |kernel: &mut Kernel, _| {
+        runs(kernel, 0x2000, &[NOP, NOP]);
+        runs(kernel, 0x3100, &[NOP]);
+    };
+    assert_eq!(gives_up(Thing::traps, 8, traps), 8);
+    let tasks = |kernel: &mut Kernel, number: u64| {
+        kernel.counter.switch(0xa000 + number, true);
+        kernel.counter.switch(0xb000 + number, false);
+    };
+    assert_eq!(gives_up(Thing::tasks, 8, tasks), 8);
+    let deep = |kernel: &mut Kernel, number: u64| {
+        (0..8).for_each(|number| calls(kernel, number));
+        tasks(kernel, number);
+    };
+    assert!(gives_up(Thing::frames, 100, deep) < 20);
+}
+
+#[test]
+fn what_ran_in_ever_more_regions_is_given_up() {
+    let work = |kernel: &mut Kernel, number: u64| {
+        counted(kernel, number, 0);
+        for _ in 0..2 {
+            runs(kernel, 0x2000, &jump_if_not_zero(0x2000, 0x2000));
+        }
+    };
+    for thing in [Thing::executed_blocks, Thing::executed_branches, Thing::executed_functions] {
+        assert!((8..=10).contains(&gives_up(thing, 8, work)), "{thing:?}");
+    }
+}
+
+#[test]
+fn faults_are_counted_by_place_however_many_there_are() {
+    let mut kernel = Kernel::new();
+    kernel.enter();
+    for _ in 0..10_000 {
+        kernel.run(0x2000, &[NOP, NOP, NOP, RET]).run(0x3000, &IRET).run(0x2002, &[NOP, RET]);
+    }
+    assert_eq!(kernel.counter.counted.aborted.len(), 1);
+    assert_eq!(kernel.count(Context::Task, Event::instructions), 1 + 10_000 * (2 + 2));
+    let faults = |kernel: &mut Kernel, number: u64| {
+        let start = 0x2000 + 4 * number;
+        runs(kernel, start, &[NOP, NOP, NOP, RET]);
+        runs(kernel, 0x3000, &IRET);
+        runs(kernel, start + 2, &[NOP, RET]);
+    };
+    assert_eq!(gives_up(Thing::broken_off, 8, faults), 8);
 }
