@@ -2,6 +2,8 @@
 # make test   all tests but the long ones, with real kernels; says which were the slowest
 # make test-long   the tests marked `long`
 # make check  format, lints, types, schemas and docs; seconds
+# make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
+# make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
 # make bench  the harness's own figures, as ratios
 
 export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
@@ -14,8 +16,9 @@ export HOME := $(CURDIR)/.home
 endif
 # pytest's arguments: make test T='-m "not e2e"'
 T ?= -m "not long"
+S ?= 3600
 
-.PHONY: demo test test-long check bench setup-demo setup-test setup-check
+.PHONY: demo test test-long check fuzz audit bench setup-demo setup-test setup-check
 
 demo: setup-demo
 	kdyno doctor
@@ -35,6 +38,14 @@ check: setup-check
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	python tools/check-docs
+
+fuzz: setup-test
+	tools/fuzz --seconds $(S)
+	timeout $(S) sh -c 'while PROPTEST_CASES=2000 PROPTEST_RNG_SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d " ") \
+	    cargo test --workspace --quiet --bins --lib -- fuzz any_job; do :; done'; test $$? = 124
+
+audit:
+	cargo deny --offline check bans licenses sources
 
 bench: setup-demo
 	python tools/bench

@@ -22,6 +22,7 @@ from kdyno.kernel.delegate import find_lkd
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
+from kdyno.machine.sandbox import why_no_sandbox
 from kdyno.packages import Requirement, install_command, requirements
 from kdyno.process import attempt
 from kdyno.state import State, nearest, why_not_writable
@@ -59,6 +60,7 @@ def examine(state: State) -> Iterator[Finding]:
     yield _installed("kdyno-delegate", find_lkd, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
+    yield _qemu_confines_itself()
     yield _rust()
     yield _state_directory(state)
     yield _temporary_directory()
@@ -106,6 +108,15 @@ def _qemu_loads_plugins() -> Finding:
     return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
 
 
+def _qemu_confines_itself() -> Finding:
+    name = "QEMU sandbox"
+    if shutil.which(QEMU) is None:
+        return Finding(name, "optional", f"can't be tried without {QEMU}")
+    if (why := why_no_sandbox(QEMU)) is None:
+        return Finding(name, "ok", f"{QEMU} filters its own system calls")
+    return Finding(name, "optional", f"{QEMU} can't filter its own system calls: {why}; guests boot all the same")
+
+
 def _rust() -> Finding:
     """Only those who build kdyno itself need Rust."""
     wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
@@ -113,7 +124,7 @@ def _rust() -> Finding:
     if shutil.which("cargo") is None:
         return Finding("rust", "optional", f"no cargo; {wanted}", mend)
     banner = attempt(["cargo", "--version"]).stdout.strip()
-    version = re.search(r"(\d+)\.(\d+)", banner)
+    version = re.match(r"\D*(\d{1,9})\.(\d{1,9})", banner)
     if version and (int(version[1]), int(version[2])) >= RUST_NEEDED:
         return Finding("rust", "ok", banner)
     return Finding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
@@ -124,6 +135,8 @@ def _state_directory(state: State) -> Finding:
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
         return Finding(name, "missing", f"{state.root}: {why}", mend)
+    if why := state.why_not_ours():
+        return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
     for path in itertools.chain([state.root], state.root.glob("*")):
         if why := why_not_writable(path):
             return Finding(name, "missing", f"can't write to {path}: {why}", mend)

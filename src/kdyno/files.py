@@ -65,13 +65,20 @@ def copy_whole(
         shutil.copyfileobj(original, file)
 
 
-def read_whole(path: Path, most_bytes: int) -> bytes:
+def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:
     """Read a regular file that somebody named. It never waits, as a pipe would, and never fills the memory.
 
-    Raises OSError, whose `strerror` says it all: also for a directory, pipe or device, and for a file of more bytes.
+    Raises OSError, whose `strerror` says it all: also for a directory, pipe or device, for a file of more bytes, and
+    for a link that is not to be followed.
     """
     # A pipe that nobody writes to would wait at open() already.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow_link:
+            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
+        raise
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))

@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 
+MOST_BYTES = 1 << 20
+"""Of a kernel's top Makefile, which has some 70,000."""
 NEEDED_IN_A_TREE = ("Kconfig", "scripts/kconfig/merge_config.sh")
 
 
@@ -18,7 +21,7 @@ class NotAKernelTree(UserError):
 def kernel_version(tree: Path, spec: str) -> str:
     """The kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
     try:
-        makefile = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
+        makefile = read_whole(tree / "Makefile", MOST_BYTES).decode(errors="replace")
     except OSError as error:
         raise NotAKernelTree(spec=spec, why="it has no readable Makefile") from error
     parts: dict[str, str] = {

@@ -18,6 +18,11 @@ class NameUnfit(UserError):
     hint = "rename it; or, if this locale can't have it: LC_ALL=C.UTF-8, and no PYTHONUTF8=0"
 
 
+class LeadsNowhere(UserError):
+    message = "{name} can't be a path: {why}"
+    hint = "paths in an experiment start from the directory of its file, from / or from ~"
+
+
 def as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
     """A handler for `codecs`: bytes that were read as no UTF-8, such as names, are written as they are."""
     assert isinstance(error, UnicodeEncodeError)
@@ -42,8 +47,14 @@ def require_text(name: str | Path) -> None:
 
 
 def absolute(name: str | Path, base: Path) -> str:
-    """Where a path leads that starts from `base`, as text for the record. Raises NameUnfit."""
-    path = str((base / name).resolve())
+    """Where a path leads that starts from `base`, or from a home (`~`), as text for the record.
+
+    Raises NameUnfit and LeadsNowhere.
+    """
+    try:
+        path = str((base / Path(name).expanduser()).resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # a link to itself, no such user, a NUL
+        raise LeadsNowhere(name=printable(name), why=error) from error
     require_text(path)
     return path
 

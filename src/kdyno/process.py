@@ -64,12 +64,13 @@ def spawned(
     stdin: int | IO[bytes] | None = subprocess.DEVNULL,
     stdout: int | IO[bytes] | None = subprocess.DEVNULL,
     stderr: int | IO[bytes] | None = subprocess.STDOUT,
+    umask: int = -1,
     guarded: bool = True,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own; whatever happens in the body, the group is gone at the end.
 
-    `env` is added to the environment. A program that is `guarded` has a warden, and dies with kdyno even if kdyno is
-    killed. Raises ToolMissing if there is no such program.
+    `env` is added to the environment, and `umask` takes the place of kdyno's own if it is given. A program that is
+    `guarded` has a warden, and dies with kdyno even if kdyno is killed. Raises ToolMissing if there is no such program.
     """
     log.debug("%s", quoted(command))
     try:
@@ -80,6 +81,7 @@ def spawned(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
+            umask=umask,
             process_group=0,
         )
     except FileNotFoundError as error:
@@ -171,9 +173,10 @@ def stream_lines(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = subprocess.DEVNULL,
+    umask: int = -1,
 ) -> int:
     """Run a program, hand each line of its output (stdout and stderr together) to `on_line`, return its status."""
-    with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE) as child:
+    with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
         assert child.stdout is not None
         for line in child.stdout:
             on_line(line.decode(errors="replace").rstrip("\n"))

@@ -6,12 +6,14 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
+from kdyno.ownership import is_root, why_in_others_hands
 
 
 class NoSpace(InfrastructureError):
@@ -29,13 +31,26 @@ class StateNotWritable(InfrastructureError):
     hint = "name another place with --state DIR or KDYNO_STATE"
 
 
+class StateNotOurs(InfrastructureError):
+    message = "as root, kdyno does not use the state directory {path}: {why}"
+    hint = "run it as the user whose directory that is, or say --state DIR with one that root alone can change"
+
+
+class LockRefused(InfrastructureError):
+    message = "can't take the lock {path}: {why}"
+    hint = "kdyno did not make this: see what it is, and remove it"
+
+
 class HomeUnknown(InfrastructureError):
     message = "there is no place for the state directory: HOME is not set, and user {uid} has no entry in /etc/passwd"
     hint = "set HOME, or name a place with --state DIR or KDYNO_STATE"
 
 
 class State:
-    """The state directory and its parts; each part is made when it is first asked for."""
+    """The state directory and its parts; each part is made when it is first asked for.
+
+    Root uses none that others may change: each way to a part leads through `why_not_ours`.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -52,12 +67,29 @@ class State:
         except RuntimeError as error:
             raise HomeUnknown(uid=os.getuid()) from error
 
+    def why_not_ours(self, name: str = ".") -> str | None:
+        """Why root must not use a part, as somebody else may change it or a directory above; None if it may.
+
+        Who isn't root is stopped by the system from all that it may not do, and can be used for nothing else.
+        """
+        return why_in_others_hands(self.root / name) if is_root() else None
+
+    def file(self, name: str) -> Path:
+        """The path of a file that lies in the state directory itself. Raises StateNotOurs."""
+        if why := self.why_not_ours(name):
+            raise StateNotOurs(path=self.root, why=why)
+        return self.root / name
+
     def _part(self, name: str) -> Path:
-        path = self.root / name
+        path = self.file(name)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            is_new = not path.is_dir()
+            if is_new:
+                _make_directory(path)
         except OSError as error:
             raise StateNotWritable(path=path, why=error.strerror) from error
+        if is_new:
+            self.file(name)  # in a directory for all, such as /tmp, somebody else may have made it just before
         return path
 
     @property
@@ -91,11 +123,6 @@ class State:
         return self._part("images")
 
     @property
-    def boots(self) -> Path:
-        """Scratch directories of boots under way."""
-        return self._part("boots")
-
-    @property
     def pmu(self) -> Path:
         """PMU records of boots that no run asked for, by what decides them; may be deleted at any time."""
         return self._part("pmu")
@@ -110,8 +137,10 @@ class State:
         return self._part("locks")
 
     @property
-    def store_url(self) -> str:
-        return f"sqlite:///{self._part('.') / 'store.sqlite'}"
+    def store_file(self) -> Path:
+        """The store, if no other one is named."""
+        self._part(".")
+        return self.file("store.sqlite")
 
     def require_space(self, megabytes: int) -> None:
         """Raise NoSpace unless so many megabytes are free."""
@@ -122,18 +151,94 @@ class State:
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
-        path = self.locks / f"{name}.lock"
+        descriptor = _open_lock(self.locks / f"{name}.lock")
         try:
-            file = path.open("wb")
-        except OSError as error:
-            raise StateNotWritable(path=path, why=error.strerror) from error
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _held(descriptor):
                 on_wait()
-                fcntl.flock(file, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def lock_if_free(self, name: str) -> Iterator[bool]:
+        """Hold the lock `name` if nobody else does; whether it is held now."""
+        descriptor = _open_lock(self.locks / f"{name}.lock")
+        try:
+            yield _held(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def scratch(self, prefix: str) -> Iterator[Path]:
+        """An empty directory for the files of boots under way, gone at the end.
+
+        Its owner holds a lock of the directory itself, which dies with it: what a kdyno that was killed left is
+        removed by the next one that comes here.
+        """
+        boots = self._part("boots")
+        with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
+            _remove_unheld(boots)
+            place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=boots))
+            descriptor = os.open(place, DIRECTORY)
+            _held(descriptor)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+            os.close(descriptor)
+
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _make_directory(path: Path) -> None:
+    """Make a directory, and those above. Root's can't be changed by others, whatever the mask says."""
+    for place in (*reversed(path.parents), path):
+        if not place.is_dir():
+            place.mkdir(mode=0o755 if is_root() else 0o777, exist_ok=True)
+
+
+def _open_lock(path: Path) -> int:
+    """Open the file of a lock, which is made if it isn't there and never changed. Nothing else is opened in its place.
+
+    Raises StateNotWritable and LockRefused.
+    """
+    # A pipe that nobody reads would wait at open() already.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise LockRefused(path=path, why="it is a symbolic link") from error
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise LockRefused(path=path, why="it is no regular file") from error
+        raise StateNotWritable(path=path, why=error.strerror) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise LockRefused(path=path, why="it is no regular file")
+    return descriptor
+
+
+def _held(descriptor: int) -> bool:
+    """Lock an open file or directory; False if another has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _remove_unheld(directory: Path) -> None:
+    """Remove the directories in a directory that no owner holds."""
+    for left in directory.iterdir():
+        with suppress(OSError):  # no directory, or another user's
+            descriptor = os.open(left, DIRECTORY)
+            try:
+                if _held(descriptor):
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 @contextmanager

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kdyno import terminal
+from kdyno.text import clean
+
 PLAIN_EVERY_SECONDS = 15.0
 SPEED_AFTER_SECONDS = 10.0
 """The first lines of a kernel build come much faster than the others: before that, the speed tells nothing."""
+
+NOTE_SHOWN = 40
+"""Characters of a note beside a bar."""
+MOST_NOTED = 400
+"""Characters of a note in a line of its own: a note may be a command of a build, which names hundreds of files."""
 
 Advance = Callable[[int, int | None, str], None]
 """(done, total or None, what it is at): tells how far a piece of work is."""
@@ -20,16 +27,16 @@ class Talk:
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
-        self.bars = not quiet and sys.stderr.isatty()
+        self.bars = not quiet and terminal.people_watch()
 
     def say(self, text: str) -> None:
         """One line, unless quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            terminal.tell(text)
 
     def warn(self, text: str) -> None:
         """One line that must be seen, quiet or not."""
-        print(text, file=sys.stderr, flush=True)
+        terminal.tell(text)
 
     @contextmanager
     def working(self, what: str, *, about: bool = False) -> Iterator[Advance]:
@@ -74,7 +81,6 @@ class Pace:
 
 @contextmanager
 def _bar(what: str, pace: Pace) -> Iterator[Advance]:
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.table import Column
@@ -102,8 +108,8 @@ def _bar(what: str, pace: Pace) -> Iterator[Advance]:
         TextColumn("{task.fields[left]}"),
         Yielding("[dim]{task.fields[note]}", table_column=Column()),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(escape(what), total=None, count="", left="", note="")
+    with Progress(*columns, console=terminal.error_console()) as progress:
+        task = progress.add_task(escape(clean(what)), total=None, count="", left="", note="")
 
         def advance(done: int, total: int | None, note: str) -> None:
             progress.update(
@@ -112,7 +118,7 @@ def _bar(what: str, pace: Pace) -> Iterator[Advance]:
                 total=None if total is None else max(total, done),
                 count=pace.count(done, total),
                 left=pace.left(done, total),
-                note=escape(note[:40]),
+                note=escape(clean(note[:MOST_NOTED])[:NOTE_SHOWN]),
             )
 
         yield advance
@@ -129,7 +135,7 @@ def _plain(what: str, pace: Pace) -> Advance:
             return
         last = now
         times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), left]))
-        print(f"{what}: {times} ({note})", file=sys.stderr, flush=True)
+        terminal.tell(f"{what}: {times} ({note[:MOST_NOTED]})")
 
     return advance
 

@@ -5,28 +5,68 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
+
+from kdyno.names import printable
 
 ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movement
-    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # window titles, clipboard
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles, clipboard
     r"|\x1b[ -/]*[0-~]"
 )
 UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories that steer instead of show: controls, direction overrides, invisible separators."""
+LINE_ENDS = re.compile(r"[\t\n\v\f\r]+")
 
 
 def clean(text: str) -> str:
     """Return the text as one line: escape sequences gone, controls as `\\x07`, line ends as spaces."""
-    return _visible(" ".join(ESCAPES.sub("", text).split()))
+    return _visible(" ".join(_without_escapes(text).split()))
+
+
+def clean_line(text: str) -> str:
+    """Return the text as one line whose columns stay: what `clean` does, but for the spaces."""
+    return _visible(LINE_ENDS.sub(" ", _without_escapes(text)))
 
 
 def clean_lines(text: str) -> str:
     """Return a whole console cleaned, its lines and tabs kept."""
-    lines = ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _without_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(_visible(line.replace("\t", "        ")) for line in lines)
 
 
+def cut(text: str, most: int) -> str:
+    """The text itself, or its beginning and its end if it has more characters."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} [... {len(text) - 2 * half:,} characters left out ...] {text[-half:]}"
+
+
+def harmless_json(text: str) -> str:
+    """The same JSON, which no terminal obeys: characters that steer are written as `\\u009b`.
+
+    JSON holds them in strings alone, and has escaped the ASCII controls anyway.
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        _json_escape(each) if each > "~" and unicodedata.category(each) in UNSHOWN else each for each in text
+    )
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _without_escapes(text: str) -> str:
+    return ESCAPES.sub("", printable(text))
+
+
 def _visible(line: str) -> str:
+    if line.isprintable():
+        return line
     return "".join(_escaped(each) if unicodedata.category(each) in UNSHOWN else each for each in line)
 
 
@@ -80,3 +120,10 @@ def signed(fraction: float) -> str:
 def counted(number: int, what: str) -> str:
     """`1 block`, `1,200 blocks`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """`a, b and 3 more`"""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

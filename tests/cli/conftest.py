@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,9 +116,13 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lab:
+def lab(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     monkeypatch.setenv("KDYNO_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.delenv("KDYNO_STORE", raising=False)
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
-    return Lab(tmp_path, capsys, monkeypatch)
+    log = logging.getLogger("kdyno")  # --verbose is for the rest of a process
+    monkeypatch.setattr(log, "handlers", [])
+    yield Lab(tmp_path, capsys, monkeypatch)
+    log.setLevel(logging.NOTSET)

@@ -141,6 +141,23 @@ def toy_experiment(lab: Lab) -> str:
     return str(path)
 
 
+def test_a_plan_shows_what_of_the_host_goes_to_guests_and_into_kernels(lab: Lab) -> None:
+    lab.patch.setattr("os.cpu_count", lambda: 2)
+    path = Path(toy_experiment(lab))
+    (lab.directory / "fix.patch").write_text("--- /dev/null\n+++ b/fs/new.c\n@@ -0,0 +1 @@\n+int new;\n")
+    (lab.directory / "small.config").write_text("CONFIG_SMP=y\n")
+    variants = path.read_text().replace("[variants.gcc-O3]", '[variants.gcc-O3]\npatches = ["fix.patch"]')
+    variants = variants.replace(
+        "[variants.mit", '[variants.small]\nextends = "gcc-O3"\nfragments = ["small.config"]\n[variants.mit'
+    )
+    (lab.directory / "base.config").write_text("CONFIG_SMP=y\n")
+    variants = variants.replace("[variants.small]", '[variants.small]\nconfig = "file:base.config"')
+    path.write_text(variants + '[machine]\nshare = "/"\n')
+    check("plan-given", lab, lab("plan", str(path), "-q"))
+    path.write_text(variants + '[machine]\nshare = "nowhere"\n')
+    check("plan-no-share", lab, lab("plan", str(path), "-q"))
+
+
 def test_a_plan_of_what_was_built_says_so(lab: Lab) -> None:
     experiment = toy_experiment(lab)
     built = lab("build", experiment, "gcc-O2", "-q")

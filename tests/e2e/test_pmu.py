@@ -42,11 +42,15 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["plain"][0]
 
 
+def job_of(tests: Sequence[str]) -> Job:
+    return Job(lane="model", icount_shift=5, iterations=3, tests=agent.test_orders(tests, {}))
+
+
 def boots(image: Image, place: Path, tests: Sequence[str], events: str, seeds: Sequence[int]) -> Iterator[BootEnd]:
     """Boots with the PMU, two side by side."""
     pmu = PmuConfig.model_validate({"events": events, "clock": "instructions"})
     machine = QemuMachine(QemuConfig(pmu=pmu))
-    job = Job(lane="model", icount_shift=5, iterations=3, tests=agent.test_orders(tests, {}))
+    job = job_of(tests)
 
     def boot(number: int) -> BootEnd:
         directory = place / f"{events}-{number}"
@@ -98,7 +102,7 @@ def test_counts_agree_with_qemus_own_count_of_instructions(image: Image, tmp_pat
     record = record_of(end)
     names = ("instructions", "rep_iterations", "user_instructions", "user_rep_iterations")
     columns = [record.names.index(name) for name in names]
-    raw = read_stream(end.stream).samples
+    raw = read_stream(end.stream, agent.asked_of(job_of(awake))).samples
     assert len(raw) > 30
     for sample in raw:
         counted = int(region(record, sample.benchmark).iterations[sample.iteration][:, columns].sum())

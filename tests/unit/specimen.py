@@ -208,7 +208,9 @@ def report(
     sha256 = artefacts.put(console)
     with Store(f"sqlite:///{directory / 'store.sqlite'}") as store:
         boots = boot_records(run, iterations=3) if boots is None else boots
-        store.begin(run, places(boots))
+        taken = {(place.variant, place.block) for place, _ in places(boots)}
+        empty = [cell for cell in cells(run) if (cell[0].variant, cell[0].block) not in taken]
+        store.begin(run, [*places(boots), *empty])
         for boot in boots:
             logged = boot.model_copy(update={"console": sha256}) if boot.status == "failed" else boot
             store.add_boot(logged, benchmarks(run.lane))

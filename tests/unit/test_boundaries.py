@@ -26,7 +26,7 @@ from kdyno.cycles.measure import QEMU_USER, find_probe
 from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.hostknobs.turn import Turn, Turned
 from kdyno.instrument import agent as agents
-from kdyno.instrument import pmu_record, symbols
+from kdyno.instrument import pmu_limits, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, TestOrder
@@ -40,6 +40,7 @@ from kdyno.machine.initramfs import initramfs
 from kdyno.machine.qemu import PORT, PORT_MISSING, QemuConfig
 from kdyno.profile.coverage import Coverage
 from kdyno.schemas import PRINTED, READ, schema
+from kdyno.workload.lmbench import LmbenchWorkload
 from tests.unit import cycles_specimen, pmu_specimen, specimen
 
 ROOT = Path(__file__).parents[2]
@@ -193,9 +194,12 @@ def test_every_record_that_the_agent_documents_is_read() -> None:
 
 def test_a_stream_of_the_agent_is_read(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
-    stream.write_text(printed(find_agent(), "run", "lat_sig", "--iterations", "1", "--json"))
-    report = read_stream(stream)
+    stream.write_text(printed(find_agent(), "run", "bw_pipe", "lat_sig", "--iterations", "1", "--json"))
+    job = Job(lane="wall", iterations=1, tests=agents.test_orders(["bw_pipe", "lat_sig"], {}))
+    report = read_stream(stream, agents.asked_of(job))
+    assert report.fault is None
     assert report.complete and [benchmark.name for benchmark in report.benchmarks] == [
+        "bw_pipe",
         "lat_sig.install",
         "lat_sig.deliver",
     ]
@@ -255,10 +259,23 @@ def test_the_header_of_a_record_has_the_keys_that_are_read() -> None:
     # As above; test_a_record_of_the_plugin_is_read needs a QEMU for programs, which few hosts have.
     text = source("pmu", "record.rs")
     header = pmu_record._Header.model_fields
-    assert {*fields(text, "Header")} - {"qemu_api"} == {*header} - {"benchmarks"}
+    assert {*fields(text, "Header")} == {*header} - {"benchmarks"}
     assert fields(text, "Unclosed") == list(pmu_record._Open.model_fields)
+    assert fields(source("pmu", "limits.rs"), "Excess") == list(pmu_record._GaveUp.model_fields)
     assert constant(text, "VERSION").encode() == pmu_record.VERSION
     assert f'"{pmu_record.MAGIC.decode()}{{VERSION}}' in text
+
+
+def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
+    # As above. Where the plugin has a limit of a record's, it gives up instead, and says so.
+    text = source("pmu", "limits.rs")
+    rows = re.findall(r"^    (\w+) = ([\d_]+)(?: << (\d+))?,$", text, re.MULTILINE)
+    limits = {name: int(number) << int(shift or "0") for name, number, shift in rows}
+    assert len(limits) > len(pmu_limits.MOST)
+    assert {name: limits[name] for name in pmu_limits.MOST} == pmu_limits.MOST
+    assert int(constant(source("pmu", "symbols.rs"), "LONGEST_NAME")) == pmu_limits.LONGEST_NAME
+    plenty = LmbenchWorkload.model_json_schema()["properties"]["iterations"]["anyOf"][0]["maximum"]
+    assert plenty * sum(len(test.benchmarks) for test in agents.catalogue().tests) <= pmu_limits.MOST["iterations"]
 
 
 def test_the_numbers_in_a_record_mean_what_the_plugin_means() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kdyno import doctor
 from kdyno.doctor import Finding
 from kdyno.kernel import ccache
 from kdyno.state import State, why_not_writable
-from tests.ordinary_user import a_place_for_all, ordinary_user
+from tests.ordinary_user import NOBODY, a_place_for_all, ordinary_user
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +117,14 @@ def test_a_file_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").write_text("kept")
     assert why_not_writable(tmp_path / "store.sqlite") is None
     assert (tmp_path / "store.sqlite").read_text() == "kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is restrained")
+def test_a_state_directory_that_root_must_not_use_is_missing_and_nothing_in_it_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "victim").touch()
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "store.sqlite").symlink_to("../victim")
+    os.chown(theirs, NOBODY, NOBODY)
+    found = finding("state directory", State(theirs))
+    assert (found.status, found.detail) == ("missing", f"root can't use {theirs}: {theirs} belongs to user {NOBODY}")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,6 @@ from tests.unit.pmu_specimen import encode
 
 BASELINE, VARIANT, BENCHMARK = "gcc-12", "clang-19-thinlto", "lat_syscall.read"
 WORK = 1000
-HELLO = (
-    '{"v":1,"type":"hello","agent":"0","kernel":"6.12","lane":"model","icount_shift":5,"cpus":1,"init":true}\n'
-    '{"v":1,"type":"benchmark","name":"lat_syscall.read","test":"lat_syscall","unit":"instr","direction":"lower",'
-    '"description":"read"}\n'
-)
-
 
 NO_STORE: Any = None
 """No boot is looked up in these tests."""
@@ -64,12 +59,11 @@ class Lab:
 
     def _boot(self, boot: BootRecord) -> BootRecord:
         kernel = self.kernels.get(boot.variant) if boot.status == "ok" else None
-        files = {"pmu": encode(kernel.record()), "stream": HELLO.encode()} if kernel else {}
         kept = {}
-        for name, content in files.items():
-            path = self.directory / name
-            path.write_bytes(content)
-            kept[name] = self.artefacts.put(path)
+        if kernel:
+            path = self.directory / "pmu"
+            path.write_bytes(encode(replace(kernel.record(), benchmarks=(BENCHMARK,))))
+            kept["pmu"] = self.artefacts.put(path)
         samples = tuple(
             sample.model_copy(update={"work": WORK // 4}) if sample.benchmark == BENCHMARK else sample
             for sample in boot.samples

@@ -22,6 +22,7 @@ from kdyno.machine.base import Description
 from kdyno.machine.registry import open_machine
 from kdyno.state import State
 from kdyno.store.store import Store
+from kdyno.store.url import sqlite_file
 from kdyno.toolchain import Toolchain
 from tests.unit import specimen
 
@@ -80,7 +81,7 @@ def state(tmp_path: Path) -> State:
 
 @pytest.fixture
 def store(state: State) -> Iterator[Store]:
-    with Store(state.store_url) as store:
+    with Store(sqlite_file(state.store_file)) as store:
         yield store
 
 

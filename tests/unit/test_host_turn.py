@@ -17,7 +17,8 @@ import pytest
 
 from kdyno.hostknobs.journal import LOCK, JournalDamaged, journal_of_this_start, journal_path, read_journal
 from kdyno.hostknobs.turn import UnknownKnob, restore, set_knobs, write_value
-from kdyno.state import DiskFull, State, StateNotWritable
+from kdyno.state import DiskFull, State, StateNotOurs, StateNotWritable
+from tests.at_once import at_once
 from tests.unit.host_specimen import BOOT_ID, ENERGY, GOVERNOR, NO_TURBO, SMT, THP, Kernel, make_host, put, snapshot
 
 
@@ -324,3 +325,92 @@ def test_setting_waits_for_who_sets_already(root: Path, state: State) -> None:
         assert first.result().turns and second.result().turns
     assert said(root, NO_TURBO) == "0"
     assert (state.locks / f"{LOCK}.lock").exists()
+
+
+def values_of(state: State, changes: dict[str, str]) -> None:
+    """Put values into the journal that somebody else wrote."""
+    journal = json.loads(journal_path(state).read_text())
+    journal["values"] |= changes
+    journal_path(state).write_text(json.dumps(journal))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (NO_TURBO, "2"),
+        (NO_TURBO, "١"),
+        (GOVERNOR, "powersave\nperformance"),
+        (GOVERNOR, ""),
+        (GOVERNOR, "powersave\0"),
+        (GOVERNOR, "\x1b[31mpowersave"),
+        (GOVERNOR, "x" * 100_000),
+        (ENERGY, "|/tmp/evil"),
+        (THP, "sometimes"),
+        (SMT, "maybe"),
+        ("proc/sys/kernel/randomize_va_space", "-1"),
+        ("proc/sys/kernel/perf_event_max_sample_rate", "9" * 100),
+        ("proc/irq/24/smp_affinity_list", "0-3;reboot"),
+        ("proc/irq/default_smp_affinity", "0x7"),
+    ],
+)
+def test_a_journal_can_not_make_kdyno_write_what_is_no_value_of_a_knob(
+    root: Path, state: State, path: str, value: str
+) -> None:
+    set_knobs(state, ["turbo"], root=root)
+    values_of(state, {path: value})
+    before = snapshot(root)
+    with pytest.raises(JournalDamaged, match="is no value of") as caught:
+        restore(state, root=root)
+    assert len(str(caught.value)) < 1000
+    assert snapshot(root) == before
+
+
+@pytest.mark.parametrize(
+    "path", [GOVERNOR.replace("policy0", "policy\0"), GOVERNOR.replace("policy0", "policy\x1b[2J")]
+)
+def test_a_journal_names_no_file_that_no_host_has(root: Path, state: State, path: str) -> None:
+    set_knobs(state, ["turbo"], root=root)
+    values_of(state, {path: "powersave"})
+    with pytest.raises(JournalDamaged, match="is no knob's file"):
+        restore(state, root=root)
+
+
+def test_a_journal_that_is_no_plain_file_is_refused_at_once(root: Path, state: State, tmp_path: Path) -> None:
+    set_knobs(state, ["turbo"], root=root)
+    path = journal_path(state)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    pipe = state.root / "pipe"
+    os.mkfifo(pipe)
+    for turn in (set_knobs, restore):
+        with pytest.raises(JournalDamaged, match="it is a symbolic link"):
+            turn(state, root=root)
+    pipe.rename(path)
+    for turn in (set_knobs, restore):
+        with at_once(), pytest.raises(JournalDamaged, match="it is no regular file"):
+            turn(state, root=root)
+    path.unlink()
+    with path.open("wb") as endless:
+        endless.truncate(1 << 40)
+    with pytest.raises(JournalDamaged, match="it is larger than"):
+        restore(state, root=root)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is restrained")
+def test_root_restores_nothing_from_a_journal_that_somebody_else_wrote(root: Path, state: State) -> None:
+    set_knobs(state, ["turbo"], root=root)
+    os.chown(journal_path(state), 65534, 65534)
+    with pytest.raises(StateNotOurs, match=r"host-knobs\.json belongs to user 65534"):
+        restore(state, root=root)
+    os.chown(state.root / "host-knobs.json", 0, 0)
+    (state.root / "host-knobs.json").chmod(0o666)
+    with pytest.raises(StateNotOurs, match=r"host-knobs\.json can be written to by others"):
+        restore(state, root=root)
+
+
+@pytest.mark.parametrize("content", ["", "a\nb\n", "x" * 5000])
+def test_a_file_that_holds_no_value_of_its_knob_is_left_alone(root: Path, state: State, content: str) -> None:
+    put(root, GOVERNOR, content)
+    set_knobs(state, ["governor"], root=root)
+    assert (root / GOVERNOR).read_text() == content
+    restore(state, root=root)

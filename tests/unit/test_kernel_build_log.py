@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.kernel.build_log import disk_full, first_error
+from kdyno.kernel.build_log import LONGEST_LINE, disk_full, first_error
 
 NOISE = ["  CC      fs/open.o", "../fs/open.c:3:4: warning: unused variable 'x' [-Wunused-variable]"]
 
@@ -30,6 +30,8 @@ NOISE = ["  CC      fs/open.o", "../fs/open.c:3:4: warning: unused variable 'x' 
         ("make[3]: *** No rule to make target 'net/nowhere.o', needed by 'vmlinux'.  Stop.", None),
         ("/bin/sh: 1: flex: not found", None),
         ("*** The source tree is not clean", None),
+        ("vmlinux.o: objtool: .text: objtool: an error", None),
+        ("as: Assertion failure in x.c: Assertion `y' failed.", None),
     ],
 )
 def test_the_first_error_is_found_among_noise(line: str, said: str | None) -> None:
@@ -53,3 +55,8 @@ def test_without_a_known_error_the_last_words_are_shown() -> None:
 def test_a_full_disk_is_recognised_whoever_says_it() -> None:
     assert disk_full(["/tmp/cc1.s: Fatal error: can't write 12 bytes to section .text: 'No space left on device'"])
     assert not disk_full(NOISE)
+
+
+def test_no_more_of_a_line_is_looked_at_than_anybody_reads() -> None:
+    assert first_error(["a.c:1:2: error: " + "x" * 1_000_000]).endswith("x" * 100)
+    assert len(first_error(["objtool: " * 1_000_000])) <= LONGEST_LINE

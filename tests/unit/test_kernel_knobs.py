@@ -160,7 +160,7 @@ def test_lto_is_a_choice_of_kconfig() -> None:
         ("0x100000", "0x100000"),
         ("", '""'),
         ("-tuned", '"-tuned"'),
-        ('a "b" \\', '"a \\"b\\" \\\\"'),
+        ('a "b"', '"a \\"b\\""'),
     ],
 )
 def test_inline_values_are_spelled_as_in_a_config(value: str | int | bool, spelled: str) -> None:

@@ -124,7 +124,7 @@ def test_a_patch_for_a_file_that_is_not_there_is_said(tmp_path: Path, source: So
 
 def test_a_patch_cant_write_outside_of_the_tree(tmp_path: Path, source: Source, state: State) -> None:
     escape = NEW_FILE.replace("fs/close.c", "../../escaped.c")
-    with pytest.raises(patches.PatchFailed, match="invalid path"):
+    with pytest.raises(patches.PatchUnfit, match="lies outside of the kernel tree"):
         patched(source, [write(tmp_path, "x.patch", escape)], state, silent)
 
 

@@ -185,7 +185,9 @@ def test_a_missing_path_is_said(state: State, spec: str) -> None:
         fetch(spec, state, silent)
 
 
-@pytest.mark.parametrize("spec", ["https://kernel.org/linux.git", "debian:", "", "svn:/x"])
+@pytest.mark.parametrize(
+    "spec", ["https://kernel.org/linux.git", "debian:", "debian:../x", "debian:--admindir=x", "", "svn:/x"]
+)
 def test_what_names_no_source_is_said(state: State, spec: str) -> None:
     with pytest.raises(source.UnknownSource):
         fetch(spec, state, silent)

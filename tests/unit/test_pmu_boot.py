@@ -12,11 +12,12 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.line.pmuboot import PmuBootFailed, PmuRun, pmu_boot
 from kdyno.state import State
 from kdyno.store.store import Store
+from kdyno.store.url import sqlite_file
 from kdyno.talk import Talk
 from tests.unit import specimen as made_up
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import specimen
-from tests.unit.test_pmu_machine import of_specimen, ready
+from tests.unit.test_pmu_machine import TEST, of_specimen, ready
 from tests.unit.test_pmu_symbols import ENTRIES, linked
 
 
@@ -42,10 +43,10 @@ def image(tmp_path: Path) -> Image:
 
 
 def booted(image: Image, state: State, *, seed: int = 1) -> PmuRun:
-    with Store(state.store_url) as store:
+    with Store(sqlite_file(state.store_file)) as store:
         return pmu_boot(
             image,
-            ("lat_pipe",),
+            (TEST,),
             seed=seed,
             events="all",
             family="znver4",
@@ -100,5 +101,5 @@ def test_a_boot_that_fails_names_its_console_and_is_tried_again(qemu: FakeQemu, 
 def test_nothing_is_left_beside_what_is_kept(qemu: FakeQemu, image: Image, state: State) -> None:
     record = booted(image, state).record
     assert record.is_relative_to(state.artefacts)
-    assert list(state.boots.iterdir()) == []
+    assert list((state.root / "boots").iterdir()) == []
     assert qemu.boots == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 import kdyno
 from kdyno.errors import KdynoError
 from kdyno.installed import ProgramMissing
-from kdyno.instrument.job import Job
+from kdyno.instrument.agent import catalogue
+from kdyno.instrument.job import Job, TestOrder
 from kdyno.instrument.pmu import PmuConfig, find_plugin
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.machine.base import BootEnd, BootOrder
@@ -19,8 +21,10 @@ from kdyno.machine.pmu import CyclesNeedAllEvents, PmuOutsideModelLane, QemuWith
 from kdyno.machine.qemu import QemuConfig, QemuMachine
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
-from tests.unit.pmu_specimen import encode, specimen
+from tests.unit.pmu_specimen import encode, encoded, specimen
 from tests.unit.test_pmu_symbols import ENTRIES, linked
+
+TEST = "lat_syscall"
 
 
 @pytest.fixture
@@ -30,12 +34,9 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
 
 def of_specimen(record: PmuRecord) -> tuple[list[Benchmark], list[Sample]]:
     """Benchmarks and samples that a boot with this record has."""
-    benchmarks = [
-        Benchmark(name=f"lat_x.{number}", test="lat_x", unit="instr", direction="lower", description="")
-        for number in range(max(record.regions) + 1)
-    ]
+    benchmarks = list(catalogue().benchmarks([TEST], "model"))
     samples = [
-        Sample(benchmark=f"lat_x.{number}", iteration=iteration, elapsed=1_000_000, work=10)
+        Sample(benchmark=benchmarks[number].name, iteration=iteration, elapsed=1_000_000, work=10)
         for number, region in record.regions.items()
         for iteration in region.iterations
     ]
@@ -52,7 +53,7 @@ def ready(qemu: FakeQemu, record: PmuRecord | None = None) -> PmuRecord:
 def order(tmp_path: Path) -> BootOrder:
     directory = tmp_path / "boot"
     directory.mkdir()
-    job = Job(lane="model", icount_shift=5, iterations=1)
+    job = Job(lane="model", icount_shift=5, iterations=7, tests=(TestOrder(name=TEST),))
     return BootOrder("x", Path("/k"), (), job, 1, directory, vmlinux=linked(tmp_path, *ENTRIES))
 
 
@@ -136,7 +137,7 @@ def test_an_ok_boot_has_the_counts_as_samples_and_its_record(qemu: FakeQemu, tmp
     [first, *_] = end.report.samples
     task, exception, _ = record.regions[0].iterations[first.iteration]
     column = record.names.index("instructions")
-    assert (first.benchmark, first.elapsed) == ("lat_x.0", int(task[column] + exception[column]))
+    assert (first.benchmark, first.elapsed) == ("lat_syscall.null", int(task[column] + exception[column]))
     plugin = end.command[end.command.index("-plugin") + 1]
     assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("znver4.toml")
     assert (tmp_path / "boot" / "pmu.symbols").read_text().startswith("ffffffff81000000 1 syscall entry_SYSCALL_64\n")
@@ -187,9 +188,9 @@ def test_a_boot_that_leaves_no_record_is_lost(qemu: FakeQemu, tmp_path: Path) ->
 def test_a_boot_whose_record_lacks_a_region_is_lost(qemu: FakeQemu, tmp_path: Path) -> None:
     record = ready(qemu)
     benchmarks, samples = of_specimen(record)
-    qemu.leaves(stream=stream_of(benchmarks, [*samples, samples[0].model_copy(update={"iteration": 99})]))
+    qemu.leaves(stream=stream_of(benchmarks, [*samples, samples[0].model_copy(update={"iteration": 6})]))
     end = boot(tmp_path)
-    assert (end.status, end.reason) == ("lost", "the PMU counted nothing for lat_x.0, iteration 99")
+    assert (end.status, end.reason) == ("lost", "the PMU counted nothing for lat_syscall.null, iteration 6")
 
 
 def test_a_region_that_was_never_closed_fails_the_boot(qemu: FakeQemu, tmp_path: Path) -> None:
@@ -197,7 +198,18 @@ def test_a_region_that_was_never_closed_fails_the_boot(qemu: FakeQemu, tmp_path:
     qemu.leaves(record=encode(replace(record, unclosed=(min(record.regions), 3))))
     end = boot(tmp_path)
     assert end.status == "failed"
-    assert end.reason == f"pmu.kpmu: the region of benchmark lat_x.{min(record.regions)}, iteration 3, was never closed"
+    assert end.reason == "pmu.kpmu: the region of benchmark lat_syscall.null, iteration 3, was never closed"
+
+
+def test_a_guest_that_the_plugin_could_not_keep_up_with_fails_the_boot(qemu: FakeQemu, tmp_path: Path) -> None:
+    record = ready(qemu)
+    before, header, _ = encode(record).split(b"\n", 2)
+    gave_up = json.loads(header) | {"bytes": 2, "opened": 65536, "gave_up": {"of": "iterations", "most": 65536}}
+    assert before == b"kdyno-pmu 1"
+    qemu.leaves(record=encoded(gave_up, b"\0\0"))
+    end = boot(tmp_path)
+    assert (end.status, end.reason) == ("failed", "pmu.kpmu: the PMU plugin gave up: more than 65,536 iterations")
+    assert end.pmu is None
 
 
 def test_a_kernel_without_its_vmlinux_is_refused(qemu: FakeQemu, tmp_path: Path) -> None:

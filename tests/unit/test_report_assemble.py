@@ -84,7 +84,7 @@ def test_only_the_end_of_a_long_console_is_in_the_report(tmp_path: Path) -> None
     (tmp_path / "long").write_bytes(b"x" * CONSOLE_BYTES + b"\nthe end")
     sha256 = artefacts.put(tmp_path / "long")
     with Store(f"sqlite:///{tmp_path / 'long.sqlite'}") as store:
-        store.begin(report.run, specimen.places([failed]))
+        store.begin(report.run, specimen.cells(report.run, [failed]))
         store.add_boot(failed.model_copy(update={"console": sha256}), [])
         [console] = assemble(store, report.run.id, artefacts).consoles
     assert console.text.startswith("[8 bytes left out]\nxxx")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import base64
 import errno
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.files import write_whole
+from kdyno.report.figures.style import VARIANT_COLOURS
 from kdyno.report.html import render, write_html
 from kdyno.verdicts import selftest
 from kdyno.verdicts.contamination import Flag
@@ -26,6 +29,7 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.scripts: list[str] = []
+        self.styles: list[str] = []
         self._open = ""
         self.feed(html)
 
@@ -34,6 +38,8 @@ class Page(HTMLParser):
         self._open = tag
         if tag == "script":
             self.scripts.append("")
+        if tag == "style":
+            self.styles.append("")
 
     def handle_endtag(self, tag: str) -> None:  # noqa: ARG002
         self._open = ""
@@ -41,7 +47,9 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open == "script":
             self.scripts[-1] += data
-        elif self._open != "style":
+        elif self._open == "style":
+            self.styles[-1] += data
+        else:
             self.text += data
 
     @property
@@ -73,10 +81,53 @@ def test_the_page_loads_nothing(page: Page) -> None:
     assert any("default-src 'none'" in policy for policy in policies)
 
 
-def test_plotly_is_on_the_page_once_and_every_overview_is_drawn(page: Page) -> None:
+def test_plotly_is_on_the_page_once_and_every_overview_is_there_to_be_drawn(page: Page) -> None:
     assert sum(len(script) > 1_000_000 for script in page.scripts) == 1
-    drawn = [script for script in page.scripts if "Plotly.newPlot(" in script and len(script) < 1_000_000]
-    assert len(drawn) == 2 + 2 + 1 + 1 + 1  # forests, margins, drift, boxes, and what draws the panels
+    drawn = [tag for tag, attributes in page.tags if attributes.get("class") == "drawn"]
+    assert len(drawn) == 2 + 2 + 1 + 1  # forests, margins, drift, boxes
+
+
+def hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy_of(page: Page) -> dict[str, list[str]]:
+    [policy] = [attributes["content"] for tag, attributes in page.tags if "http-equiv" in attributes]
+    assert policy is not None
+    return {words[0]: words[1:] for words in map(str.split, policy.split(";"))}
+
+
+def test_the_policy_allows_what_the_page_holds_and_nothing_else(page: Page) -> None:
+    policy = policy_of(page)
+    run = [script for script in page.scripts if not script.startswith("{")]
+    assert len(run) == 2
+    assert policy["script-src"] == [hash_of(script) for script in run]
+    assert policy["style-src-elem"] == [*map(hash_of, page.styles), hash_of("")]
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
+    assert policy["img-src"] == ["data:", "blob:"]
+    assert set(policy) == {
+        *("default-src", "script-src", "style-src-elem", "style-src-attr", "img-src", "base-uri", "form-action"),
+    }
+
+
+def test_the_policy_comes_before_all_that_it_rules(page: Page) -> None:
+    names = [tag for tag, _ in page.tags]
+    at = next(number for number, (_, attributes) in enumerate(page.tags) if "http-equiv" in attributes)
+    assert at < min(names.index(tag) for tag in ("script", "style", "body", "title"))
+
+
+def test_no_element_has_a_style_or_a_handler_of_its_own(page: Page) -> None:
+    names = {name for _, attributes in page.tags for name in attributes}
+    assert not [name for name in names if name == "style" or name.startswith("on")]
+
+
+def test_each_variant_has_its_colour_in_the_key(report: RunReport, page: Page) -> None:
+    keys = [attributes["class"] for tag, attributes in page.tags if tag == "i" and attributes]
+    assert set(keys) == {f"v{place}" for place in range(len(report.variants))}
+    assert all(
+        f".key i.{key} {{ background: {colour}; }}" in page.styles[0]
+        for key, colour in zip(sorted({key for key in keys if key}), VARIANT_COLOURS, strict=False)
+    )
 
 
 def test_each_benchmark_has_a_panel_and_only_the_largest_effect_is_open(report: RunReport, page: Page) -> None:
@@ -87,7 +138,7 @@ def test_each_benchmark_has_a_panel_and_only_the_largest_effect_is_open(report: 
 
 def test_every_plot_of_a_panel_is_json_that_plotly_reads(page: Page) -> None:
     plots = [json.loads(script) for script in page.scripts if script.startswith("{")]
-    assert len(plots) == 6 * 35
+    assert len(plots) == 6 + 6 * 35
     assert all(each["data"] and each["layout"]["height"] for each in plots)
 
 

@@ -17,9 +17,9 @@ from kdyno.store.errors import (
     StoreDamaged,
     StoreNotWritable,
     StoreUnreachable,
-    StoreUrlInvalid,
 )
 from kdyno.store.store import Store
+from kdyno.store.url import StoreUrlInvalid
 from tests.unit import specimen
 
 BENCHMARKS = specimen.benchmarks()

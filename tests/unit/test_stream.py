@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kdyno.instrument.stream import LONGEST_LINE, read_stream
+from kdyno.instrument.stream import LONGEST_LINE, LONGEST_TEXT, Asked, read_stream
+from kdyno.measurement import Benchmark, value
 
 HELLO = {
     "v": 1,
@@ -28,6 +31,7 @@ BENCHMARK = {
     "direction": "lower",
     "description": "x",
 }
+ASKED = Asked("model", 2, (Benchmark(name="lat_x", test="lat_x", unit="instr", direction="lower", description="X"),))
 SAMPLE = {"v": 1, "type": "sample", "benchmark": "lat_x", "iteration": 0, "elapsed": 500, "work": 10}
 
 
@@ -41,24 +45,26 @@ def stream(tmp_path: Path, *lines: bytes) -> Path:
     return path
 
 
+BROKEN = line({"v": 1, "type": "broken", "benchmark": "lat_x", "reason": "no"})
+EXITED = line({"v": 1, "type": "exited", "status": 0})
 WHOLE = (line(HELLO), line(BENCHMARK), line(SAMPLE), line({"v": 1, "type": "end", "records": 3}))
 
 
 def test_a_whole_stream_is_complete_and_without_fault(tmp_path: Path) -> None:
-    report = read_stream(stream(tmp_path, *WHOLE))
+    report = read_stream(stream(tmp_path, *WHOLE), ASKED)
     assert report.complete
     assert report.fault is None
     assert [(sample.elapsed, sample.work) for sample in report.samples] == [(500, 10)]
 
 
 def test_a_stream_without_its_end_is_not_complete(tmp_path: Path) -> None:
-    report = read_stream(stream(tmp_path, *WHOLE[:3]))
+    report = read_stream(stream(tmp_path, *WHOLE[:3]), ASKED)
     assert not report.complete
     assert len(report.samples) == 1
 
 
 def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
-    assert read_stream(tmp_path / "none").fault == "no stream"
+    assert read_stream(tmp_path / "none", ASKED).fault == "no stream"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +78,7 @@ def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
         ((*WHOLE[:2], line(SAMPLE | {"elapsed": 0})), "agent record 2: sample.elapsed: Input should be greater than 0"),
         ((*WHOLE[:2], line(SAMPLE | {"work": 1 << 70})), "agent record 2: sample.work"),
         ((*WHOLE[:2], line(SAMPLE | {"elapsed": "5"})), "agent record 2: sample.elapsed"),
-        ((WHOLE[0], WHOLE[2]), "agent record 1: a sample of lat_x, which was not declared"),
+        ((WHOLE[0], WHOLE[2]), "agent record 1: lat_x was not declared"),
         ((*WHOLE[:3], WHOLE[2]), "agent record 3: lat_x iteration 0 comes twice"),
         ((*WHOLE[:2], WHOLE[3]), "agent record 2: the agent counted 3 records, 2 came"),
         ((*WHOLE, WHOLE[2]), "agent record 4 comes after the end"),
@@ -80,12 +86,100 @@ def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
         ((WHOLE[0], WHOLE[0]), "agent record 1: the stream must start with one hello"),
         ((WHOLE[0], b"x" * (LONGEST_LINE + 5) + b"\n"), f"agent record 1 is longer than {LONGEST_LINE} bytes"),
         ((WHOLE[0], line({"v": 1, "type": "surprise"})), "agent record 1: the record: Input tag 'surprise'"),
+        ((*WHOLE[:2], b'{"v":1,"x":' + b"[" * 100_000), "agent record 2 is truncated"),
+        ((*WHOLE[:2], b'{"v":1,"x":' + b"[" * 100_000 + b"\n"), "agent record 2: the record: Invalid JSON: recursion"),
+        ((*WHOLE[:2], line(SAMPLE).replace(b"500", b"5" * 5000)), "agent record 2: the record: Invalid JSON: number"),
+        ((line(HELLO).replace(b"6.12.1", rb"\ud800"),), "agent record 0: the record: Invalid JSON: "),
+        ((line(HELLO | {"lane": "wall"}),), "agent record 0: it measures in lane wall, the job says model"),
+        ((*WHOLE[:2], WHOLE[1]), "agent record 2: it begins lat_x where nothing more was asked for"),
+        ((WHOLE[0], line(BENCHMARK | {"name": "lat_y"})), "agent record 1: it begins lat_y where lat_x was asked for"),
+        ((WHOLE[0], line(BENCHMARK | {"unit": "MB/s"})), "agent record 1: it says unit MB/s of lat_x, which is instr"),
+        ((*WHOLE[:2], line(SAMPLE | {"iteration": 2})), "agent record 2: lat_x iteration 2, of 2 that were asked for"),
+        ((WHOLE[0], BROKEN), "agent record 1: lat_x was not declared"),
+        ((*WHOLE[:2], BROKEN, BROKEN), "agent record 3: lat_x is broken twice"),
+        ((WHOLE[0], EXITED), "agent record 1: it says what no command was asked to say"),
+        ((WHOLE[0], line({"v": 1, "type": "end", "records": 1})), "agent record 1: the end, where lat_x was asked for"),
     ],
 )
 def test_an_unsound_stream_is_read_up_to_its_first_fault_which_is_named(
     tmp_path: Path, lines: tuple[bytes, ...], fault: str
 ) -> None:
-    report = read_stream(stream(tmp_path, *lines))
+    report = read_stream(stream(tmp_path, *lines), ASKED)
     assert not report.complete
     assert report.fault is not None
     assert report.fault.startswith(fault)
+
+
+def test_a_command_ends_once(tmp_path: Path) -> None:
+    report = read_stream(stream(tmp_path, line(HELLO), EXITED, EXITED), Asked("model", 1, command=True))
+    assert (report.exit_status, report.fault) == (0, "agent record 2: the command ends twice")
+
+
+def test_what_a_benchmark_is_comes_from_the_catalogue(tmp_path: Path) -> None:
+    assert read_stream(stream(tmp_path, *WHOLE), ASKED).benchmarks == ASKED.benchmarks
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [("a\0b", "a\\x00b"), ("\x1b[31mred\u202e\n", "red\\u202e"), ("\0" * LONGEST_TEXT, "\\x00" * (LONGEST_TEXT // 4))],
+)
+def test_the_words_of_a_guest_may_be_shown_and_stored(tmp_path: Path, said: str, kept: str) -> None:
+    lines = (
+        line(HELLO | {"kernel": said, "agent": said}),
+        WHOLE[1],
+        BROKEN.replace(b'"no"', json.dumps(said).encode()),
+    )
+    report = read_stream(stream(tmp_path, *lines), ASKED)
+    assert report.hello
+    assert {report.hello.kernel, report.hello.agent, report.broken["lat_x"]} == {kept}
+
+
+@pytest.mark.parametrize("unit", ["instr", "MB/s"])
+@pytest.mark.parametrize("elapsed", [1, 2**63 - 1])
+@pytest.mark.parametrize("work", [1, 2**63 - 1])
+def test_every_sample_that_is_read_has_a_value_with_a_logarithm(
+    tmp_path: Path, unit: str, elapsed: int, work: int
+) -> None:
+    better = "lower" if unit == "instr" else "higher"
+    benchmark = ASKED.benchmarks[0].model_copy(update={"unit": unit, "direction": better})
+    declared, sample = BENCHMARK | {"unit": unit, "direction": better}, SAMPLE | {"elapsed": elapsed, "work": work}
+    report = read_stream(stream(tmp_path, line(HELLO), *map(line, (declared, sample))), Asked("model", 1, (benchmark,)))
+    [read] = report.samples
+    assert read.usable
+    assert 1e-19 < value(read, benchmark) < 1e22
+
+
+def many(benchmarks: int, iterations: int) -> tuple[Asked, Iterator[bytes]]:
+    """A job, and all that may be said to it."""
+    names = [f"lat_x.{number}" for number in range(benchmarks)]
+    known = tuple(ASKED.benchmarks[0].model_copy(update={"name": name}) for name in names)
+
+    def lines() -> Iterator[bytes]:
+        yield line(HELLO)
+        for name in names:
+            yield line(BENCHMARK | {"name": name, "description": "\0" * LONGEST_TEXT})
+            for iteration in range(iterations):
+                yield line(
+                    SAMPLE | {"benchmark": name, "iteration": iteration, "elapsed": 2**63 - 1, "work": 2**63 - 1}
+                )
+            for kind in ("unsupported", "broken"):
+                yield line({"v": 1, "type": kind, "benchmark": name, "reason": "\0" * LONGEST_TEXT})
+
+    return Asked("model", iterations, known), lines()
+
+
+def test_the_largest_stream_that_a_job_allows_takes_little_memory(tmp_path: Path) -> None:
+    """All benchmarks of the agent: an experiment may ask for 20 times as many iterations, which take 24 MB."""
+    asked, lines = many(benchmarks=34, iterations=50)
+    path = tmp_path / "stream.jsonl"
+    with path.open("wb") as file:
+        file.writelines(lines)
+    tracemalloc.start()
+    report = read_stream(path, asked)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(report.samples) == 1700 and report.fault is None
+    assert peak < 1000 * 1700 + 1_000_000
+    with path.open("ab") as file:
+        file.writelines([line(SAMPLE | {"benchmark": "lat_x.0", "iteration": 50})] * 2)
+    assert (read_stream(path, asked).fault or "").endswith("lat_x.0 iteration 50, of 50 that were asked for")

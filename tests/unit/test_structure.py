@@ -120,3 +120,26 @@ def test_only_machines_and_workloads_ask_of_what_kind_they_are(package: str) -> 
                 kinds |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
                 questions += [f"{name_of(file)}:{node.lineno}: {kind}" for kind in sorted(kinds & KINDS[package])]
     assert questions == []
+
+
+WRITERS = ("kdyno.terminal", "kdyno.line.bootone")
+"""Who may write to standard output and standard error: the first cleans what it writes, the second is a guest's."""
+
+
+def test_only_one_module_writes_to_the_terminal() -> None:
+    """So that nothing that is said can be forgotten to be cleaned."""
+    strays = []
+    for file in FILES:
+        if name_of(file) in WRITERS:
+            continue
+        for node in ast.walk(parsed(file)):
+            match node:
+                case ast.Call(func=ast.Name(id="print" | "Console" | "input" as name)):
+                    strays.append(f"{name_of(file)}:{node.lineno}: {name}()")
+                case ast.Attribute(value=ast.Name(id="sys"), attr="stdout" | "stderr" | "__stdout__" | "__stderr__"):
+                    strays.append(f"{name_of(file)}:{node.lineno}: sys.{node.attr}")
+                case ast.Call(func=ast.Attribute(attr="basicConfig" | "StreamHandler" | "captureWarnings" as name)):
+                    strays.append(f"{name_of(file)}:{node.lineno}: {name}()")
+                case ast.ImportFrom(module="sys"):
+                    strays.append(f"{name_of(file)}:{node.lineno}: from sys import")
+    assert strays == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,13 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.instrument.agent import UnknownTest
-from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, read_stream
+from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, Asked, read_stream
 from kdyno.line.boot_once import measured
 from kdyno.line.run_plan import plan_run
 from kdyno.machine.base import BootEnd
 from kdyno.measurement import Benchmark, BootStatus, Sample
 from kdyno.workload.base import NoTests, NotRead, WorkloadSettings
-from kdyno.workload.command import LONGEST_LINE, MOST_LINES, CommandWorkload, Metric
+from kdyno.workload.command import LONGEST_LINE, MOST_LINES, MOST_METRICS, CommandWorkload, Metric
 from kdyno.workload.lmbench import LmbenchWorkload
 from kdyno.workload.registry import WORKLOADS, WorkloadConfig
 from tests.unit.test_forecast import prepared
@@ -26,6 +27,7 @@ from tests.unit.test_stream import HELLO, line, stream
 
 ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
 PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")
+COMMAND = Asked("model", 1, command=True)
 OUTPUT = b"warming up\nops: 12.5 per s\np99 = 830 us\n"
 
 
@@ -176,8 +178,12 @@ def test_a_command_that_fails_or_says_too_much_fails_the_boot(report: AgentRepor
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        (r"p99 = (\d+", "not a regular expression: missing \\), unterminated subpattern at position 6"),
-        (r"p99 = {(?P<x>}", "not a regular expression: "),
+        (r"p99 = (\d+", r"not a regular expression \(RE2\): missing \)"),
+        (r"p99 = {(?P<x>}", r"not a regular expression \(RE2\): "),
+        (r"(?<=p99 = )(\d+)", r"not a regular expression \(RE2\): invalid perl operator: \(\?<"),
+        (r"(\d)\1", r"not a regular expression \(RE2\): invalid escape sequence: \\1"),
+        (r"x(?:.{1,100}y){3}(1)", "it takes 2[0-9]{3} steps, and 2000 are the most"),
+        (r"((?:\pL{30}\pN?){20})", r"not a regular expression \(RE2\): pattern too large"),
         (r"p99 = \d+", "needs one group, .* it has 0"),
         (r"(p99) = (\d+)", "needs one group, .* it has 2"),
         ("(" * 240 + "1" + ")" * 240, "needs one group, .* it has 240"),
@@ -244,18 +250,18 @@ def outputs(*pieces: tuple[str, bytes]) -> list[bytes]:
 
 def test_a_commands_output_is_put_together_from_its_records(tmp_path: Path) -> None:
     pieces = [("stdout", b"op"), ("stderr", b"careful\n"), ("stdout", b"s 5\n")]
-    report = read_stream(stream(tmp_path, *outputs(*pieces)))
+    report = read_stream(stream(tmp_path, *outputs(*pieces)), COMMAND)
     assert (report.stdout, report.stderr, report.exit_status) == (b"ops 5\n", b"careful\n", 0)
     assert report.complete and not report.stdout_is_cut
 
 
 def test_no_more_than_the_limit_is_kept_of_a_commands_output(tmp_path: Path) -> None:
     piece = b"x" * (MOST_STDOUT // 4)
-    exactly = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4)))
+    exactly = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4)), COMMAND)
     assert (len(exactly.stdout), exactly.stdout_is_cut) == (MOST_STDOUT, False)
-    more = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4, ("stdout", b"y"), ("stdout", b""))))
+    more = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4, ("stdout", b"y"), ("stdout", b""))), COMMAND)
     assert (len(more.stdout), more.stdout_is_cut, more.complete) == (MOST_STDOUT, True, True)
-    loud = read_stream(stream(tmp_path, *outputs(("stderr", piece), ("stderr", b"the end"))))
+    loud = read_stream(stream(tmp_path, *outputs(("stderr", piece), ("stderr", b"the end"))), COMMAND)
     assert len(loud.stderr) == MOST_STDERR and loud.stderr.endswith(b"the end")
 
 
@@ -264,3 +270,22 @@ def test_the_record_of_an_experiment_tells_its_workload() -> None:
     recorded = json.loads(prepared().experiment.model_copy(update={"workload": workload}).model_dump_json())
     assert recorded["workload"]["type"] == "command"
     assert recorded["workload"]["metrics"]["p99"]["pattern"] == r"p99 = (\d+)"
+
+
+def test_a_pattern_that_python_would_never_be_done_with_is_done_with_all_that_a_command_may_write() -> None:
+    output = (b"a" * (LONGEST_LINE - 1) + b"!\n") * (MOST_STDOUT // LONGEST_LINE - 1)
+    start = time.thread_time()
+    report = command(good=r"good (\d+)", bad=r"(a+)+$").read(said(b"good 5\n" + output))
+    assert report.broken == {"bad": "no line of the output matches its pattern"}
+    assert time.thread_time() - start < 2
+
+
+def test_an_experiment_has_no_more_metrics_than_anybody_compares() -> None:
+    with pytest.raises(ValidationError, match=f"at most {MOST_METRICS}"):
+        command(**{f"m{number}": "(1)" for number in range(MOST_METRICS + 1)})
+
+
+def test_a_pattern_that_is_refused_says_nothing_by_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValidationError):
+        metric("(")
+    assert capfd.readouterr() == ("", "")

@@ -8,6 +8,9 @@ from pathlib import Path
 from kdyno.cli.common import number_from, state_of, talk_of
 from kdyno.lanes import LANES
 
+OUTPUT_MB = 256
+"""Of the stream, where it is for a person and not kept: twice what the command says."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
@@ -17,12 +20,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
     parser.add_argument("--cpu", help="QEMU's CPU model")
     parser.add_argument("--cpus", type=number_from(1, 64), metavar="N", default=1, help="number of CPUs (wall lane)")
-    parser.add_argument("--memory", type=number_from(64), default=512, metavar="MB", help="guest memory (default: 512)")
+    parser.add_argument(
+        "--memory", type=number_from(64, 1 << 20), default=512, metavar="MB", help="guest memory (default: 512)"
+    )
     parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
     parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
     parser.add_argument(
-        "--limit", type=number_from(1), default=600, metavar="SECONDS", help="end a command's boot after this"
+        "--limit",
+        type=number_from(1, 7 * 24 * 3600),
+        default=600,
+        metavar="SECONDS",
+        help="end a command's boot after this",
     )
     parser.add_argument("--console", type=Path, metavar="FILE", help="keep the console in FILE")
     parser.usage = "kdyno boot [options] KERNEL [-- COMMAND ...]"
@@ -44,7 +53,7 @@ def act(args: argparse.Namespace) -> int:
         cpus=args.cpus,
         memory_mb=args.memory,
         share=args.share.resolve() if args.share else None,
-        limits=Limits(total=args.limit, silence=args.limit),
+        limits=Limits(total=args.limit, silence=args.limit, stream_mb=OUTPUT_MB),
     )
     words = tuple(args.append.split())
     if args.command:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno import terminal
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
 
 
@@ -42,9 +43,9 @@ def act(args: argparse.Namespace) -> int:
         record = image.record
         seed = record.recipe.layout_seed
         layout = "" if seed is None else f", layout {seed}"
-        print(
-            f"{name}{layout}: {image.bzimage}\n"
-            f"  linux {record.release}, {record.toolchain.banner}\n"
+        terminal.line(f"{name}{layout}: {image.bzimage}")
+        terminal.line(f"  linux {record.release}, {record.toolchain.banner}")
+        terminal.line(
             f"  bzImage {record.sizes.bzimage:,} B, vmlinux {record.sizes.vmlinux:,} B, .text {record.sizes.text:,} B, "
             f"built in {record.build_seconds:.0f} s"
         )

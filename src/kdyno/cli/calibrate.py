@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, talk_of
+from kdyno.terminal import line
 
 if TYPE_CHECKING:
     from kdyno.cycles.calibrate import Calibration
@@ -51,7 +52,8 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json(CalibrationReport.of(calibration).model_dump(mode="json"))
     else:
-        print("\n".join(lines(calibration)))
+        for row in lines(calibration):
+            line(row)
     if args.output:
         stem = args.output.stem
         name = stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", stem) else family.name

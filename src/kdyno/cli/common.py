@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kdyno import terminal
 from kdyno.state import State
 from kdyno.talk import Talk
+from kdyno.text import harmless_json
 
 if TYPE_CHECKING:
     from kdyno.store.store import Store
+    from kdyno.store.url import StoreUrl
 
 
 def state_of(args: argparse.Namespace) -> State:
@@ -32,30 +33,16 @@ def store_of(args: argparse.Namespace) -> Store:
     return Store(store_url_of(args))
 
 
-def store_url_of(args: argparse.Namespace) -> str:
-    return str(args.store or state_of(args).store_url)
+def store_url_of(args: argparse.Namespace) -> StoreUrl:
+    """The store that was named on the command line, else in the environment, else the one in the state directory."""
+    from kdyno.store.url import parse, sqlite_file
 
-
-@contextmanager
-def reader_may_leave() -> Iterator[None]:
-    """Print for a reader that may go away, as `head` does: the rest of the body is left out, and nothing is said."""
-    try:
-        yield
-    except BrokenPipeError:
-        forget_stdout()
-    except SystemExit as left:  # what rich makes of it
-        if not isinstance(left.__context__, BrokenPipeError):
-            raise
-        forget_stdout()
-
-
-def forget_stdout() -> None:
-    """Let what is printed from now on go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    named = args.store or os.environ.get("KDYNO_STORE")
+    return parse(named) if named else sqlite_file(state_of(args).store_file)
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    terminal.data(f"{harmless_json(json.dumps(value, indent=2, ensure_ascii=False))}\n")
 
 
 def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
@@ -86,7 +73,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("everywhere")
     group.add_argument("--state", type=Path, metavar="DIR", help="state directory (else KDYNO_STATE, XDG_STATE_HOME)")
-    group.add_argument("--store", metavar="URL", help="database: sqlite:///FILE or postgresql://USER@HOST/NAME")
+    group.add_argument(
+        "--store",
+        metavar="URL",
+        help="database: sqlite:///FILE, postgresql://USER@HOST/NAME, or @FILE with such a URL (else KDYNO_STORE)",
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+from kdyno.terminal import line
 
 if TYPE_CHECKING:
     from kdyno.verdicts.model import RunReport
@@ -27,7 +28,7 @@ def act(args: argparse.Namespace) -> int:
         return 0
     for number, report in enumerate(reports):
         if number:
-            print()
+            line()
         print_tables(report)
     return 0
 

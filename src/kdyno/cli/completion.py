@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from kdyno.terminal import data
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=["bash", "zsh", "tcsh"], help="the shell")
@@ -15,5 +17,5 @@ def act(args: argparse.Namespace) -> int:
 
     from kdyno.cli.main import VERBS, make_parser
 
-    print(shtab.complete(make_parser(VERBS), shell=args.shell))
+    data(f"{shtab.complete(make_parser(VERBS), shell=args.shell)}\n")
     return 0

@@ -7,6 +7,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from kdyno import terminal
 from kdyno.cli.common import print_json, state_of, talk_of
 from kdyno.errors import UserError
 
@@ -45,20 +46,18 @@ def _needs(args: argparse.Namespace) -> int:
     for finding in examine(state_of(args)):
         findings.append(finding)
         if not args.json:
-            print(f"{MARKS[finding.status]}  {finding.name:<26} {finding.detail}", flush=True)
+            terminal.line(f"{MARKS[finding.status]}  {finding.name:<26} {finding.detail}", flush=True)
             if finding.mend and finding.status != "ok":
-                print(f"{'':38}mend: {finding.mend}")
+                terminal.line(f"{'':38}mend: {finding.mend}")
     if args.json:
         print_json([asdict(finding) for finding in findings])
     missing = [finding.name for finding in findings if finding.status == "missing"]
     if not args.json:
-        print(f"missing: {', '.join(missing)}" if missing else "kdyno can build, boot and measure here")
+        terminal.line(f"missing: {', '.join(missing)}" if missing else "kdyno can build, boot and measure here")
     return 3 if missing else 0
 
 
 def _host(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from kdyno.hostknobs.journal import journal_of_this_start
     from kdyno.hostknobs.look import HostReport, examine_host
     from kdyno.hostknobs.show import show_host
@@ -69,13 +68,11 @@ def _host(args: argparse.Namespace) -> int:
         changed = journal.values if journal else {}
         print_json(HostReport(facts=tuple(facts), before_set=changed).model_dump(mode="json"))
     else:
-        show_host(facts, journal, Console())
+        show_host(facts, journal, terminal.console())
     return 0
 
 
 def _turn(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from kdyno.hostknobs.show import show_turned
     from kdyno.hostknobs.turn import restore, set_knobs
 
@@ -83,7 +80,7 @@ def _turn(args: argparse.Namespace) -> int:
     if args.json:
         print_json(turned.model_dump())
     else:
-        show_turned(turned, Console())
+        show_turned(turned, terminal.console())
     talk_of(args).say(_outcome(turned, args.restore))
     return 3 if turned.refused else 0
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import add_run, number_from, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.explain.command import ExplainResult
@@ -41,7 +40,7 @@ def act(args: argparse.Namespace) -> int:
         result = explain_benchmark(report, request, state=state, store=store, talk=talk)
     if args.json:
         explained = Explained(verdict=result.comparison, explanation=result.explanation)
-        print(json.dumps(explained.model_dump(mode="json"), indent=1))
+        print_json(explained.model_dump(mode="json"))
     else:
         _print(report, result, args.top)
     if args.svg:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from kdyno.errors import UserError
+from kdyno.terminal import line
 
 NAME = "quickstart.toml"
 
@@ -30,12 +31,12 @@ def act(args: argparse.Namespace) -> int:
         raise NotOverwritten(path=path)
     write_whole(path, files("kdyno").joinpath("data", "experiments", NAME).read_text(encoding="utf-8"))
     word = shlex.quote(str(path))
-    print(f"wrote {path}; edit it, or take it as it is. Next:")
+    line(f"wrote {path}; edit it, or take it as it is. Next:")
     width = len(f"kdyno plan {word}")
     for command, purpose in (
         ("kdyno doctor", "is everything here that it needs?"),
         (f"kdyno plan {word}", "what it would build and boot, and how long that should take"),
         (f"kdyno run {word}", "carries it out, and prints the verdicts"),
     ):
-        print(f"  {command:<{width}}  # {purpose}")
+        line(f"  {command:<{width}}  # {purpose}")
     return 0

@@ -10,16 +10,15 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from kdyno import __version__
-from kdyno.cli.common import add_common, forget_stdout, reader_may_leave
+from kdyno import __version__, terminal
+from kdyno.cli.common import add_common
 from kdyno.errors import InfrastructureError, KdynoError
-from kdyno.names import AS_IT_IS, unfit
+from kdyno.names import unfit
 from kdyno.state import DiskFull
 
 VERBS = {
@@ -53,8 +52,10 @@ class Parser(argparse.ArgumentParser):
     """argparse exits with 2 on bad usage; here 2 means that the experiment says no."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(1, f"{self.prog}: {message}\n")
+        for line in self.format_usage().splitlines():
+            terminal.tell(line)
+        terminal.tell(f"{self.prog}: {message}")
+        raise SystemExit(1)
 
 
 class Help(argparse.HelpFormatter):
@@ -86,21 +87,20 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     # Arrays here are small: the threads that numpy starts for large ones take longer than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _speak_utf8()
+    terminal.speak_utf8()
+    sys.excepthook = terminal.tell_crash
     try:
         args = _parsed(list(sys.argv[1:] if argv is None else argv))
         if args.verbose:
-            import logging
-
-            logging.basicConfig(format="+ %(message)s", stream=sys.stderr)
-            logging.getLogger("kdyno").setLevel(logging.DEBUG)
-        with reader_may_leave():
+            terminal.tell_debugging()
+        with terminal.reader_may_leave():
             return int(args.act(args))
         return 0
     except KdynoError as error:
         return _explain(error)
     except KeyboardInterrupt:
-        print("\nkdyno: interrupted: what was finished is kept; the same command goes on from there", file=sys.stderr)
+        terminal.tell("")
+        terminal.tell("kdyno: interrupted: what was finished is kept; the same command goes on from there")
         return 130
     except OSError as error:
         return _explain(_of_the_system(error))
@@ -108,13 +108,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _explain(unfit(error.object))
     finally:
         _flush()
-
-
-def _speak_utf8() -> None:
-    """Write UTF-8 in every locale, as files have it: reports hold what ASCII has not, and JSON is UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not with `kdyno ... >&-`
-            stream.reconfigure(encoding="utf-8", errors=AS_IT_IS)
 
 
 def _of_the_system(error: OSError) -> KdynoError:
@@ -150,17 +143,15 @@ def _parsed(words: list[str]) -> argparse.Namespace:
 def _flush() -> None:
     """Write out what is left, while it can still be said that it failed: Python's own exit would print a traceback."""
     try:
-        with reader_may_leave():
-            if sys.stdout is not None:  # `kdyno ... >&-`
-                sys.stdout.flush()
+        terminal.flush()
     except OSError as error:
-        forget_stdout()
-        print(f"kdyno: can't write to standard output: {error.strerror}", file=sys.stderr)
+        terminal.forget_stdout()
+        terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None
 
 
 def _explain(error: KdynoError) -> int:
-    print(f"kdyno: {error}", file=sys.stderr)
+    terminal.tell_error(f"kdyno: {error}")
     if error.advice:
-        print(f"hint: {error.advice}", file=sys.stderr)
+        terminal.tell_error(f"hint: {error.advice}")
     return error.exit_code

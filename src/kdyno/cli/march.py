@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from kdyno.cli.common import add_action, print_json, state_of, talk_of
+from kdyno.terminal import data, line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,8 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:
-        print("\n".join(lines(report)))
+        for row in lines(report):
+            line(row)
     return 0
 
 
@@ -51,9 +53,9 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print_json([row.model_dump(mode="json", exclude_none=True) for row in table().values()])
         return 0
-    print(f"{'name':<17} {'vendor':<8} {'what it is':<52} {'level':<5}  known by")
+    line(f"{'name':<17} {'vendor':<8} {'what it is':<52} {'level':<5}  known by")
     for row in table().values():
-        print(f"{row.name:<17} {row.vendor or '':<8} {row.title:<52} {row.level:<5}  {row.needed}")
+        line(f"{row.name:<17} {row.vendor or '':<8} {row.title:<52} {row.level:<5}  {row.needed}")
     return 0
 
 
@@ -68,5 +70,5 @@ def _patch(args: argparse.Namespace) -> int:
         write(text, args.output)
         talk.say(f"wrote {args.output}; `git am` and `patch -p1` take it")
     else:
-        print(text, end="")
+        data(text)
     return 0

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
+from kdyno.terminal import line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kdyno.experiment.models import Experiment
     from kdyno.line.forecast import Forecast
 
@@ -43,40 +46,63 @@ def act(args: argparse.Namespace) -> int:
         print_json(ahead.model_dump(mode="json"))
         return 0
     about = prepared.about
-    print(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
-    print("\nimages")
+    line(f"experiment {experiment.name}, run {ahead.run}, lane {about.lane}, baseline {experiment.baseline}")
+    line()
+    line("images")
     origins = {(build.kernel, build.config) for build in ahead.builds}
     for build in ahead.builds:
         took = f", {span(build.seconds)}" if build.seconds else ""
-        print(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
+        line(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
         if build.decision == "build":
-            print(f"  {'':<24} {'':<12}  {build.seconds_from}")
+            line(f"  {'':<24} {'':<12}  {build.seconds_from}")
         if len(origins) > 1:
-            print(f"  {'':<24} {'':<12}  linux {build.kernel}, configuration {build.config}")
+            line(f"  {'':<24} {'':<12}  linux {build.kernel}, configuration {build.config}")
     if ahead.training_boots:
-        print(f"\ntraining: {counted(ahead.training_boots, 'boot')} to do before the images that take what they teach")
+        line()
+        line(f"training: {counted(ahead.training_boots, 'boot')} to do before the images that take what they teach")
+    _print_given(about.shared, experiment)
     _print_boots(ahead, experiment)
-    print(f"\ntime: {total_time(ahead)}")
+    line()
+    line(f"time: {total_time(ahead)}")
     return 0
+
+
+def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
+    """What of this host's files goes to guests and into kernels, beside the sources."""
+    users: dict[str, list[str]] = {}
+    for name, recipe in experiment.variants.items():
+        base = recipe.config or experiment.config
+        bases = [base.removeprefix("file:")] if "/" in base else []
+        for path in (*recipe.patches, *recipe.fragments, *bases):
+            users.setdefault(path, []).append(name)
+    if not (shared or users):
+        return
+    line()
+    line("given from this host")
+    for directory in shared:
+        line(f"  {directory}: all that this user may read in it, to every guest")
+    for path, names in users.items():
+        line(f"  {path}: to the kernel of {', '.join(names)}")
 
 
 def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
     from kdyno.experiment.plan import look_ends
 
     blocks = experiment.blocks
-    print(f"\nboots: {len(ahead.boots)} to do, {ahead.boots_done} on record, {ahead.side_by_side} side by side")
-    print(f"  {blocks} blocks, each with every variant once in random order under one seed: so that drift hits all")
-    print("  variants alike, and every comparison is made within a block")
+    line()
+    line(f"boots: {len(ahead.boots)} to do, {ahead.boots_done} on record, {ahead.side_by_side} side by side")
+    line(f"  {blocks} blocks, each with every variant once in random order under one seed: so that drift hits all")
+    line("  variants alike, and every comparison is made within a block")
     if experiment.seeds == "own":
-        print("  each boot has a seed of its own")
+        line("  each boot has a seed of its own")
     if experiment.layouts:
-        print(f"  the blocks take {experiment.layouts} layouts of each variant in turn")
+        line(f"  the blocks take {experiment.layouts} layouts of each variant in turn")
     if experiment.judge.looks > 1:
         ends = ", ".join(map(str, look_ends(blocks, experiment.judge.looks)))
-        print(f"  judged after {ends} blocks; the run ends when nothing is undecided any more")
+        line(f"  judged after {ends} blocks; the run ends when nothing is undecided any more")
     for block in sorted({boot.block for boot in ahead.boots})[:BLOCKS_SHOWN]:
         order = [boot for boot in ahead.boots if boot.block == block]
-        print(f"  block {block:<3} seed {order[0].seed:<11} {', '.join(boot.variant for boot in order)}")
+        line(f"  block {block:<3} seed {order[0].seed:<11} {', '.join(boot.variant for boot in order)}")
     if blocks > BLOCKS_SHOWN and ahead.boots:
-        print("  ...")
-    print(f"  about {ahead.boot_seconds:.1f} s each ({ahead.boot_seconds_from})")
+        line("  ...")
+    line(f"  about {ahead.boot_seconds:.1f} s each ({ahead.boot_seconds_from})")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
+from kdyno.terminal import data
 
 CONTEXTS = ("task", "exception", "interrupt")
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
@@ -95,7 +95,7 @@ def _export(args: argparse.Namespace) -> None:
     if args.output:
         write_whole(args.output, text)
     else:
-        sys.stdout.write(text)
+        data(text)
 
 
 def _cover(args: argparse.Namespace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from kdyno.cli.common import add_run, fraction, run_id_of, state_of, store_of, talk_of
@@ -35,7 +34,7 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
-    from kdyno.terminal import console
+    from kdyno.terminal import console, data_file
     from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
@@ -44,7 +43,7 @@ def act(args: argparse.Namespace) -> int:
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
         report = assemble(store, run_id_of(store, args.run), artefacts, by, analysed=bool(wanted))
     if args.csv:
-        write_csv(report, sys.stdout)
+        write_csv(report, data_file())
     elif args.analysis is not None:
         render_analysis(report, console(), args.analysis or None)
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli.common import reader_may_leave, state_of, store_of, talk_of
+from kdyno.cli.common import state_of, store_of, talk_of
+from kdyno.terminal import reader_may_leave
 
 REGRESSION = 2
 LOST = 3

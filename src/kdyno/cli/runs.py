@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from kdyno.cli.common import print_json, store_url_of
+from kdyno.terminal import line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +21,11 @@ def act(args: argparse.Namespace) -> int:
         print_json([asdict(run) | {"created": f"{run.created:%Y-%m-%dT%H:%M:%S.%fZ}"} for run in runs])
         return 0
     if not runs:
-        print("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` carries it out")
+        line("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` carries it out")
         return 0
-    print(f"{'RUN':<12}  {'EXPERIMENT':<24} {'LANE':<6} {'BOOTS':>9}  {'FAILED':>6}  {'CREATED':<16}  STATUS")
+    line(f"{'RUN':<12}  {'EXPERIMENT':<24} {'LANE':<6} {'BOOTS':>9}  {'FAILED':>6}  {'CREATED':<16}  STATUS")
     for run in runs:
         boots = f"{run.done}/{run.planned}"
         created = f"{run.created:%Y-%m-%d %H:%M}"
-        print(f"{run.id:<12}  {run.name:<24} {run.lane:<6} {boots:>9}  {run.failed:>6}  {created:<16}  {run.status}")
+        line(f"{run.id:<12}  {run.name:<24} {run.lane:<6} {boots:>9}  {run.failed:>6}  {created:<16}  {run.status}")
     return 0

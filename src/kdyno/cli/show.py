@@ -6,11 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+from kdyno.terminal import line, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kdyno.store.records import BootRecord, RunRecord
+
+PIECE = 64 * 1024
+"""Characters of a console that are shown at once, where it has no lines."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +32,7 @@ def act(args: argparse.Namespace) -> int:
         run = store.run(run_id_of(store, args.run))
         boots = store.boots(run.id)
     if args.reproduce:
-        print(reproduce(run))
+        line(reproduce(run))
     elif args.console:
         _print_console(args, run, boots)
     elif args.json:
@@ -38,39 +42,41 @@ def act(args: argparse.Namespace) -> int:
     else:
         _print_run(run, boots)
         _print_protections(args, run)
-        print(f"\nto repeat it\n  {reproduce(run)}")
+        line()
+        line("to repeat it")
+        line(f"  {reproduce(run)}")
     return 0
 
 
 def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
-    from kdyno.text import clean
-
     for notice in run.notices:
-        print(f"note: {notice}")
-    print(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
-    print(f"host: {', '.join(f'{key} {value}' for key, value in run.host.items())}")
-    print(f"machine: {', '.join(f'{key} {value}' for key, value in run.machine.items() if value is not None)}")
+        line(f"note: {notice}")
+    line(f"run {run.id}: {run.name}, {run.created:%Y-%m-%d %H:%M} UTC, lane {run.lane}, kdyno {run.kdyno}")
+    line(f"host: {', '.join(f'{key} {value}' for key, value in run.host.items())}")
+    line(f"machine: {', '.join(f'{key} {value}' for key, value in run.machine.items() if value is not None)}")
     stopped = f" (stopped early after {run.stopped_at})" if run.stopped_at else ""
     layouts = f", {run.layouts} layouts of each variant" if run.layouts else ""
-    print(f"blocks: {run.blocks}{stopped}{layouts}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
-    print("\nvariants")
+    line(f"blocks: {run.blocks}{stopped}{layouts}, seed {run.seed}, margin {run.margin:.2%}, alpha {run.alpha:g}")
+    line()
+    line("variants")
     for variant in run.variants:
         mark = " (baseline)" if variant.name == run.baseline else ""
-        print(f"  {variant.name}{mark}")
+        line(f"  {variant.name}{mark}")
         for image in variant.images:
-            print(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
-            print(f"    make {' '.join(image.make)}")
-            print(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
+            line(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
+            line(f"    make {' '.join(image.make)}")
+            line(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
         if variant.recipe.cmdline:
-            print(f"    command line: {' '.join(variant.recipe.cmdline)}")
-    print("\nboots")
+            line(f"    command line: {' '.join(variant.recipe.cmdline)}")
+    line()
+    line("boots")
     for variant in run.variants:
         ends = [boot.status for boot in boots if boot.variant == variant.name]
         counts = ", ".join(f"{ends.count(status)} {status}" for status in ("ok", "failed", "lost") if status in ends)
-        print(f"  {variant.name}: {counts or 'none yet'} of {run.blocks}")
+        line(f"  {variant.name}: {counts or 'none yet'} of {run.blocks}")
     for boot in boots:
         if boot.status != "ok":
-            print(f"  {boot.variant}/{boot.block}: {boot.status}: {clean(boot.reason)}")
+            line(f"  {boot.variant}/{boot.block}: {boot.status}: {boot.reason}")
 
 
 def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
@@ -79,7 +85,7 @@ def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
     from kdyno.kernel.kconfig_check import read_config
 
     images = state_of(args).images
-    variants: dict[str, list[str]] = {}
+    variants: dict[tuple[str, ...], list[str]] = {}
     for variant in run.variants:
         config = images / variant.images[0].key / "config" if variant.images else None
         if config is None or not config.is_file():
@@ -87,17 +93,21 @@ def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
         by_state: dict[str, list[str]] = {"on": [], "off": [], "no such option": []}
         for protection in protections(read_config(config.read_text(encoding="utf-8"))):
             by_state[protection.state].append(protection.option)
-        lines = "\n".join(f"  {state} ({len(names)}): {' '.join(names) or '-'}" for state, names in by_state.items())
-        variants.setdefault(lines, []).append(variant.name)
-    for lines, names in variants.items():
-        print(f"\nmitigations and hardening: {', '.join(names)}\n{lines}")
+        states = tuple(f"  {state} ({len(names)}): {' '.join(names) or '-'}" for state, names in by_state.items())
+        variants.setdefault(states, []).append(variant.name)
+    for states, names in variants.items():
+        line()
+        line(f"mitigations and hardening: {', '.join(names)}")
+        for state in states:
+            line(state)
 
 
 def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:
     from kdyno.store.artefacts import Artefacts
-    from kdyno.text import clean_lines
     from kdyno.verdicts.consoles import console_artefact
 
     sha256 = console_artefact(run, boots, args.console)
     path = Artefacts(state_of(args).artefacts).get(sha256)
-    print(clean_lines(path.read_bytes().decode(errors="replace")), end="")
+    with path.open(encoding="utf-8", errors="replace") as console:
+        while piece := console.readline(PIECE):
+            lines(piece, end="")

@@ -7,18 +7,20 @@ writes it).
 from __future__ import annotations
 
 import difflib
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from kdyno import toml
 from kdyno.cycles.events import EVENTS
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.frozen import Frozen
 
 FILE = "file:"
+MOST_BYTES = 1_000_000
 
 Count = Annotated[int, Field(ge=1, le=1 << 20, strict=True)]
 Cycles = Annotated[int, Field(ge=0, le=10_000, strict=True)]
@@ -226,10 +228,10 @@ def load_family(name: str) -> Family:
 def read_family(path: Path) -> Family:
     """The family in a file. Raises BadFamily, with the key that is wrong."""
     try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = toml.parse(read_whole(path, MOST_BYTES).decode())
     except OSError as error:
         raise BadFamily(path=path, why=f"can't read it: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:
         raise BadFamily(path=path, why=f"not TOML: {error}") from error
     try:
         FamilyFile.model_validate(written)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import difflib
 import sys
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from kdyno import toml
 from kdyno.errors import UserError
-from kdyno.experiment.models import Experiment, ExperimentFile
+from kdyno.experiment.models import MOST_RECORDED_BYTES, Experiment, ExperimentFile, too_many_boots
 from kdyno.experiment.plan import pilot_blocks
 from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import expand, with_trainees
+from kdyno.files import read_whole
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.machine.registry import MACHINES
 from kdyno.workload.registry import WORKLOADS
 
+MOST_BYTES = 1_000_000
+"""Of a file; a long one has ten thousand."""
+PROBLEMS_SHOWN = 20
 KINDS: dict[str, dict[str, type[BaseModel]]] = {
     "machine": {name: kind.settings for name, kind in MACHINES.items()},
     "workload": dict(WORKLOADS),
@@ -54,6 +58,11 @@ class TooManyLayouts(UserError):
     hint = "each block boots one layout: set blocks = {layouts} or more"
 
 
+class TooManyBoots(UserError):
+    message = "{path}:{line}: {why}"
+    hint = "make several experiments of it, or take fewer blocks or variants"
+
+
 class OneLayout(UserError):
     message = "{path}:{line}: one layout says nothing about how much layouts differ"
     hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
@@ -68,14 +77,17 @@ def read_experiment(named: str) -> Experiment:
     """An experiment file, or for `-` the JSON of a recorded experiment from standard input."""
     if named != "-":
         return load_experiment(Path(named))
+    written = sys.stdin.buffer.read(MOST_RECORDED_BYTES + 1)
+    if len(written) > MOST_RECORDED_BYTES:
+        raise BadRecordedExperiment(why=f"it is larger than {MOST_RECORDED_BYTES:,} bytes")
     try:
-        experiment = Experiment.model_validate_json(sys.stdin.buffer.read())
+        experiment = Experiment.model_validate_json(written)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise BadRecordedExperiment(why=f"{where}: {first['msg']}" if where else first["msg"]) from None
-    if experiment.baseline not in experiment.variants:
-        raise BadRecordedExperiment(why=f"the baseline {experiment.baseline} is not a variant")
+    for keys, why in _unfit(experiment.model_dump(mode="json")):
+        raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment
 
 
@@ -96,18 +108,22 @@ def only_variants(experiment: Experiment, names: Sequence[str]) -> Experiment:
 def load_experiment(path: Path) -> Experiment:
     """Read, check and expand an experiment file; relative paths in it start from its directory."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise NoExperiment(path=path, why=getattr(error, "strerror", None) or "not UTF-8") from error
     try:
-        written = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        written = toml.parse(text)
+    except ValueError as error:
         raise NotToml(path=path, why=error) from error
+    for keys, why in _unfit(written):
+        raise BadExperiment(problems=_problem(path, text, keys, "", why))
     try:
         spec = ExperimentFile.model_validate(written)
     except ValidationError as error:
-        problems = "\n".join(_problem(path, text, item["loc"], item["type"], item["msg"]) for item in error.errors())
-        raise BadExperiment(problems=problems) from None
+        mistakes = error.errors(include_url=False, include_context=False, include_input=False)
+        problems = [_problem(path, text, item["loc"], item["type"], item["msg"]) for item in mistakes[:PROBLEMS_SHOWN]]
+        more = [f"... and {len(mistakes) - PROBLEMS_SHOWN:,} more"] if len(mistakes) > PROBLEMS_SHOWN else []
+        raise BadExperiment(problems="\n".join([*problems, *more])) from None
     recipes = {name: knobs.located(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
     if spec.baseline not in recipes:
         line = line_of(text, ("baseline",))
@@ -120,20 +136,38 @@ def load_experiment(path: Path) -> Experiment:
         raise TooManyLayouts(path=path, line=line, layouts=spec.layouts, blocks=spec.blocks)
     if spec.layouts == 1:
         raise OneLayout(path=path, line=line_of(text, ("layouts",)))
+    if why := too_many_boots(len(recipes), spec.judge.most_blocks if spec.blocks == "auto" else spec.blocks):
+        raise TooManyBoots(path=path, line=line_of(text, ("blocks",)), why=why)
     settings["source"] = SOURCE.located(spec.source, path.parent)
     settings["config"] = CONFIG.located(spec.config, path.parent)
     settings["machine"] = spec.machine.located(path.parent)
     return Experiment(**settings, variants=with_trainees(recipes, settings["source"], settings["config"]))
 
 
+def _unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """The keys of values that nothing can take, wherever they stand, and why."""
+    left: list[tuple[tuple[int | str, ...], Any]] = [((), written)]
+    while left:
+        keys, value = left.pop()
+        if isinstance(value, dict):
+            left += [((*keys, key), inner) for key, inner in value.items()]
+            value = "".join(value)
+        elif isinstance(value, list | tuple):
+            left += [((*keys, place), inner) for place, inner in enumerate(value)]
+        if isinstance(value, str) and "\0" in value:
+            yield keys, "a NUL character, which no name, path or word can hold"
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield keys, "a number of more than 64 bits"
+
+
 def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:
     """One line for one mistake: file:line: what, and the nearest thing that would have been right."""
     keys = _written(location)
     place = f"{path}:{line_of(text, keys)}"
-    name = ".".join(str(key) for key in keys)
+    name = ".".join(str(key) for key in keys)[: toml.KEY_SHOWN]
     if kind == "extra_forbidden":
         known = _known_keys(location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), known, n=1)
+        near = difflib.get_close_matches(str(location[-1])[: toml.KEY_SHOWN], known, n=1)
         meant = f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
         return f"{place}: unknown key `{name}`{meant}"
     if kind == "union_tag_invalid" and name in KINDS:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
@@ -18,7 +18,18 @@ from kdyno.workload.registry import WorkloadConfig
 MOST_LOOKS = 8
 """A run that is judged more often has next to nothing to spend on each look."""
 
+MOST_VARIANTS = 1000
+MOST_BOOTS = 100_000
+"""Of a run: two days of the fastest ones."""
+MOST_ENTRIES = 5000
+"""Of a list or a table of a variant, with what it has from those that it extends."""
+MOST_RECORDED_BYTES = 10_000_000
+"""Of an experiment as JSON, with its variants expanded."""
+MOST_NAME = 500
+"""Characters of a variant's name, with the values of a matrix in it."""
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
+VariantName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=MOST_NAME)]
 MatrixValue = str | int | bool
 BlockCount = Annotated[int, Field(ge=1, le=10_000)]
 
@@ -89,7 +100,7 @@ class ExperimentFile(_Common):
 
     blocks: BlocksOrAuto = 12
     """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
-    variants: Annotated[dict[Name, VariantSpec], Field(min_length=1)]
+    variants: Annotated[dict[Name, VariantSpec], Field(min_length=1, max_length=MOST_VARIANTS)]
 
 
 class Experiment(_Common):
@@ -100,4 +111,23 @@ class Experiment(_Common):
     """The number of blocks, and of iterations in a boot, is still to be found out by a pilot."""
     pilot: str = ""
     """What a pilot decided, and why, for the report."""
-    variants: dict[str, Recipe]
+    variants: Annotated[dict[VariantName, Recipe], Field(min_length=1, max_length=MOST_VARIANTS)]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """One that was recorded has passed load_experiment, unless somebody changed it since."""
+        if self.baseline not in self.variants:
+            raise PydanticCustomError("baseline", "the baseline {name} is not a variant", {"name": self.baseline})
+        if why := too_many_boots(len(self.variants), self.judge.most_blocks if self.auto else self.blocks):
+            raise PydanticCustomError("boots", "{why}", {"why": why})
+        return self
+
+
+def too_many_boots(variants: int, blocks: int) -> str:
+    """Why a run can't have so many; empty if it can."""
+    boots = variants * blocks
+    return (
+        f"{variants:,} variants in {blocks:,} blocks are {boots:,} boots, of at most {MOST_BOOTS:,}"
+        if boots > MOST_BOOTS
+        else ""
+    )

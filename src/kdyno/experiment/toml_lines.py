@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
+
+from kdyno import toml
 
 HEADER = re.compile(r"^\s*\[\[?(?P<keys>[^\[\]]+)\]\]?\s*(#.*)?$")
 ASSIGNMENT = re.compile(
@@ -16,23 +18,30 @@ def line_of(text: str, path: Sequence[object]) -> int:
     """The number (from 1) of the line that holds the key `path`, or as much of the path as has a line of its own."""
     wanted = tuple(str(part) for part in path)
     best, best_length = 1, 0
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if found := HEADER.match(line):
-            table = here = _keys(f"[{found['keys']}]")
-        elif found := ASSIGNMENT.match(line):
-            here = table + _keys(f"{found['keys']} = 0")
-        else:
-            continue
+    for number, here in _lines(text):
         if wanted[: len(here)] == here and len(here) > best_length:
             best, best_length = number, len(here)
     return best
 
 
-def _keys(toml: str) -> tuple[str, ...]:
+@lru_cache(maxsize=1)
+def _lines(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """The lines that have a key, and that key with its table's; kept, as one text may have many mistakes."""
+    lines = []
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := HEADER.match(line):
+            table = _keys(f"[{found['keys']}]")
+            lines.append((number, table))
+        elif found := ASSIGNMENT.match(line):
+            lines.append((number, table + _keys(f"{found['keys']} = 0")))
+    return lines
+
+
+def _keys(line: str) -> tuple[str, ...]:
     try:
-        value = tomllib.loads(toml)
-    except tomllib.TOMLDecodeError:
+        value = toml.parse(line)
+    except ValueError:
         return ()
     keys: list[str] = []
     while isinstance(value, dict) and value:

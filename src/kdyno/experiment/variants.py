@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from kdyno.errors import UserError
-from kdyno.experiment.models import VariantSpec
+from kdyno.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import Recipe, Training
+
+CIRCLE_SHOWN = 10
+"""Variants of a circle, in messages."""
 
 
 class UnknownParent(UserError):
@@ -35,6 +39,16 @@ class BadMatrixValue(UserError):
     hint = "see `kdyno schema experiment` for what each knob takes"
 
 
+class TooManyVariants(UserError):
+    message = "with variant {name} there are {count:,} variants, of at most {most:,}"
+    hint = "every combination of a matrix is a variant: leave values out, or make several experiments of it"
+
+
+class VariantTooLarge(UserError):
+    message = "variant {name}: {why}"
+    hint = "put what variants share into a file that they name: fragments, or one patch of several"
+
+
 class SameName(UserError):
     message = "two variants are called {name}"
     hint = "give one of them another name"
@@ -53,17 +67,28 @@ class CircularTraining(UserError):
 def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
     """The recipes of all variants, in the order in which they are written."""
     recipes: dict[str, Recipe] = {}
+    inherited: dict[str, dict[str, Any]] = {}
+    size = 0
     for name, spec in specs.items():
-        settings = _inherited(name, specs, ())
+        count = len(recipes) + math.prod(map(len, spec.matrix.values()))
+        if count > MOST_VARIANTS:
+            raise TooManyVariants(name=name, count=count, most=MOST_VARIANTS)
+        settings = _inherited(name, specs, inherited)
         for expanded_name, values in _combinations(name, spec):
             if expanded_name in recipes:
                 raise SameName(name=expanded_name)
+            if len(expanded_name) > MOST_NAME:
+                raise BadMatrixValue(name=name, why=f"its name with values in it has more than {MOST_NAME} characters")
             try:
                 recipes[expanded_name] = Recipe.model_validate(settings | values)
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
                 raise BadMatrixValue(name=name, why=why) from None
+            size += len(recipes[expanded_name].model_dump_json())
+            if size > MOST_RECORDED_BYTES:
+                why = f"with it the experiment has more than {MOST_RECORDED_BYTES:,} bytes"
+                raise VariantTooLarge(name=name, why=why)
     return recipes
 
 
@@ -91,16 +116,26 @@ def with_trainees(recipes: Mapping[str, Recipe], source: str, config: str) -> di
     return {name: filled(name, ()) for name in recipes}
 
 
-def _inherited(name: str, specs: Mapping[str, VariantSpec], below: tuple[str, ...]) -> dict[str, Any]:
-    if name in below:
-        raise CircularExtends(circle=" -> ".join((*below, name)))
-    spec = specs[name]
-    own = {key: getattr(spec, key) for key in spec.model_fields_set if key in Recipe.model_fields}
-    if spec.extends is None:
-        return own
-    if spec.extends not in specs:
-        raise UnknownParent(name=name, parent=spec.extends, known=", ".join(specs))
-    return _merged(_inherited(spec.extends, specs, (*below, name)), own)
+def _inherited(name: str, specs: Mapping[str, VariantSpec], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a variant says and what it has from those that it extends; what is `known` is not looked up again."""
+    chain: list[str] = []
+    step: str | None = name
+    while step is not None and step not in known:
+        if step in chain:
+            raise CircularExtends(circle=" -> ".join((*chain[-CIRCLE_SHOWN:], step)))
+        if step not in specs:
+            raise UnknownParent(name=chain[-1], parent=step, known=", ".join(specs))
+        chain.append(step)
+        step = specs[step].extends
+    settings = known[step] if step is not None else {}
+    for link in reversed(chain):
+        spec = specs[link]
+        own = {key: getattr(spec, key) for key in spec.model_fields_set if key in Recipe.model_fields}
+        settings = known[link] = _merged(settings, own)
+        for key, value in settings.items():
+            if isinstance(value, dict | tuple) and len(value) > MOST_ENTRIES:
+                raise VariantTooLarge(name=link, why=f"`{key}` has more than {MOST_ENTRIES:,} entries")
+    return settings
 
 
 def _merged(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from kdyno.cycles.family import load_family
 from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
@@ -27,7 +29,7 @@ from kdyno.line.pmuboot import pmu_boot
 from kdyno.measurement import Benchmark
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.records import BootRecord, VariantRecord
+from kdyno.store.records import BootRecord, RunRecord, VariantRecord
 from kdyno.store.store import Store
 from kdyno.talk import Talk
 from kdyno.text import clean
@@ -62,6 +64,11 @@ class NoKernel(UserError):
 class ImageReplaced(InfrastructureError):
     message = "the PMU record of {variant} was made with another vmlinux than {vmlinux}"
     hint = "the image was replaced since: bring it back, or run the experiment again (kdyno run --again)"
+
+
+class ExperimentUnreadable(InfrastructureError):
+    message = "the experiment that run {run} has on record can't be carried out: {why}"
+    hint = "another version of kdyno, or somebody else, wrote it; carry the experiment out again from its file"
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,7 @@ def _booted(
     """Boot both images once for the benchmark's test, as the run did; boots that were made before are taken again."""
     layout = _layout(report, sides)
     images = [_image(report.run.id, side, layout, state) for side in sides]
-    experiment = Experiment.model_validate_json(report.run.experiment)
+    experiment = _experiment(report.run)
     boots = common_boots(report.boots, sides[0].name, sides[1].name)
     seed = boots[0].seed if boots else report.run.seed
     records = []
@@ -199,6 +206,13 @@ def _booted(
             )
         advance(len(sides), len(sides), "done")
     return _Pair((records[0], records[1]), f"one boot of each, made to explain it, seed {seed}")
+
+
+def _experiment(run: RunRecord) -> Experiment:
+    try:
+        return Experiment.model_validate_json(run.experiment)
+    except ValidationError as error:
+        raise ExperimentUnreadable(run=run.id, why=error.errors(include_url=False)[0]["msg"]) from error
 
 
 def _layout(report: RunReport, sides: tuple[VariantRecord, VariantRecord]) -> int:

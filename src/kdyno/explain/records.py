@@ -14,7 +14,6 @@ from kdyno.explain.measured import Measured
 from kdyno.explain.model import Unit
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
-from kdyno.instrument.stream import read_stream
 from kdyno.measurement import Benchmark, Sample
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
@@ -72,8 +71,10 @@ class Recorded:
 
 def family_of(run: RunRecord, record: PmuRecord) -> Family:
     """The CPU family that a record of a run was made with. The experiment names it, or its file."""
-    named = ((json.loads(run.experiment).get("machine") or {}).get("pmu") or {}).get("family")
-    if named and (family := load_family(named)).name == record.family:
+    named = json.loads(run.experiment)
+    for name in ("machine", "pmu", "family"):
+        named = named.get(name) if isinstance(named, dict) else None
+    if isinstance(named, str) and (family := load_family(named)).name == record.family:
         return family
     return load_family(record.family or PmuConfig().family)
 
@@ -116,11 +117,10 @@ def of_boot(boot: BootRecord, artefacts: Artefacts) -> Recorded:
     """Read the record that a boot of the run carries. Raises the errors of artefacts and of PMU records."""
     assert boot.pmu is not None
     record = read_pmu_record(artefacts.get(boot.pmu))
-    described = read_stream(artefacts.get(boot.stream)).benchmarks if boot.stream and not record.benchmarks else ()
     return Recorded(
         variant=boot.variant,
         record=record,
-        benchmarks=record.benchmarks or tuple(benchmark.name for benchmark in described),
+        benchmarks=record.benchmarks,
         work=work_of(boot.samples),
         absent={**boot.unsupported, **boot.broken},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,25 @@ from kdyno.foreign import baseline as baselines
 from kdyno.foreign import claims, programs, sheet, summaries
 from kdyno.foreign.caveats import caveats
 from kdyno.foreign.check import contradicted
-from kdyno.foreign.errors import MixedFormats, OneVariant, OnlyStatistics
-from kdyno.foreign.gathered import Gathered, listed
+from kdyno.foreign.errors import MixedFormats, OneVariant, OnlyStatistics, TooLarge
+from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers.registry import BY_NAME, Reader, is_claims, recognise
 from kdyno.foreign.readings import LongTable, ProgramOutput, SummaryTables
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source, read
 from kdyno.judge.observations import Observations, Sample
 from kdyno.measurement import Benchmark
+from kdyno.text import listed
 
 if TYPE_CHECKING:
     from kdyno.verdicts.model import FileReport, Value
 
+MOST_VARIANTS = 200
+MOST_BENCHMARKS = 2000
+MOST_PAIRS = 50_000
+"""Of variants, over all benchmarks: each takes about a millisecond."""
+LONGEST_NAME = 4000
+"""Characters; a command line may be the name of a variant."""
 MOST_VALUES = 20_000
 """Values that a report carries, for its plots; more are thinned evenly."""
 
@@ -42,6 +50,7 @@ def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequen
         raise OnlyStatistics(file=statistics[0].shown)
     reader, how = _reader(sources, request)
     gathered = gather(sources, reader, request)
+    _require_small(gathered, sources)
     grids = [*gathered.claims, *((grid, source.shown) for source in statistics for grid in sheet.grids(source))]
     if statistics and not gathered.published:
         raise OnlyStatistics(file=statistics[0].shown)
@@ -73,6 +82,21 @@ def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> 
     from kdyno.foreign import rows  # brings pandas, as does the reader of CSV
 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
+
+
+def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
+    """Raise TooLarge for more than anybody compares."""
+    file = listed([source.shown for source in sources])
+    if len(gathered.variants) > MOST_VARIANTS:
+        raise TooLarge(file=file, most=MOST_VARIANTS, what="variants")
+    if len(gathered.observations) > MOST_BENCHMARKS:
+        raise TooLarge(file=file, most=MOST_BENCHMARKS, what="benchmarks")
+    if sum(math.comb(len(observed.groups), 2) for observed in gathered.observations) > MOST_PAIRS:
+        raise TooLarge(file=file, most=MOST_PAIRS, what="pairs of variants, over all benchmarks")
+    units = (observed.unit for observed in gathered.observations)
+    benchmarks = (observed.benchmark for observed in gathered.observations)
+    if max(map(len, (*gathered.variants, *benchmarks, *units)), default=0) > LONGEST_NAME:
+        raise TooLarge(file=file, most=LONGEST_NAME, what="characters in a name")
 
 
 def _report(

@@ -37,9 +37,19 @@ class WrongEncoding(FileError):
     hint = "convert it: iconv -f latin1 -t utf-8 {file}"
 
 
+class TooLarge(FileError):
+    message = "{file} is too large: it has more than {most:,} {what}"
+    hint = "leave out what need not be compared, or judge it in parts"
+
+
 class NoRows(FileError):
     message = "{file} has a header and no rows"
     hint = "name a file with measurements in it"
+
+
+class NothingButComments(FileError):
+    message = "{file}: the first {size:,} bytes are blank lines and comments"
+    hint = "put the names of columns at the beginning: variant,value"
 
 
 class NoHeader(FileError):
@@ -54,11 +64,6 @@ class Broken(FileError):
     hint = "say what it is with --format, or write the file again"
 
 
-def reason(error: Exception) -> str:
-    """Why a document can't be read, from the exception that it caused."""
-    return f"no {error}" if isinstance(error, KeyError) else str(error)
-
-
 class RaggedRow(FileError):
     message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
     hint = "mend that line; text with {delimiter} in it must be quoted"
@@ -71,7 +76,7 @@ class HugeField(FileError):
 
 class BadValue(FileError):
     message = "{file}, line {line}, column {column!r}: {value!r} is not a positive number"
-    hint = "values are compared as ratios; mend that line or leave it out"
+    hint = "values are compared as ratios, and lie between 1e-60 and 1e60; mend that line or leave it out"
 
 
 class EmptyCell(FileError):

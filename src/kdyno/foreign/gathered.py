@@ -11,6 +11,7 @@ from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Grid
 from kdyno.judge.observations import Observations
 from kdyno.measurement import Direction
+from kdyno.text import listed
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,3 @@ class Directions:
             return ()
         names = listed(self.unknown)
         return (f"nothing says whether lower or higher is better of {names}: lower was taken (else --higher)",)
-
-
-def listed(names: list[str], most: int = 4) -> str:
-    """`a, b and 3 more`"""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -9,11 +9,15 @@ import numpy as np
 
 from kdyno.foreign import units
 from kdyno.foreign.errors import MixedUnits, NoSize, NothingThere
-from kdyno.foreign.gathered import Directions, Gathered, listed
+from kdyno.foreign.gathered import Directions, Gathered
 from kdyno.foreign.readings import ProgramOutput, Series
 from kdyno.foreign.request import JudgeRequest
+from kdyno.foreign.sheet import whole_number
 from kdyno.foreign.source import Source
 from kdyno.judge.observations import Observations, Sample, Summary
+from kdyno.text import listed
+
+MOST_NOTES = 50
 
 ByVariant = dict[str, list[tuple[str, Series]]]
 """Variant -> (file, series) in the order of the files."""
@@ -96,7 +100,9 @@ def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
     for source, output in files:
         for note in output.notes:
             about.setdefault(note, []).append(source.shown)
-    return [note if len(names) == len(files) else f"{listed(names)}: {note}" for note, names in about.items()]
+    notes = [note if len(names) == len(files) else f"{listed(names)}: {note}" for note, names in about.items()]
+    more = len(notes) - MOST_NOTES
+    return [*notes[:MOST_NOTES], f"{more:,} more such notes"] if more > 0 else notes
 
 
 def _only_means(by_variant: ByVariant) -> bool:
@@ -107,9 +113,9 @@ def _only_means(by_variant: ByVariant) -> bool:
 def _summaries(by_variant: ByVariant, request: JudgeRequest) -> dict[str, Summary]:
     summaries = {}
     for variant, [(file, series)] in by_variant.items():
-        if not (request.n and request.n.isdecimal() and int(request.n) > 0):
+        n, mean = whole_number(request.n or ""), series.values[0]
+        if n is None:
             raise NoSize(file=file, what=f"{series.benchmark} (perf stat -r doesn't write it)")
-        n, mean = int(request.n), series.values[0]
         summaries[variant] = Summary(mean=mean, sd=(series.error or 0.0) * mean * n**0.5, n=n)
     return summaries
 

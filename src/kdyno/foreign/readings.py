@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kdyno.foreign.roles import Roles
-from kdyno.foreign.sheet import Grid
+from kdyno.foreign.sheet import LARGEST, LEAST, Grid
 from kdyno.measurement import Direction
 
 Frame = Any
@@ -78,8 +77,7 @@ Reading = ProgramOutput | LongTable | SummaryTables
 
 
 def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, ...]]:
-    """Return the series whose values all are positive, since only those can be compared, and a note on each other
-    benchmark."""
+    """Return the series whose values all are positive, since only those can be compared, and notes on the others."""
     good = tuple(series for series in all_series if series.values and all(map(_is_positive, series.values)))
     first_bad: dict[str, float] = {}
     for series in all_series:
@@ -93,4 +91,4 @@ def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, .
 
 
 def _is_positive(value: float) -> bool:
-    return 0 < value < math.inf
+    return LEAST < value < LARGEST

@@ -11,6 +11,7 @@ from kdyno.foreign import units
 from kdyno.foreign.errors import NoColumn, NoSuchColumn
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Shape, is_number
+from kdyno.text import listed
 
 ROLES: Mapping[str, str] = {
     "variant": "variant kernel config configuration recipe treatment candidate compiler version group build name",
@@ -32,6 +33,9 @@ VALUES = (
     *("seconds", "ns", "us", "ms", "s", "cycles", "instructions", "instr"),
 )
 
+SHOWN = 20
+"""Columns that an error names."""
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -47,7 +51,9 @@ class Roles:
 
 def folded(column: str) -> str:
     """A column's name, to compare it: `Time (ms)` and `time_ms` are `time`."""
-    bare = re.sub(r"[(\[].*?[)\]]\s*$", "", column).strip()
+    bare = column.strip()
+    if bare.endswith((")", "]")):
+        bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
     name = re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
     unit = units.of_column(bare)
     return name.rpartition("_")[0] if unit and "_" in name else name
@@ -62,7 +68,7 @@ def find_column(wanted: str, header: Sequence[str], file: str) -> str:
             return column
     near = difflib.get_close_matches(wanted, header, n=1)
     nearest = f"did you mean {near[0]!r}? " if near else ""
-    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=", ".join(header))
+    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=listed(header, SHOWN))
 
 
 def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
@@ -71,19 +77,20 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     Raises NoSuchColumn and NoColumn.
     """
     header = shape.header
+    names_of = {column: folded(column) for column in header}
     given = {role: find_column(name, header, file) for role, name in request.columns.items() if role in ROLES}
     values = tuple(find_column(name, header, file) for name in request.values)
     left = [column for column in header if column not in given.values() and column not in values]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     if not values:
-        values = _values(left, numeric, file, shape)
+        values = _values(left, names_of, numeric, file, shape)
         left = [column for column in left if column not in values]
     for role, names in ROLES.items():
         if role in given:
             continue
         for name in names.split():
             matches = [
-                column for column in left if folded(column) == name and not (name == "time" and column in numeric)
+                column for column in left if names_of[column] == name and not (name == "time" and column in numeric)
             ]
             if matches:
                 given[role] = matches[0]
@@ -97,20 +104,22 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     return Roles(given, values, tuple(left))
 
 
-def _values(left: list[str], numeric: set[str], file: str, shape: Shape) -> tuple[str, ...]:
+def _values(
+    left: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
+) -> tuple[str, ...]:
     for name in VALUES:
-        matches = [column for column in left if folded(column) == name and column in numeric]
+        matches = [column for column in left if names_of[column] == name and column in numeric]
         if matches:
             return (matches[0],)
     names_of_roles = {name for names in ROLES.values() for name in names.split()}
-    candidates = [column for column in left if column in numeric and folded(column) not in names_of_roles]
+    candidates = [column for column in left if column in numeric and names_of[column] not in names_of_roles]
     if len(candidates) == 1:
         return (candidates[0],)
     # text under the right name is an error in its lines, and reported there
     for column in left:
-        if folded(column) in VALUES and (folded(column) != "time" or not shape.first):
+        if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
             return (column,)
-    raise NoColumn(file=file, role="value", columns=", ".join(shape.header))
+    raise NoColumn(file=file, role="value", columns=listed(shape.header, SHOWN))
 
 
 def _is_numeric(shape: Shape, index: int) -> bool:

@@ -11,6 +11,7 @@ from kdyno.foreign.replicates import Measured, measured
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import is_number
 from kdyno.judge.observations import Observations
+from kdyno.text import listed
 
 OWN = {"block", "run", "seed", "lane", "elapsed", "work"}
 """Columns by which kdyno's own CSV is recognised: its blocks are boots."""
@@ -49,7 +50,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
 
 
 def _unused(columns: Iterable[str], own: bool) -> tuple[str, ...]:
-    return (f"columns that weren't used: {', '.join(columns)}",) if columns and not own else ()
+    return (f"columns that weren't used: {listed(list(columns), 20)}",) if columns and not own else ()
 
 
 def _boots(benchmarks: Sequence[Measured], columns: Mapping[str, str]) -> str:

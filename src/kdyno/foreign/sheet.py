@@ -5,17 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from kdyno.foreign.errors import HugeField, NoHeader, NoRows, RaggedRow
+from kdyno.foreign.errors import HugeField, NoHeader, NoRows, NothingButComments, RaggedRow, TooLarge
 from kdyno.foreign.source import LOOKED_AT, Source
 
 DELIMITERS = ",;\t|"
 LONGEST_FIELD = 1000
 """Characters; longer ones are an unclosed quote or not a name."""
-_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
+MOST_COLUMNS = 1000
+MOST_ROWS = 10_000
+"""Of a table that is held as text."""
+LEAST, LARGEST = 1e-60, 1e60
+"""Between these lie values and standard deviations: statistics are made of fourth powers."""
+MOST_DIGITS = 9
+"""Of a whole number."""
+_DASHES = re.compile(r":?-{2,}:?")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PRINTED = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,2})?")
 _MARKS = re.compile(r"\*\*|__|`")
 
 
@@ -47,6 +56,16 @@ class Shape:
     """The first rows, for guessing."""
 
 
+def whole_number(text: str) -> int | None:
+    """The number above 0 that a text is, if it has no more digits than a size can have."""
+    return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
+def is_printed_number(text: str) -> bool:
+    """Whether a text is a finite number as people publish them."""
+    return bool(_PRINTED.fullmatch(text)) and abs(float(text)) < LARGEST
+
+
 def is_number(text: str) -> bool:
     try:
         float(text)
@@ -56,16 +75,23 @@ def is_number(text: str) -> bool:
 
 
 def shape_of(source: Source) -> Shape:
-    """Find out delimiter and header. Raises NoHeader, and what Source.require_text raises."""
+    """Find out delimiter and header.
+
+    Raises NothingButComments, HugeField, TooLarge, NoHeader, and what Source.require_text raises.
+    """
     source.require_text()
-    lines = source.head.splitlines()
-    above = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
-    sample = lines[above : above + 30]
-    if len(source.data) > LOOKED_AT:
-        sample = sample[:-1] or sample  # the last line may be cut
+    lines = _LINE_END.split(source.head)
+    whole = len(lines) - (len(source.data) > LOOKED_AT)  # the last one may be cut
+    above = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if above is None:
+        raise NothingButComments(file=source.shown, size=min(LOOKED_AT, len(source.data)))
+    if above >= whole:
+        raise TooLarge(file=source.shown, most=LOOKED_AT, what="bytes in its first line")
+    sample = lines[above : min(above + 30, whole)]
     delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
     header, first = rows[0], tuple(rows[1:])
+    _require_small(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in header):
         raise NoHeader(file=source.shown)
     comma = delimiter != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row)
@@ -74,7 +100,8 @@ def shape_of(source: Source) -> Shape:
 
 def rows(source: Source, shape: Shape) -> Iterator[Row]:
     """All rows below the header, with the number of the line that each ends in. Raises HugeField and RaggedRow."""
-    reader = csv.reader(io.StringIO(source.text, newline=""), delimiter=shape.delimiter)
+    text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
+    reader = csv.reader(text, delimiter=shape.delimiter)
     below = False
     try:
         for cells in reader:
@@ -83,9 +110,7 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
             if not below:
                 below = True
                 continue
-            for cell in cells:
-                if len(cell) > LONGEST_FIELD:
-                    raise HugeField(file=source.shown, line=reader.line_num, size=len(cell))
+            _require_small(source, reader.line_num, cells)
             if len(cells) != len(shape.header):
                 raise RaggedRow(
                     file=source.shown,
@@ -101,7 +126,7 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
 
 
 def grids(source: Source) -> list[Grid]:
-    """All tables of a file: pipe tables if it has any, else the one that it is. Raises NoRows."""
+    """All tables of a file: pipe tables if it has any, else the one that it is. Raises NoRows and TooLarge."""
     source.require_text()
     tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
     if not any(table.rows for table in tables):
@@ -112,22 +137,41 @@ def grids(source: Source) -> list[Grid]:
 def has_pipe_table(text: str) -> bool:
     """Whether there is a row of dashes below a line with a `|`."""
     lines = text.splitlines()
-    return any("|" in line and "|" in below and _RULE.match(below) for line, below in pairwise(lines))
+    return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line is the row of dashes below the header of a pipe table."""
+    if "|" not in line or not set(line) <= set("|:- \t"):
+        return False
+    return all(_DASHES.fullmatch(cell) for cell in _cells(line))
+
+
+def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
+    if len(cells) > MOST_COLUMNS:
+        raise TooLarge(file=source.shown, most=MOST_COLUMNS, what="columns")
+    longest = max(map(len, cells), default=0)
+    if longest > LONGEST_FIELD:
+        raise HugeField(file=source.shown, line=line, size=longest)
 
 
 def _whole(source: Source) -> Grid:
     shape = shape_of(source)
-    return Grid(shape.header, tuple(rows(source, shape)))
+    table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
+    if len(table) > MOST_ROWS:
+        raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for a table of means")
+    return Grid(shape.header, table)
 
 
 def _pipe_tables(source: Source) -> Iterator[Grid]:
     lines = source.text.splitlines()
-    at = 0
+    at = count = 0
     while at + 1 < len(lines):
-        if "|" not in lines[at] or not ("|" in lines[at + 1] and _RULE.match(lines[at + 1])):
+        if "|" not in lines[at] or not _is_rule(lines[at + 1]):
             at += 1
             continue
         header, body = _cells(lines[at]), []
+        _require_small(source, at + 1, header)
         at += 2
         while at < len(lines) and "|" in lines[at]:
             cells = _cells(lines[at])
@@ -135,8 +179,12 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
                 raise RaggedRow(
                     file=source.shown, line=at + 1, fields=len(cells), columns=len(header), delimiter="a bar"
                 )
+            _require_small(source, at + 1, cells)
             body.append(Row(at + 1, cells))
             at += 1
+            count += 1
+            if count > MOST_ROWS:
+                raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
         yield Grid(header, tuple(body))
 
 

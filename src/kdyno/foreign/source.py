@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import io
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kdyno.foreign.errors import Broken, EmptyFile, NotText, Unreadable, WrongEncoding, reason
+from kdyno.foreign.errors import Broken, EmptyFile, NotText, TooLarge, Unreadable, WrongEncoding
 from kdyno.names import printable
 
 LOOKED_AT = 65536
 """Bytes in which a file must show what it is."""
+MOST_BYTES = 512 << 20
+MOST_TEXT = 64 << 20
+"""Bytes of a file that is read as one text, or as a document, of which Python may make thirty times as many."""
+CHUNK = 1 << 20
+STANDARD_INPUT = Path("/dev/stdin")
 
 
 @dataclass(frozen=True)
@@ -38,40 +45,88 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The whole text. Raises EmptyFile, NotText and WrongEncoding."""
+        """The whole text. Raises EmptyFile, NotText, WrongEncoding and TooLarge."""
         self.require_text()
+        if len(self.data) > MOST_TEXT:
+            raise TooLarge(file=self.shown, most=MOST_TEXT, what="bytes")
         return self.data.decode("utf-8-sig")
 
     @cached_property
     def document(self) -> Any:
-        """The whole text as JSON. Raises Broken and what `text` raises."""
+        """The whole text as JSON, all its numbers as floats. Raises Broken and what `text` raises."""
         try:
-            return json.loads(self.text)
-        except (ValueError, RecursionError) as error:
-            raise Broken(file=self.shown, format="JSON", why=reason(error)) from error
+            # Whole numbers may have more digits than Python turns into an int.
+            return json.loads(self.text, parse_int=float)
+        except ValueError as error:
+            raise Broken(file=self.shown, format="JSON", why=str(error)) from error
+        except RecursionError as error:
+            raise Broken(file=self.shown, format="JSON", why="it is nested too deeply") from error
 
     def require_text(self) -> None:
         """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""
+        _ = self._is_text
+
+    @cached_property
+    def _is_text(self) -> bool:
         if not self.data.removeprefix(codecs.BOM_UTF8).strip():
             raise EmptyFile(file=self.shown)
         if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise NotText(file=self.shown, why="it is UTF-16; convert it: iconv -f utf-16 -t utf-8")
-        if b"\0" in self.data[:LOOKED_AT]:
+        if b"\0" in self.data:
             raise NotText(file=self.shown, why="it has zero bytes")
-        try:
-            self.data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = self.data.count(b"\n", 0, error.start) + 1
-            raise WrongEncoding(file=self.shown, line=line, byte=self.data[error.start]) from error
+        wrong = _not_utf8(self.data)
+        if wrong is not None:
+            line = self.data.count(b"\n", 0, wrong) + 1
+            raise WrongEncoding(file=self.shown, line=line, byte=self.data[wrong])
+        return True
 
 
 def read(named: str) -> Source:
-    """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME. Raises Unreadable."""
+    """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
+
+    Raises Unreadable and TooLarge.
+    """
     path, name = Path(named), ""
     if "=" in named and not path.exists():
         name, _, rest = named.partition("=")
         path = Path(rest)
+    if path == Path("-"):
+        path = STANDARD_INPUT
     try:
-        return Source(shown=printable(path), name=printable(name or path.stem), data=path.read_bytes())
+        content = _content(path)
     except OSError as error:
         raise Unreadable(file=printable(path), why=error.strerror) from error
+    if len(content) > MOST_BYTES:
+        raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
+    return Source(shown=printable(path), name=printable(name or path.stem), data=content)
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, or comes through a pipe; of an endless one as much as shows that it is too much."""
+    content = io.BytesIO()
+    with open(path, "rb", opener=_open_at_once) as file:
+        while content.tell() <= MOST_BYTES and (chunk := file.read(CHUNK)):
+            content.write(chunk)
+    return content.getvalue()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a pipe that nobody writes to as well, which is empty then; one with a writer is waited for as it is read."""
+    if path == str(STANDARD_INPUT):
+        return os.dup(0)  # it may be a socket, whose name can't be opened
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _not_utf8(data: bytes) -> int | None:
+    """Where the first byte is that is not UTF-8; in pieces, since text takes up to four times as much memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), CHUNK):
+        chunk = data[start : start + CHUNK]
+        try:
+            decoder.decode(chunk, start + CHUNK >= len(data))
+        except UnicodeDecodeError as error:
+            left_over = len(error.object) - len(chunk)
+            return start - left_over + error.start
+    return None

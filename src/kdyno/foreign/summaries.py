@@ -22,10 +22,10 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     for _, tables in files:
         columns |= tables.columns
     directions = Directions(request)
-    observations = tuple(
-        _observed(benchmark, [row for row in published if row.benchmark == benchmark], directions)
-        for benchmark in dict.fromkeys(row.benchmark for row in published)
-    )
+    benchmarks: dict[str, list[Published]] = {}
+    for row in published:
+        benchmarks.setdefault(row.benchmark, []).append(row)
+    observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
     return Gathered(
         observations=observations,
         notes=directions.notes,

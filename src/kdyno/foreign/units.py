@@ -54,6 +54,8 @@ def _table() -> dict[str, Unit]:
 
 _SPELLINGS = _table()
 _FOLDED = {name.lower(): unit for name, unit in reversed(_SPELLINGS.items())}
+_PER_SECOND = re.compile(r" ?(?:/ ?|per[ _]|p(?=s$))(?:s|secs?|seconds?)$")
+_BRACKETED = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
 _HIGHER = re.compile(r"/s$|per second|^B/|^[kMG]?(flops|ips|hz|fps|ops)$|^mflops$", re.IGNORECASE)
 _LOWER_DIMENSIONS = {"time", "instr", "cycles"}
 _HIGHER_NAME = re.compile(
@@ -64,7 +66,7 @@ _LOWER_NAME = re.compile(r"latency|\blat[_ ]|\btime\b|elapsed|duration|seconds|m
 
 def find(text: str) -> Unit | None:
     """Look a unit up by any of its spellings; None if it is not in the table."""
-    text = re.sub(r"\s*(?:/\s*|per[ _]|p(?=s$))(?:s|secs?|seconds?)$", "/s", text.strip())
+    text = _PER_SECOND.sub("/s", " ".join(text.split()))
     return _SPELLINGS.get(text) or _FOLDED.get(text.lower())
 
 
@@ -97,7 +99,8 @@ def direction(unit: str, benchmark: str) -> Direction | None:
 
 def of_column(column: str) -> str:
     """The unit in the name of a column: `time_ms`, `time (ms)`, `latency [us]`; empty if there is none."""
-    if bracketed := re.search(r"[(\[]\s*([^)\]]+?)\s*[)\]]\s*$", column):
-        return shown(bracketed[1])
-    last = re.split(r"[_\s.-]+", column.strip())[-1]
-    return shown(last) if last != column.strip() and len(last) > 1 and find(last) else ""
+    column = column.strip()
+    if (bracketed := _BRACKETED.search(column)) and (unit := bracketed[1].strip()):
+        return shown(unit)
+    last = re.split(r"[_\s.-]+", column)[-1]
+    return shown(last) if last != column and len(last) > 1 and find(last) else ""

@@ -14,14 +14,17 @@ from typing import Literal
 from pydantic import ValidationError
 
 from kdyno.errors import UserError
-from kdyno.files import write_whole
+from kdyno.files import read_whole, write_whole
 from kdyno.frozen import Frozen
 from kdyno.hostknobs import files
 from kdyno.hostknobs.knobs import owner_of
 from kdyno.state import State, StateNotWritable
 
 LOCK = "host-knobs"
+LONGEST_SHOWN = 80
 FILE = "host-knobs.json"
+MOST_BYTES = 8_000_000
+"""Of a journal: twice that of a host with 8,192 CPUs and as many interrupts."""
 
 
 class JournalDamaged(UserError):
@@ -58,26 +61,30 @@ def boot_id(root: Path) -> str:
 
 
 def journal_path(state: State) -> Path:
-    return state.root / FILE
+    """Raises StateNotOurs."""
+    return state.file(FILE)
 
 
 def read_journal(state: State) -> Journal | None:
-    """Return the journal; None if there is none. Raises JournalDamaged.
+    """Return the journal; None if there is none. Raises JournalDamaged and StateNotOurs.
 
-    It may be root who reads what somebody else could write: a path that is no knob's is refused.
+    It may be root who reads what somebody else could write: what is no plain file is refused, and so is a path that is
+    no knob's, and a value that its file can't hold.
     """
     path = journal_path(state)
     try:
-        journal = Journal.model_validate_json(path.read_bytes())
+        journal = Journal.model_validate_json(read_whole(path, MOST_BYTES, follow_link=False))
     except FileNotFoundError:
         return None
     except ValidationError as error:
         raise JournalDamaged(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
     except OSError as error:
         raise JournalDamaged(path=path, why=error.strerror) from None
-    for name in journal.values:
-        if owner_of(name) is None:
-            raise JournalDamaged(path=path, why=f"{name!r} is no knob's file")
+    for name, value in journal.values.items():
+        if (owner := owner_of(name)) is None:
+            raise JournalDamaged(path=path, why=f"{name[:LONGEST_SHOWN]!r} is no knob's file")
+        if not owner[1].can_be(value):
+            raise JournalDamaged(path=path, why=f"{value[:LONGEST_SHOWN]!r} is no value of {name}")
     return journal
 
 

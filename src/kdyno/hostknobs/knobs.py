@@ -24,6 +24,8 @@ class Setting:
     pattern: str
     """Path below the root, with wildcards."""
     wanted: Wanted
+    form: re.Pattern[str]
+    """What all values look like. A file that says anything else is as good as absent."""
     reads: Callable[[str], str] = str
     """Turns the content of a file into the value that one would write there."""
     spelled: Callable[[str], str] = str
@@ -40,10 +42,15 @@ class Setting:
     def same(self, value: str, other: str) -> bool:
         return self.spelled(value) == self.spelled(other)
 
+    def can_be(self, value: str) -> bool:
+        """Whether the knob's file may have this value."""
+        return self.form.fullmatch(value) is not None
+
     def value(self, path: Path) -> str | None:
-        """What stands in a file now; None if it can't be read."""
+        """What stands in a file now; None if it can't be read, or is no value."""
         content = files.text(path)
-        return None if content is None else self.reads(content)
+        value = None if content is None else self.reads(content)
+        return value if value is not None and self.can_be(value) else None
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ def _constantly(value: str) -> Wanted:
 
 def _bracketed(content: str) -> str:
     """`always [madvise] never` is madvise."""
-    chosen = re.search(r"\[(\S+)\]", content)
+    chosen = re.search(r"\[([^\s\[]+)\]", content)
     return chosen[1] if chosen else content
 
 
@@ -92,25 +99,37 @@ def _irq_mask(root: Path) -> str | None:
     return cpus.format_mask(cpus.housekeeping(root)) if cpus.isolated(root) and cpus.housekeeping(root) else None
 
 
+def _one_of(*words: str) -> re.Pattern[str]:
+    return re.compile("|".join(words))
+
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+"""Of a governor, or of a preference, which may also be a number. The kernel keeps at most 20 characters of them."""
+NUMBER = re.compile(r"[0-9]{1,10}")
+MASK = re.compile(r"[0-9a-fA-F,]{1,4096}")
+LIST = re.compile(r"[0-9,-]{1,65536}")
+FILE_NAME = re.compile(r"[A-Za-z0-9_./-]{1,200}")
+"""All characters of the paths below."""
+
 CPU = "sys/devices/system/cpu"
 KERNEL = "proc/sys/kernel"
 
 KNOBS = (
     Knob(
         "governor",
-        (Setting(f"{CPU}/cpufreq/policy*/scaling_governor", _constantly("performance")),),
+        (Setting(f"{CPU}/cpufreq/policy*/scaling_governor", _constantly("performance"), NAME),),
         "others choose the frequency by the load of the moment before",
     ),
     Knob(
         "energy",
-        (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constantly("performance")),),
+        (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constantly("performance"), NAME),),
         "the CPU itself trades speed for power, differently from boot to boot",
     ),
     Knob(
         "turbo",
         (
-            Setting(f"{CPU}/intel_pstate/no_turbo", _constantly("1"), words={"0": "on", "1": "off"}),
-            Setting(f"{CPU}/cpufreq/boost", _constantly("0"), words={"1": "on", "0": "off"}),
+            Setting(f"{CPU}/intel_pstate/no_turbo", _constantly("1"), _one_of("0", "1"), words={"0": "on", "1": "off"}),
+            Setting(f"{CPU}/cpufreq/boost", _constantly("0"), _one_of("0", "1"), words={"1": "on", "0": "off"}),
         ),
         "the top frequencies depend on heat and on what other cores do",
     ),
@@ -120,6 +139,7 @@ KNOBS = (
             Setting(
                 f"{KERNEL}/randomize_va_space",
                 _constantly("2"),
+                _one_of("0", "1", "2"),
                 words={"0": "off", "1": "without the heap", "2": "full"},
             ),
         ),
@@ -127,19 +147,19 @@ KNOBS = (
     ),
     Knob(
         "nmi-watchdog",
-        (Setting(f"{KERNEL}/nmi_watchdog", _constantly("0"), words={"0": "off", "1": "on"}),),
+        (Setting(f"{KERNEL}/nmi_watchdog", _constantly("0"), _one_of("0", "1"), words={"0": "off", "1": "on"}),),
         "it interrupts every CPU and takes a hardware counter",
     ),
     Knob(
         "perf-rate",
-        (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constantly("1")),),
+        (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constantly("1"), NUMBER),),
         "samples per second that perf may take; each is an interrupt",
     ),
     Knob(
         "irqs",
         (
-            Setting("proc/irq/default_smp_affinity", _irq_mask, spelled=cpus.mask_as_list),
-            Setting("proc/irq/[0-9]*/smp_affinity_list", _irq_list, spelled=cpus.same_list),
+            Setting("proc/irq/default_smp_affinity", _irq_mask, MASK, spelled=cpus.mask_as_list),
+            Setting("proc/irq/[0-9]*/smp_affinity_list", _irq_list, LIST, spelled=cpus.same_list),
         ),
         "interrupts on isolated CPUs disturb what runs there",
     ),
@@ -149,6 +169,7 @@ KNOBS = (
             Setting(
                 f"{CPU}/smt/control",
                 _constantly("off"),
+                _one_of("on", "off", "forceoff", "notsupported", "notimplemented"),
                 also_good=frozenset({"forceoff", "notsupported", "notimplemented"}),
                 words={
                     "forceoff": "off for good",
@@ -162,7 +183,14 @@ KNOBS = (
     ),
     Knob(
         "thp",
-        (Setting("sys/kernel/mm/transparent_hugepage/enabled", _constantly("never"), reads=_bracketed),),
+        (
+            Setting(
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                _constantly("never"),
+                _one_of("always", "madvise", "never"),
+                reads=_bracketed,
+            ),
+        ),
         "whether a guest gets huge pages depends on free memory; never is repeatable, but slower",
         unasked=False,
     ),
@@ -183,7 +211,7 @@ def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
 def owner_of(path: str) -> tuple[Knob, Setting] | None:
     """The knob and the setting that a path below the root belongs to; None for a path that is no knob's."""
     pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts:
+    if pure.is_absolute() or ".." in pure.parts or not FILE_NAME.fullmatch(path):
         return None
     for knob in KNOBS:
         for setting in knob.settings:

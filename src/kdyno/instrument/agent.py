@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.installed import find_program
 from kdyno.instrument.catalogue import Catalogue, parse_catalogue
-from kdyno.instrument.job import TestOrder
+from kdyno.instrument.job import Job, TestOrder
+from kdyno.instrument.stream import Asked
 from kdyno.process import output
 
 ALL = "all"
@@ -33,7 +35,21 @@ def find_agent() -> Path:
 
 def catalogue() -> Catalogue:
     """What this agent can do. Raises ProgramMissing and OtherAgent."""
-    return parse_catalogue(output([find_agent(), "list", "--json"]))
+    agent = find_agent()
+    return _catalogue_of(agent, agent.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _catalogue_of(agent: Path, changed_ns: int) -> Catalogue:  # noqa: ARG001
+    """Every boot needs it: an agent is asked once, as long as its file isn't changed."""
+    return parse_catalogue(output([agent, "list", "--json"]))
+
+
+def asked_of(job: Job) -> Asked:
+    """What the agent may say in a boot with this job."""
+    tests = [test.name for test in job.tests]
+    benchmarks = catalogue().benchmarks(tests, job.lane) if tests else ()
+    return Asked(job.lane, job.iterations, benchmarks, command=job.command is not None)
 
 
 def benchmark_count(tests: Iterable[TestOrder]) -> int:

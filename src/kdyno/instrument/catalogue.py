@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import ValidationError
@@ -9,6 +10,11 @@ from pydantic import ValidationError
 from kdyno.errors import InfrastructureError
 from kdyno.frozen import Frozen
 from kdyno.lanes import Lane
+from kdyno.measurement import Benchmark, Direction
+
+Kind = Literal["latency", "bandwidth"]
+BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
+"""Which direction is better; `Kind::direction` of crates/proto says the same to a guest."""
 
 
 class OtherAgent(InfrastructureError):
@@ -33,7 +39,7 @@ class CatalogueBenchmark(Frozen):
 
     name: str
     description: str
-    kind: Literal["latency", "bandwidth"]
+    kind: Kind
 
 
 class CatalogueParam(Frozen):
@@ -69,6 +75,23 @@ class Catalogue(Frozen):
     """Where it finds its job in a guest."""
     lanes: tuple[CatalogueLane, ...]
     tests: tuple[CatalogueTest, ...]
+
+    def benchmarks(self, tests: Iterable[str], lane: Lane) -> tuple[Benchmark, ...]:
+        """What these tests measure in this lane, in the order in which the agent does."""
+        known = {test.name: test for test in self.tests}
+        (row,) = (row for row in self.lanes if row.name == lane)
+        units = {"latency": row.cost_unit, "bandwidth": row.bandwidth_unit}
+        return tuple(
+            Benchmark(
+                name=benchmark.name,
+                test=test,
+                unit=units[benchmark.kind],
+                direction=BETTER[benchmark.kind],
+                description=benchmark.description,
+            )
+            for test in tests
+            for benchmark in known[test].benchmarks
+        )
 
 
 def parse_catalogue(text: str) -> Catalogue:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from kdyno.instrument.stream import OutputRecord, StreamFault, parse_record
+from kdyno.instrument.stream import OutputRecord, RecordReader, StreamFault
 
 POLL_SECONDS = 0.05
 
@@ -18,29 +19,24 @@ def follow_output(stream: Path, ended: Event, stdout: BinaryIO, stderr: BinaryIO
 
     Stops at the first unsound record: what is wrong with it is said by whoever reads the stream as a whole.
     """
-    number, rest = 0, b""
-    position = 0
-    while True:
-        last_look = ended.is_set()
-        if stream.exists():
-            with stream.open("rb") as file:
-                file.seek(position)
-                rest += file.read()
-                position = file.tell()
-        *lines, rest = rest.split(b"\n")
-        for line in lines:
-            try:
-                record = parse_record(line + b"\n", number)
-            except StreamFault:
+    reader: RecordReader | None = None
+    with ExitStack() as opened:
+        while True:
+            last_look = ended.is_set()
+            if reader is None and stream.exists():
+                reader = RecordReader(opened.enter_context(stream.open("rb")))
+            if reader:
+                try:
+                    for record in reader.ready():
+                        if isinstance(record, OutputRecord):
+                            target = stdout if record.stream == "stdout" else stderr
+                            target.write(bytes.fromhex(record.hex))
+                            target.flush()
+                except StreamFault:
+                    return
+            if last_look:
                 return
-            number += 1
-            if isinstance(record, OutputRecord):
-                target = stdout if record.stream == "stdout" else stderr
-                target.write(bytes.fromhex(record.hex))
-                target.flush()
-        if last_look:
-            return
-        time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def is_interactive() -> bool:

@@ -2,23 +2,28 @@
 
 Each line is one record with a version and a type. Nothing of a stream is trusted beyond what validates: a line that is
 too long, not UTF-8, not JSON, of another version or of unknown shape ends the reading with a StreamFault that names the
-line. The record `end` says how many came before it, so that a stream that was cut short is never taken for a whole one.
+line. So does one that the job didn't ask for: a benchmark, an iteration, a command's output. What benchmarks are comes
+from the agent's catalogue, and a stream may only agree with it; so a stream can't fill the memory either. The record
+`end` says how many came before it, so that a stream that was cut short is never taken for a whole one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import PROTOCOL
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark, Direction, Sample
+from kdyno.text import clean
 
 LONGEST_LINE = 1 << 20
+LONGEST_TEXT = 2000
 COUNT_MAX = (1 << 63) - 1
 MOST_STDOUT = 1 << 20
 """Bytes that are kept of what a command writes to its standard output."""
@@ -26,7 +31,8 @@ MOST_STDERR = 2000
 """Bytes that are kept of the end of what it writes to standard error."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
-Text = Annotated[str, Field(max_length=2000)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(lambda text: clean(text)[:LONGEST_TEXT])]
+"""What a guest says in words, as one line that may be shown and stored: without escape sequences, NUL, controls."""
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX, strict=True)]
 
 
@@ -123,6 +129,19 @@ class StreamFault(ValueError):
     """What is wrong with a stream, and in which line."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a job asks of the agent, and so all that a stream may say."""
+
+    lane: Lane
+    iterations: int
+    """Samples of each benchmark."""
+    benchmarks: tuple[Benchmark, ...] = ()
+    """In the order in which the agent runs them, which is how the emulated PMU numbers them."""
+    command: bool = False
+    """A command is run: its output and its status are asked for."""
+
+
 class AgentReport(Frozen):
     """A stream, read: as much of it as is sound, and what is wrong with the rest."""
 
@@ -144,8 +163,6 @@ class AgentReport(Frozen):
 def parse_record(line: bytes, number: int) -> Any:
     """One line to one record; raises StreamFault."""
     where = f"agent record {number}"
-    if not line.endswith(b"\n"):
-        raise StreamFault(f"{where} is truncated")
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -177,29 +194,51 @@ def _version(text: str) -> int | None:
         return None
 
 
-def records(path: Path) -> Iterator[Any]:
-    """The records of a stream file, one by one; raises StreamFault at the first unsound one."""
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE + 1):
-            if len(line) > LONGEST_LINE:
-                raise StreamFault(f"agent record {number} is longer than {LONGEST_LINE} bytes")
-            yield parse_record(line, number)
-            number += 1
+class RecordReader:
+    """The records of a stream that may still grow. Of a line that has no end it keeps LONGEST_LINE bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._line = b""
+        self._number = 0
+
+    def ready(self) -> Iterator[Any]:
+        """The records that are there by now, one by one; raises StreamFault at the first unsound one."""
+        while piece := self._file.readline(LONGEST_LINE + 1 - len(self._line)):
+            self._line += piece
+            if len(self._line) > LONGEST_LINE:
+                raise StreamFault(f"agent record {self._number} is longer than {LONGEST_LINE} bytes")
+            if self._line.endswith(b"\n"):
+                record = parse_record(self._line, self._number)
+                self._line, self._number = b"", self._number + 1
+                yield record
+
+    def close(self) -> None:
+        """Raise StreamFault if the stream ends within a record."""
+        if self._line:
+            raise StreamFault(f"agent record {self._number} is truncated")
 
 
-def read_stream(path: Path) -> AgentReport:
+def read_stream(path: Path, asked: Asked) -> AgentReport:
     """Read a stream file to its end or to its first fault; never raises for what a guest wrote."""
     try:
-        return _Reader().read(records(path))
+        with path.open("rb") as file:
+            return _Reader(asked).read(_records(file))
     except FileNotFoundError:
         return AgentReport(fault="no stream")
 
 
-class _Reader:
-    """Collects records and checks what one line alone can't show: order, declarations, counts."""
+def _records(file: BinaryIO) -> Iterator[Any]:
+    reader = RecordReader(file)
+    yield from reader.ready()
+    reader.close()
 
-    def __init__(self) -> None:
+
+class _Reader:
+    """Collects records and checks what one line alone can't show: that it was asked for, order, counts."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
         self.hello: HelloRecord | None = None
         self.benchmarks: dict[str, Benchmark] = {}
         self.samples: dict[tuple[str, int], Sample] = {}
@@ -241,27 +280,66 @@ class _Reader:
         match record:
             case HelloRecord():
                 self.hello = record
+                if record.lane != self.asked.lane:
+                    raise StreamFault(f"{where}: it measures in lane {record.lane}, the job says {self.asked.lane}")
             case BenchmarkRecord():
-                self.benchmarks[record.name] = Benchmark(**record.model_dump(exclude={"v", "type"}))
+                self._begin(where, record)
             case SampleRecord():
-                if record.benchmark not in self.benchmarks:
-                    raise StreamFault(f"{where}: a sample of {record.benchmark}, which was not declared")
-                key = (record.benchmark, record.iteration)
-                if key in self.samples:
-                    raise StreamFault(f"{where}: {record.benchmark} iteration {record.iteration} comes twice")
-                self.samples[key] = Sample(**record.model_dump(exclude={"v", "type"}))
+                self._sample(where, record)
             case UnsupportedRecord():
-                self.unsupported[record.benchmark] = record.reason
+                self._give_up(where, record, self.unsupported)
             case BrokenRecord():
-                self.broken[record.benchmark] = record.reason
+                self._give_up(where, record, self.broken)
+            case OutputRecord() | ExitedRecord() if not self.asked.command:
+                raise StreamFault(f"{where}: it says what no command was asked to say")
+            case OutputRecord():
+                self._hear(record)
             case ExitedRecord():
+                if self.exit_status is not None:
+                    raise StreamFault(f"{where}: the command ends twice")
                 self.exit_status = record.status
             case EndRecord():
                 if record.records != number:
                     raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
+                if due := self._due():
+                    raise StreamFault(f"{where}: the end, where {due.name} was asked for")
                 self.complete = True
-            case OutputRecord():
-                self._hear(record)
+
+    def _due(self) -> Benchmark | None:
+        """The benchmark that comes next."""
+        done = len(self.benchmarks)
+        return self.asked.benchmarks[done] if done < len(self.asked.benchmarks) else None
+
+    def _begin(self, where: str, record: BenchmarkRecord) -> None:
+        due = self._due()
+        if due is None or record.name != due.name:
+            expected = due.name if due else "nothing more"
+            raise StreamFault(f"{where}: it begins {record.name} where {expected} was asked for")
+        for what in ("test", "unit", "direction"):
+            told, known = getattr(record, what), getattr(due, what)
+            if told != known:
+                raise StreamFault(f"{where}: it says {what} {told} of {due.name}, which is {known}")
+        self.benchmarks[due.name] = due
+
+    def _sample(self, where: str, record: SampleRecord) -> None:
+        self._require_begun(where, record.benchmark)
+        which = f"{record.benchmark} iteration {record.iteration}"
+        if record.iteration >= self.asked.iterations:
+            raise StreamFault(f"{where}: {which}, of {self.asked.iterations} that were asked for")
+        key = (record.benchmark, record.iteration)
+        if key in self.samples:
+            raise StreamFault(f"{where}: {which} comes twice")
+        self.samples[key] = Sample(**record.model_dump(exclude={"v", "type"}))
+
+    def _give_up(self, where: str, record: UnsupportedRecord | BrokenRecord, given_up: dict[str, str]) -> None:
+        self._require_begun(where, record.benchmark)
+        if record.benchmark in given_up:
+            raise StreamFault(f"{where}: {record.benchmark} is {record.type} twice")
+        given_up[record.benchmark] = record.reason
+
+    def _require_begun(self, where: str, benchmark: str) -> None:
+        if benchmark not in self.benchmarks:
+            raise StreamFault(f"{where}: {benchmark} was not declared")
 
     def _hear(self, record: OutputRecord) -> None:
         written = bytes.fromhex(record.hex)

@@ -113,7 +113,8 @@ def _configure(work: Work) -> tuple[str, ...]:
     plan = work.plan
     for command in kconfig.steps(plan.base, plan.asks, work.objects, work.make):
         work.run(command)
-    config = kconfig_check.read_config((work.objects / ".config").read_text(encoding="utf-8"))
+    config = kconfig_check.read_config(_config_text(work))
+    kconfig_check.refuse_what_runs(config)
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
     if plan.base.kind != "fragment":
         return plan.notes
@@ -125,9 +126,14 @@ def _configure(work: Work) -> tuple[str, ...]:
     return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
 
 
+def _config_text(work: Work) -> str:
+    """The .config as it is, whatever it holds: no line end but the kernel's is made one."""
+    return (work.objects / ".config").read_bytes().decode(errors="replace")
+
+
 def _guessed_steps(work: Work) -> int:
     """Lines that a build of the .config just made should have, before any image of its base is there to tell."""
-    return estimate.lines(estimate.options_on((work.objects / ".config").read_text(encoding="utf-8")))
+    return estimate.lines(estimate.options_on(_config_text(work)))
 
 
 def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:

@@ -18,6 +18,8 @@ from kdyno.state import State
 
 OBJECTS = "o"
 TEMPORARY = "tmp"
+OWN = frozenset({OBJECTS, TEMPORARY, "answers", "inputs", "lkd", "ccache-probe.c", "ccache-probe.o"})
+"""All that kdyno makes in a build directory. A link of such a name in a stranger's tree would be written through."""
 UNFIT = re.compile(r"""[\s:,;=$%&|<>()'"`\\]""")
 """What no path of a build may hold. Kbuild itself refuses spaces and colons; of the others make, the shell or gcc's -Wp
 makes something else (tried on 6.12, one by one)."""
@@ -27,6 +29,11 @@ WORDS = {" ": "spaces", "\t": "tabs", "\n": "line ends"}
 class PathUnfit(UserError):
     message = "kernels can't be built in {path}: {why}"
     hint = "name another state directory with --state DIR or KDYNO_STATE"
+
+
+class NameTaken(UserError):
+    message = "the source tree holds {name} at its top, a name which kdyno needs for a file of its own"
+    hint = "rename it in the source: no kernel has one"
 
 
 def why_unfit(state: State) -> str | None:
@@ -47,14 +54,19 @@ def prepare(tree: Path, key: str, state: State) -> Path:
     """Make the build directory afresh and return the object directory in it.
 
     What an earlier build left there (after kill -9) is removed first: a half-written object with a new time stamp
-    would be taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time.
+    would be taken for finished, and a wrong object is silent corruption. ccache makes up for the lost time. Raises
+    NameTaken.
     """
+    entries = sorted(tree.iterdir())
+    for entry in entries:
+        if entry.name in OWN:
+            raise NameTaken(name=entry.name)
     build = directory(key, state)
     remove_tree(build)
     objects = build / OBJECTS
     objects.mkdir(parents=True)
     (build / TEMPORARY).mkdir()
-    for entry in tree.iterdir():
+    for entry in entries:
         (build / entry.name).symlink_to(entry)
     return objects
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 
 NO_SPACE = "No space left on device"
+LONGEST_LINE = 2000
+"""Characters of a line that are looked at, and shown."""
 
 ERRORS = [
     re.compile(pattern)
@@ -15,13 +17,13 @@ ERRORS = [
         r"^[^\s:]+\.[chSly]:\d+: .*undefined reference to ",  # ld, with line numbers
         r"undefined reference to ",
         r"^(?:\S*/)?lk?d(?:\.\w+)?(?:-\d+)?: (?!warning|.* in function )",  # ld, ld.lld: error: undefined symbol; lkd
-        r"error: objtool: |objtool: .*error",
+        r"error: objtool: |^(?>.*?objtool: ).*error",
         r"^ERROR: modpost: |^ERROR: ",
         r"^(?:\S*/)?(?:cc1|as|gcc|clang|collect2|llvm-\w+)(?:-\d+)?: (?:fatal )?error: ",
         r"^Kconfig.*:\d+: |^[\w/.-]*Kconfig:\d+: ",
         r"\*\*\* No rule to make target ",
         r"^(?:\S*/)?(?:ba|da)?sh: (?:line )?\d+: .*not found",
-        r"\b[Aa]ssertion .* failed|internal compiler error",
+        r"^(?>.*?\b[Aa]ssertion ).* failed|internal compiler error",
         r"^[Ee]rror: ",
     )
 ]
@@ -30,7 +32,7 @@ LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 def first_error(lines: Iterable[str]) -> str:
     """The first line that says what failed; without one, the last thing that was said. Sources lose their `../`."""
-    kept = [line for line in lines if line.strip()]
+    kept = [line[:LONGEST_LINE] for line in lines if line.strip()]
     found = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     found = found or next((line for line in kept if LAST_RESORT.search(line)), None)
     return re.sub(r"^(?:\.\./)+", "", (found or (kept[-1] if kept else "it said nothing")).strip())
@@ -39,7 +41,7 @@ def first_error(lines: Iterable[str]) -> str:
 def ccache_error(lines: Iterable[str]) -> str | None:
     """What ccache says if it was ccache that failed: no compiler was called then."""
     matches = (re.match(r"ccache: error: (.*)", line) for line in lines)
-    return next((match[1].strip() for match in matches if match), None)
+    return next((match[1].strip()[:LONGEST_LINE] for match in matches if match), None)
 
 
 def disk_full(lines: Iterable[str]) -> bool:

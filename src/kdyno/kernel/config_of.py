@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kdyno.files import read_whole
+from kdyno.kernel.knobs.kconfig import MOST_BYTES
+
 BUILD_TREE = ("arch", "x86", "boot", "bzImage")
 
 
@@ -22,6 +25,6 @@ def config_of(kernel: Path) -> Path | None:
 def _is_config(path: Path) -> bool:
     """Many a file is called `config`."""
     try:
-        return "\nCONFIG_X86=y\n" in path.read_text(encoding="utf-8", errors="replace")
+        return b"\nCONFIG_X86=y\n" in read_whole(path, MOST_BYTES)
     except OSError:
         return False

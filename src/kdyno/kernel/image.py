@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.toolchain import ToolchainIdentity
+
+ImageFile = Literal["bzImage", "vmlinux", "System.map", "config", "build.log"]
+"""The files of an image, beside its record."""
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class SourceIdentity(Frozen):
@@ -34,7 +41,7 @@ class ImageSizes(Frozen):
 class ImageRecord(Frozen):
     """Provenance of an image; everything needed to build it again."""
 
-    key: str
+    key: Sha256
     """Content hash of source, recipe without command line, base configuration and toolchain."""
     source: SourceIdentity
     recipe: Recipe
@@ -61,6 +68,8 @@ class ImageRecord(Frozen):
     """What else decided it: what `native` stood for where it was built."""
     needs: tuple[str, ...] = ()
     """Flags of /proc/cpuinfo that a machine must have: without one of them the kernel meets an illegal instruction."""
+    files: dict[ImageFile, Sha256] = {}
+    """SHA-256 of each file of the image."""
     notes: tuple[str, ...] = ()
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 

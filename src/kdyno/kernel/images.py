@@ -1,23 +1,36 @@
-"""Finished images on disk: content-addressed, complete or not there."""
+"""Finished images on disk: content-addressed, complete or not there, and each file of one the one that was built.
+
+Sizes tell nothing: bzImages are padded, and kernels that differ have one size. So the record holds the digest of each
+file, and no image is booted or read before they were compared. What was hashed before isn't hashed again: a file that
+was replaced or written to has another inode or another time of change (ctime), which nobody can set back.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 from pydantic import ValidationError
 
 from kdyno import process
+from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import sync
-from kdyno.kernel.image import Image, ImageRecord, ImageSizes
+from kdyno.files import read_whole, sync
+from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
 from kdyno.state import State, disk_full_is_said
 
 RECORD = "image.json"
-FILES = {
+MOST_BYTES = 10_000_000
+"""Of a record."""
+LOG: ImageFile = "build.log"
+FILES: dict[ImageFile, str] = {
     "bzImage": "arch/x86/boot/bzImage",
     "vmlinux": "vmlinux",
     "System.map": "System.map",
@@ -34,7 +47,7 @@ class ImageMissing(InfrastructureError):
 
 class ImageCorrupt(InfrastructureError):
     message = "the image in {directory} can't be used: {why}"
-    hint = "remove it (rm -r {directory}) and run the same command again: it is built anew"
+    hint = "remove it (rm -r {directory}): `kdyno run` or `kdyno build` of its experiment builds it anew"
 
 
 class NoSuchImage(UserError):
@@ -51,14 +64,38 @@ def load_image(key: str, state: State) -> Image:
     place = directory(key, state)
     if not place.is_dir():
         raise ImageMissing(key=key, directory=state.images)
+    image = image_in(place, state)
+    if image.record.key != key:
+        raise ImageCorrupt(directory=place, why=f"{RECORD} is that of {image.record.key}")
+    return image
+
+
+def image_in(place: Path, state: State) -> Image:
+    """The image in a directory, wherever that is; raises ImageCorrupt unless each file is the one on its record."""
     record = read_record(place)
-    if record.key != key:
-        raise ImageCorrupt(directory=place, why=f"{RECORD} is that of {record.key}")
-    for name, size in {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}.items():
-        file = place / name
-        if not file.is_file() or file.stat().st_size != size:
-            raise ImageCorrupt(directory=place, why=f"{name} isn't there, or isn't {size} bytes")
+    if why := _why_not_built(place, record, state):
+        raise ImageCorrupt(directory=place, why=why)
     return Image(directory=place, record=record)
+
+
+def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
+    """Which file isn't the one that was built; empty if all are."""
+    sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
+    for name in get_args(ImageFile):
+        file = place / name
+        try:
+            status = file.lstat()
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        if not stat.S_ISREG(status.st_mode):
+            return f"{name} is no regular file"
+        if status.st_size != sizes.get(name, status.st_size):
+            return f"{name} isn't {sizes[name]:,} bytes, as its record has it"
+        if name not in record.files:
+            return f"its record has no digest of {name}"
+        if record.files[name] != file_digest(file, state):
+            return f"{name} is not the file that was built: its SHA-256 is another one than on the record"
+    return ""
 
 
 def find_image(named: str, state: State) -> Image:
@@ -80,7 +117,7 @@ def find_image(named: str, state: State) -> Image:
 def read_record(place: Path) -> ImageRecord:
     """The provenance of the image in a directory; raises ImageCorrupt."""
     try:
-        return ImageRecord.model_validate_json((place / RECORD).read_bytes())
+        return ImageRecord.model_validate_json(read_whole(place / RECORD, MOST_BYTES))
     except OSError as error:
         raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
     except ValidationError as error:
@@ -91,8 +128,8 @@ def read_record(place: Path) -> ImageRecord:
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> Image:
     """Put what the build made into a new directory, and give that its name when it is complete and on disk.
 
-    Big files are moved; the configuration and the log are copied, because another layout may be linked from the same
-    objects.
+    The record gets the digests of the files, and is written last. Big files are moved; the configuration and the log
+    are copied, because another layout may be linked from the same objects.
     """
     place = directory(record.key, state)
     partial = place.with_name(f".{record.key}.partial")
@@ -104,7 +141,9 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> 
                 shutil.copyfile(objects / made, partial / name)
             else:
                 (objects / made).rename(partial / name)
-        shutil.copyfile(log, partial / "build.log")
+        shutil.copyfile(log, partial / LOG)
+        digests = {name: content_digest(partial / name) for name in (*FILES, LOG)}
+        record = record.model_copy(update={"files": digests})
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         for file in (*partial.iterdir(), partial):
             sync(file)
@@ -142,17 +181,17 @@ def text_size(symbols: str) -> int:
 
 def content_digest(path: Path) -> str:
     """SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def records(state: State) -> Iterator[ImageRecord]:
+    """The records of all images that can be read, the newest first."""
+    for path in sorted(state.images.glob(f"[!.]*/{RECORD}"), key=lambda path: path.stat().st_mtime, reverse=True):
+        with suppress(ImageCorrupt):
+            yield read_record(path.parent)
 
 
 def expected_steps(base: str, state: State) -> int | None:
     """How many lines of output to expect: as many as the latest image of the same base took."""
-    records = sorted(state.images.glob(f"[!.]*/{RECORD}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in records:
-        try:
-            record = ImageRecord.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            continue
-        if record.base == base:
-            return record.steps
-    return None
+    return next((record.steps for record in records(state) if record.base == base), None)

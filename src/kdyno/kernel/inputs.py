@@ -15,12 +15,14 @@ from typing import Annotated
 from pydantic import Field
 
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import write_whole
+from kdyno.files import read_whole, write_whole
 from kdyno.frozen import Frozen
 from kdyno.state import State
 
 DIRECTORY = "inputs"
 """Beside the object directory, where commands run: so `../inputs/NAME` is the path in all commands of all builds."""
+MOST_BYTES = 256_000_000
+"""Of a user's own file."""
 DIGEST_DIGITS = 16
 """In a file's name. ccache doesn't hash the content of a file that it doesn't know an option for, but does hash the
 option: a file of other content must have another name."""
@@ -63,7 +65,7 @@ def kept_at(digest: str, state: State) -> Path:
 def read_input(name: str, path: Path, state: State) -> Input:
     """A user's own file as an input. It is copied, so that a build takes what was planned. Raises InputUnreadable."""
     try:
-        content = path.read_bytes()
+        content = read_whole(path, MOST_BYTES)
     except OSError as error:
         raise InputUnreadable(path=path, name=name, why=error.strerror) from error
     digest = hashlib.sha256(content).hexdigest()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
+import errno
 import os
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -13,11 +14,14 @@ from urllib.parse import parse_qsl
 
 from kdyno import process
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.frozen import Frozen
 from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.kconfig import MOST_BYTES, SET, refuse_commands
 
 INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
 LOCAL = ("localmodconfig", "localyesconfig")
+GZIP = 16 + zlib.MAX_WBITS
 RUNNING_CONFIGS = ("/boot/config-{release}", "/lib/modules/{release}/config", "/proc/config.gz")
 
 
@@ -49,7 +53,18 @@ class Base(Frozen):
 
 
 def resolve_base(spec: str) -> Base:
-    """Read all that the base is made of; what comes back decides the image, and is part of its key."""
+    """Read all that the base is made of; what comes back decides the image, and is part of its key.
+
+    Raises ValueRuns.
+    """
+    base = _read_base(spec)
+    lines = enumerate(base.text.split("\n"), start=1)
+    values = ((number, match) for number, line in lines if (match := SET.fullmatch(line.strip())))
+    refuse_commands(Ask(symbol=set_[1], value=set_[2], by=f"line {number} of {spec}") for number, set_ in values)
+    return base
+
+
+def _read_base(spec: str) -> Base:
     scheme, colon, rest = spec.partition(":")
     if not colon:
         bundled = files("kdyno").joinpath("data", "kconfig", f"{spec}.config")
@@ -57,7 +72,7 @@ def resolve_base(spec: str) -> Base:
             raise UnknownBase(spec=spec)
         return Base(spec=spec, kind="fragment", text=bundled.read_text(encoding="utf-8"))
     if scheme == "file" and rest:
-        return Base(spec=spec, kind="config", text=_read(Path(rest).expanduser(), spec))
+        return Base(spec=spec, kind="config", text=_read(Path(rest), spec))
     if scheme == "make":
         return _make_base(spec, rest)
     raise UnknownBase(spec=spec)
@@ -69,7 +84,7 @@ def _make_base(spec: str, rest: str) -> Base:
     if target in INTERACTIVE:
         raise BaseIsInteractive(target=target)
     allowed = {"lsmod", "config"} if target in LOCAL else set()
-    if not re.fullmatch(r"[\w.-]+config", target) or set(options) - allowed:
+    if not re.fullmatch(r"\w[\w.-]*config", target, re.ASCII) or set(options) - allowed:
         raise UnknownBase(spec=spec)
     if target not in LOCAL:
         return Base(spec=spec, kind="make", target=target)
@@ -88,10 +103,24 @@ def _running_config(spec: str) -> str:
 
 def _read(path: Path, spec: str) -> str:
     try:
-        content = path.read_bytes()
+        content = read_whole(path, MOST_BYTES)
+        if content.startswith(b"\x1f\x8b"):
+            content = _gunzipped(content)
     except OSError as error:
         raise BaseMissing(path=path, spec=spec, why=error.strerror) from error
-    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode(errors="replace")
+    except zlib.error as error:
+        raise BaseMissing(path=path, spec=spec, why=f"it is not what gzip makes: {error}") from error
+    return content.decode(errors="replace")
+
+
+def _gunzipped(content: bytes) -> bytes:
+    unpacking = zlib.decompressobj(GZIP)
+    unpacked = unpacking.decompress(content, MOST_BYTES + 1)
+    if len(unpacked) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES:,} bytes once unpacked")
+    if not unpacking.eof:
+        raise zlib.error("it is cut off")
+    return unpacked
 
 
 def steps(base: Base, asks: Iterable[Ask], objects: Path, make: Sequence[str]) -> list[list[str]]:

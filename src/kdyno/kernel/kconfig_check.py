@@ -11,7 +11,7 @@ from kdyno.frozen import Frozen
 from kdyno.kernel.kconfig_expr import parse
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
 from kdyno.kernel.knobs.base import Ask
-from kdyno.kernel.knobs.kconfig import SET, UNSET
+from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
 
 class ConfigRefused(UserError):
@@ -37,12 +37,17 @@ class Unmet(Frozen):
 def read_config(text: str) -> dict[str, str]:
     """The symbols of a .config and their values; what is not set is n."""
     config = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):  # as Kconfig does: other line ends are part of a value
         if match := SET.fullmatch(line):
             config[match[1]] = match[2]
         elif match := UNSET.fullmatch(line):
             config[match[1]] = "n"
     return config
+
+
+def refuse_what_runs(config: Mapping[str, str]) -> None:
+    """Raise ValueRuns if a value of the final .config could get at a command of the build, whoever it is from."""
+    refuse_commands(Ask(symbol=symbol, value=value, by=".config") for symbol, value in config.items())
 
 
 def unmet(asks: Iterable[Ask], config: Mapping[str, str], tree: Path) -> list[Unmet]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -38,10 +38,6 @@ class BuildKilled(InfrastructureError):
 class CcacheFailed(InfrastructureError):
     message = "{what} doesn't build: {error}"
     hint = "CCACHE_DISABLE=1 builds without it; the whole log is in {log}"
-
-
-class Busy(Exception):
-    """A lock is held by another kdyno; never leaves this module."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,8 @@ def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) ->
     """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
     log = build_directory.log_file(plan.objects_key, state)
     try:
-        with disk_full_is_said(log), log.open("w", encoding="utf-8", errors="surrogateescape") as written:
+        log.unlink(missing_ok=True)  # whatever it is, even a link
+        with disk_full_is_said(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
             objects = build_directory.prepare(plan.tree, plan.objects_key, state)
             cache = ccache.environment(objects.parent)
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
@@ -147,7 +144,7 @@ def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) ->
                 cache = {}
             yield Work(plan=plan, state=state, objects=objects, log=log, written=written, cache=cache, say=say)
         log.unlink()
-    except (KeyboardInterrupt, DiskFull):
+    except (KeyboardInterrupt, DiskFull, build_directory.NameTaken):
         log.unlink(missing_ok=True)
         raise
     finally:
@@ -156,11 +153,9 @@ def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) ->
 
 def sweep(keep: str, state: State) -> None:
     """Remove what builds that were killed left behind: their locks are free, and their objects are worth nothing."""
-
-    def busy() -> None:
-        raise Busy
-
     for left in state.builds.iterdir():
         if left.is_dir() and left.name != keep:
-            with suppress(Busy), state.lock(f"image-{left.name}", on_wait=busy):
-                remove_tree(left)
+            with state.lock_if_free(f"image-{left.name}") as free:
+                if free:
+                    remove_tree(left)
+                    build_directory.log_file(left.name, state).unlink(missing_ok=True)

@@ -1,4 +1,8 @@
-"""Patches: applied in order to a private copy of the source, which is kept by what went into it."""
+"""Patches: applied in order to a private copy of the source, which is kept by what went into it.
+
+A patch may be a stranger's. git apply itself refuses to write outside of the tree, but it takes `copy from` any file,
+and makes links that lead anywhere: what patches name is looked at before it runs, and links when they are there.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,23 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno import process
+from kdyno import git
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.frozen import Frozen, digest
+from kdyno.kernel.patch_names import stray, why_not_binary
 from kdyno.kernel.source import Source
-from kdyno.kernel.source_trees import Say, copy_by_links, made_once
+from kdyno.kernel.source_trees import LinkLeadsOut, Say, copy_by_links, made_once, require_plain
 from kdyno.state import State
+from kdyno.text import clean
 
 SHOWN_LINES = 12
+MOST_BYTES = 256_000_000
+"""Of a patch, and of the files that its binary parts make; from one release of Linux to the next it is about 60 MB."""
+MAKES_LINKS = re.compile(rb"120000|^(?:rename|copy) ", re.M)
+"""Is in every patch that makes a link or moves one."""
+_fit: set[str] = set()
+"""Digests of patches that were looked at: each layout of each variant reads its patches again."""
 
 
 class PatchMissing(UserError):
@@ -26,6 +39,11 @@ class PatchMissing(UserError):
 class PatchEmpty(UserError):
     message = "{path} holds no patch"
     hint = "make one with `git diff` or `git format-patch`"
+
+
+class PatchUnfit(UserError):
+    message = "{path} can't be applied: {why}"
+    hint = "a patch may read and change files of the kernel tree only; make it with `git diff` in such a tree"
 
 
 class PatchFailed(UserError):
@@ -48,19 +66,26 @@ class Patched(Frozen):
 
 
 def read_patch(path: Path) -> Patch:
-    """Check that a patch can be read and isn't empty."""
+    """Check that a patch can be read, isn't empty, and names no file outside of a tree."""
     try:
-        content = path.read_bytes()
+        content = read_whole(path, MOST_BYTES)
     except OSError as error:
         raise PatchMissing(path=path, why=error.strerror) from error
     if b"\n+++ " not in b"\n" + content and b"diff --git " not in content:
         raise PatchEmpty(path=path)
-    return Patch(path=path, digest=hashlib.sha256(content).hexdigest())
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 not in _fit:
+        if name := stray(content):
+            raise PatchUnfit(path=path, why=f"it names {clean(name)}, which lies outside of the kernel tree")
+        if why := why_not_binary(content, MOST_BYTES):
+            raise PatchUnfit(path=path, why=why)
+        _fit.add(sha256)
+    return Patch(path=path, digest=sha256)
 
 
 def read_patches(paths: Sequence[str]) -> tuple[Patch, ...]:
     """The patches that a recipe names; the content of a patch counts, not its name."""
-    return tuple(read_patch(Path(path).expanduser().absolute()) for path in paths)
+    return tuple(read_patch(Path(path).absolute()) for path in paths)
 
 
 def patched(source: Source, patches: Sequence[Patch], state: State, say: Say) -> Patched:
@@ -89,6 +114,7 @@ def apply(patch: Patch, tree: Path, source: str) -> list[str]:
     """
     failed = _git_apply(patch, tree)
     if failed is None:
+        _refuse_links_out(patch, tree)
         return []
     if _git_apply(patch, tree, "--check", "--reverse") is None:
         return [f"{patch.path.name} is already applied in {source}"]
@@ -97,19 +123,18 @@ def apply(patch: Patch, tree: Path, source: str) -> list[str]:
 
 
 def _git_apply(patch: Patch, tree: Path, *options: str) -> str | None:
-    """None if it went in, else what git said. No repository around the tree and no git configuration has a say."""
-    done = process.attempt(
-        ["git", "apply", "-p1", "--whitespace=nowarn", *options, patch.path.absolute()],
-        cwd=tree,
-        env={
-            "LC_ALL": "C",
-            "GIT_CEILING_DIRECTORIES": str(tree.parent),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-        },
-        guarded=True,
-    )
+    """None if it went in, else what git said."""
+    done = git.apply(tree, "-p1", "--whitespace=nowarn", *options, patch.path.absolute())
     return None if done.returncode == 0 else done.stderr.strip() or f"git apply ended with status {done.returncode}"
+
+
+def _refuse_links_out(patch: Patch, tree: Path) -> None:
+    """Raise PatchUnfit if the patch made a link that leads out of the tree: the next one could read through it."""
+    if MAKES_LINKS.search(patch.path.read_bytes()):
+        try:
+            require_plain(tree)
+        except LinkLeadsOut as error:
+            raise PatchUnfit(path=patch.path, why=f"with it {clean(str(error))}") from error
 
 
 def explain(said: str, patch: str) -> str:

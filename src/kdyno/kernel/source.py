@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from kdyno import process
+from kdyno import git, process
 from kdyno.digests import file_digest
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
@@ -19,6 +19,8 @@ from kdyno.names import absolute
 from kdyno.state import State
 
 USR_SRC = Path("/usr/src")
+PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+"""What Debian takes for a package's name."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
@@ -77,7 +79,7 @@ def _kind(spec: str) -> tuple[str, str]:
     prefix, colon, rest = spec.partition(":")
     if colon and prefix in FETCHERS and rest:
         return prefix, rest
-    path = Path(spec).expanduser()
+    path = Path(spec)
     if not spec:
         raise UnknownSource(spec=spec)
     if path.is_dir():
@@ -94,7 +96,14 @@ def _source(spec: str, identity: str, origin: str, tree: Path) -> Source:
     return Source(identity=SourceIdentity(spec=spec, identity=identity, version=version, origin=origin), tree=tree)
 
 
+def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, say: Say) -> Path:
+    """The tree of an identity, which is kept only if it is a kernel's."""
+    return made_once(tree_path(identity, state), fill, state, say, check=lambda partial: kernel_version(partial, spec))
+
+
 def _debian(spec: str, package: str, state: State, say: Say) -> Source:
+    if not PACKAGE.fullmatch(package):
+        raise UnknownSource(spec=spec)
     path = USR_SRC / f"{package}.tar.xz"
     if not path.is_file():
         raise PackageMissing(package=package, path=path)
@@ -107,7 +116,7 @@ def _debian(spec: str, package: str, state: State, say: Say) -> Source:
 
 
 def _tarball(spec: str, where: str, state: State, say: Say) -> Source:
-    path = Path(where).expanduser().absolute()
+    path = Path(where).absolute()
     if not path.is_file():
         raise SourceMissing(where=path)
     return _from_tarball(spec, path, path.name, state, say)
@@ -118,38 +127,35 @@ def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) ->
 
     def fill(partial: Path) -> None:
         unpack.tarball(path, partial, say)
-        kernel_version(partial, spec)
 
-    return _source(spec, identity, origin, made_once(tree_path(identity, state), fill, state, say))
+    return _source(spec, identity, origin, _made(spec, identity, fill, state, say))
 
 
 def _git(spec: str, where: str, state: State, say: Say) -> Source:
     name, _, revision = where.partition("#")
-    repository, revision = Path(name).expanduser().absolute(), revision or "HEAD"
+    repository, revision = Path(name).absolute(), revision or "HEAD"
     if not repository.is_dir():
         raise SourceMissing(where=repository)
-    git = ["git", "-C", str(repository)]
-    asked = process.attempt([*git, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
+    asked = git.attempt(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     if asked.returncode != 0:
         raise RevisionMissing(repository=repository, revision=revision, said=asked.stderr.strip())
     commit = asked.stdout.strip()
-    described = process.attempt([*git, "describe", "--always", "--tags", commit]).stdout.strip()
+    described = git.attempt(repository, "describe", "--always", "--tags", commit).stdout.strip()
 
     def fill(partial: Path) -> None:
         unpack.git_commit(repository, commit, partial, say)
-        kernel_version(partial, spec)
 
     identity = f"git:{commit}"
-    return _source(spec, identity, described or commit, made_once(tree_path(identity, state), fill, state, say))
+    return _source(spec, identity, described or commit, _made(spec, identity, fill, state, say))
 
 
 def _directory(spec: str, where: str, state: State, say: Say) -> Source:
-    path = Path(where).expanduser().absolute()
+    path = Path(where).absolute()
     if not path.is_dir():
         raise SourceMissing(where=path)
     kernel_version(path, spec)
     identity = unpack.directory(path, state, say)
-    return _source(spec, identity, re.sub(r"/+$", "", str(path)), tree_path(identity, state))
+    return _source(spec, identity, str(path), tree_path(identity, state))
 
 
 FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {

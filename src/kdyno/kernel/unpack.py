@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePath
 
-from kdyno import process
+from kdyno import git, process
 from kdyno.digests import recall, remember, stat_signature
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel.source_trees import Say, made_once, remove_tree, tree_path
+from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
 from kdyno.packages import install_command, requirements
 from kdyno.state import DiskFull, State, disk_full_is_said
 
@@ -21,6 +21,10 @@ CHECKPOINT = 20_000
 """tar records of 10 kB between two words about progress."""
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
 """What tar calls for the last part of a tarball's name."""
+UNPACK = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "--no-overwrite-dir")
+"""Root would keep owners and setuid bits by itself. What a tarball says of `.` is not for the directory it goes to."""
+ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": ""}
+UMASK = 0o022
 UNCLEAN = (".config", "include/config", "arch/x86/include/generated")
 """Kbuild refuses to build with O= from a tree that has one of these (outputmakefile, top Makefile)."""
 
@@ -37,7 +41,9 @@ class TarballBroken(UserError):
 
 class ArchiveFailed(InfrastructureError):
     message = "can't take {commit} out of {repository}: {said}"
-    hint = "run `git fsck` in that repository"
+    hint = (
+        "run `git fsck` in that repository; a partial clone has to be made whole first, since nothing is fetched here"
+    )
 
 
 class TreeNotClean(UserError):
@@ -65,9 +71,9 @@ def tarball(path: Path, to: Path, say: Say) -> None:
         else:
             lines.append(line)
 
-    options = ["--no-same-owner", f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
-    command = ["tar", "-x", "-f", str(path), "-C", str(to), *options]
-    status = process.stream_lines(command, on_line, env={"LC_ALL": "C"})
+    progress = [f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
+    command = [*UNPACK, "-f", str(path), "-C", str(to), *progress]
+    status = process.stream_lines(command, on_line, env=ENVIRONMENT, umask=UMASK)
     if status != 0:
         said = "\n".join(lines[-5:])
         if "No space left on device" in said:
@@ -89,22 +95,22 @@ def _lift_single_directory(to: Path) -> None:
 def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
     """Put the tree of a commit into the directory `to`; neither index nor work tree of the repository is touched."""
     say(f"taking {commit[:12]} out of {repository}")
-    archive = ["git", "-C", str(repository), "archive", "--format=tar", commit]
     with (
-        process.spawned(archive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as git,
+        git.archive(repository, commit) as archive,
         process.spawned(
-            ["tar", "-x", "-C", str(to), "--no-same-owner"],
-            stdin=git.stdout,
+            [*UNPACK, "-C", str(to)],
+            stdin=archive.stdout,
             stderr=subprocess.PIPE,
-            env={"LC_ALL": "C"},
+            env=ENVIRONMENT,
+            umask=UMASK,
         ) as tar,
     ):
-        assert git.stdout is not None
-        git.stdout.close()
+        assert archive.stdout is not None
+        archive.stdout.close()
         said = tar.communicate()[1].decode(errors="replace").strip()
         if "No space left on device" in said:
             raise DiskFull(path=to)
-        if tar.returncode != 0 or git.wait() != 0:
+        if tar.returncode != 0 or archive.wait() != 0:
             raise ArchiveFailed(commit=commit, repository=repository, said=said or "git archive failed")
 
 
@@ -119,8 +125,9 @@ def directory(path: Path, state: State, say: Say) -> str:
     if known and tree_path(known, state).is_dir():
         return known
     mark = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    with state.lock(f"copy-{mark}", on_wait=lambda: say("waiting for another kdyno that copies the same directory")):
-        draft = state.sources / f".copy-{mark}.partial"
+    waiting = "waiting for another kdyno that copies the same directory"
+    with state.lock(lock_name(f"copy-{mark}"), on_wait=lambda: say(waiting)):
+        draft = partial_path(state.sources / f"copy-{mark}")
         remove_tree(draft)
         try:
             say(f"copying {path}: {len(files)} files")
@@ -137,9 +144,9 @@ def directory(path: Path, state: State, say: Say) -> str:
 def source_files(path: Path) -> Iterator[Path]:
     """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
     if _is_tracked(path):
-        listed = process.output(["git", "-C", path, "ls-files", "-z", "-co", "--exclude-standard"])
-        named = (path / name for name in listed.split("\0") if name)
-        yield from {file for file in named if file.is_symlink() or file.is_file()}
+        listed = git.output(path, "ls-files", "-z", "-co", "--exclude-standard")
+        own = _own(path, filter(None, listed.split("\0")))
+        yield from {file for file in own if _is_copyable(file)}
         return
     for name in UNCLEAN:
         if (path / name).exists():
@@ -153,9 +160,24 @@ def source_files(path: Path) -> Iterator[Path]:
 
 def _is_tracked(path: Path) -> bool:
     try:
-        return process.attempt(["git", "-C", path, "ls-files", "--error-unmatch", "Makefile"]).returncode == 0
+        return git.attempt(path, "ls-files", "--error-unmatch", "Makefile").returncode == 0
     except process.ToolMissing:
         return False
+
+
+def _own(path: Path, names: Iterable[str]) -> Iterator[Path]:
+    """The files of these names that lie in the tree, not above it or behind a link: an index may hold any names."""
+    folders = {PurePath()}
+    for name in names:
+        relative = PurePath(name)
+        if relative.is_absolute() or {"..", ".git"} & {*relative.parts}:
+            continue
+        if relative.parent not in folders:
+            above = relative.parents[:-1]
+            if any((path / folder).is_symlink() for folder in above):
+                continue
+            folders.update(above)
+        yield path / name
 
 
 def _is_object_directory(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -107,9 +106,9 @@ def boot_once(
         if on_record and usable(on_record[0]):
             return on_record
         talk.say(f"booting {wanted.name}")
-        with tempfile.TemporaryDirectory(prefix="once-", dir=state.boots) as scratch:
+        with state.scratch("once") as scratch:
             started = datetime.now(UTC)
-            end = machine.boot(wanted.order(Path(scratch)))
+            end = machine.boot(wanted.order(scratch))
             boot = boot_record(key, wanted.seed, started, end, Artefacts(state.artefacts))
         store.add_boot(boot, end.report.benchmarks)
         return boot, list(end.report.benchmarks)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from threading import Event, Thread
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
-from kdyno.kernel.images import RECORD, NoSuchImage, find_image, read_record
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.images import RECORD, ImageCorrupt, NoSuchImage, find_image, image_in
 from kdyno.machine.base import BootOrder, Description, Machine, MachineSettings
 from kdyno.machine.console import read_console
 from kdyno.machine.platforms import Output
@@ -29,6 +30,11 @@ class NoSuchKernel(UserError):
 class NotAKernel(UserError):
     message = "{path} is not an x86 bzImage"
     hint = "a kernel build leaves it as arch/x86/boot/bzImage; a vmlinux won't do"
+
+
+class NotOfItsRecord(UserError):
+    message = "{kernel} lies beside an {record} that it does not fit: {why}"
+    hint = "copy the whole image again, or boot the kernel from a directory without {record}"
 
 
 class NoPlaceForConsole(UserError):
@@ -55,11 +61,25 @@ def find_kernel(named: str, state: State) -> Path:
     path = Path(named)
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
         if candidate.is_file():
+            _record_beside(candidate, state)
             return _checked(candidate.resolve())
     try:
         return find_image(named, state).bzimage
     except NoSuchImage:
         raise NoSuchKernel(kernel=named, images=state.images) from None
+
+
+def _record_beside(kernel: Path, state: State) -> ImageRecord | None:
+    """The record of the image that a kernel is of, if it lies beside one. Raises ImageCorrupt and NotOfItsRecord."""
+    if not os.path.lexists(kernel.with_name(RECORD)):
+        return None
+    place = kernel.parent
+    try:
+        return image_in(place, state).record
+    except ImageCorrupt as error:
+        if place.resolve().parent == state.images.resolve():
+            raise
+        raise NotOfItsRecord(kernel=kernel, record=RECORD, why=error.facts["why"]) from error
 
 
 def _checked(path: Path) -> Path:
@@ -85,10 +105,10 @@ def boot_command(
     """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
-    machine, about = _opened(settings, kernel, "stream", talk)
-    with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
+    machine, about = _opened(settings, kernel, "stream", state, talk)
+    with state.scratch("one") as scratch:
         job = about.job(1, command=command)
-        order = BootOrder(kernel.name, kernel, words, job, seed, Path(scratch))
+        order = BootOrder(kernel.name, kernel, words, job, seed, scratch)
         ended = Event()
         stream = order.directory / "stream.jsonl"
         follower = Thread(target=follow_output, args=(stream, ended, sys.stdout.buffer, sys.stderr.buffer))
@@ -117,19 +137,23 @@ def boot_shell(
     """Give the user a shell in a guest, on this terminal."""
     if not is_interactive():
         raise NoTerminal()
-    machine, about = _opened(settings, kernel, "console", talk)
+    machine, about = _opened(settings, kernel, "console", state, talk)
     talk.say("`exit` ends the guest; Ctrl-A X ends QEMU")
-    with tempfile.TemporaryDirectory(prefix="one-", dir=state.boots) as scratch:
+    with state.scratch("one") as scratch:
         job = about.job(1, interactive=True)
-        return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, Path(scratch)))
+        return machine.converse(BootOrder(kernel.name, kernel, words, job, seed, scratch))
 
 
-def _opened(settings: MachineSettings, kernel: Path, output: Output, talk: Talk) -> tuple[Machine, Description]:
-    """The machine, if the kernel is known to be fit for it, as far as its configuration or its record tells."""
+def _opened(
+    settings: MachineSettings, kernel: Path, output: Output, state: State, talk: Talk
+) -> tuple[Machine, Description]:
+    """The machine, if the kernel is known to be fit for it, as far as its configuration or its record tells.
+
+    A kernel that lies beside a record must be the one that the record is of.
+    """
     machine = open_machine(settings)
     machine.require_options(kernel, output)
-    if kernel.with_name(RECORD).is_file():
-        record = read_record(kernel.parent)
+    if record := _record_beside(kernel, state):
         machine.require_cpu(record.needs, f"image {record.key[:12]}")
     about = machine.describe()
     for notice in about.notices:

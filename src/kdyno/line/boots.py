@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,7 +20,6 @@ from kdyno.line.images import Images
 from kdyno.line.prepare import Prepared
 from kdyno.line.run_plan import RunPlan
 from kdyno.machine.base import BootEnd
-from kdyno.measurement import Benchmark
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
@@ -62,32 +61,32 @@ class Boots:
         self.artefacts = Artefacts(state.artefacts)
         self.cancelled = Event()
         self.outcome = Outcome()
-        self.benchmarks: dict[str, Benchmark] = {}
-        """What the run's boots mean by each name."""
 
     def carry_out(self, blocks: int) -> Outcome:
         """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
         self.cancelled = Event()
-        self._sweep()  # what a kdyno that was killed left
-        self.benchmarks = {benchmark.name: benchmark for benchmark in self.store.benchmarks(self.plan.id)}
         progress = self.plan.progress(self.store, blocks)
         self.outcome.given_up = progress.given_up
         waiting = deque(self.plan.boots_of(progress.left))
         if not waiting:
             return self.outcome
         threads = self.prepared.about.parallel
-        with self._ctrl_c_cancels(), self.talk.working("booting") as advance, ThreadPoolExecutor(threads) as pool:
+        with (
+            self._ctrl_c_cancels(),
+            self.talk.working("booting") as advance,
+            self.state.scratch(self.plan.id) as place,
+            ThreadPoolExecutor(threads) as pool,
+        ):
             total = len(self.plan.boots_of(progress.cells))
             done = total - len(waiting)
             advance(done, total, "")
             try:
-                for boot, end in self._ended(pool, waiting, blocks):
+                for boot, end in self._ended(pool, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
             finally:
                 self.cancelled.set()
                 pool.shutdown()
-                self._sweep()
         return self.outcome
 
     @contextmanager
@@ -107,22 +106,17 @@ class Boots:
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _sweep(self) -> None:
-        """Remove the scratch directories of boots that nobody waits for any more."""
-        for leftover in self.state.boots.glob(f"{self.plan.id}-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-
     def _ended(
-        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int
+        self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int, place: Path
     ) -> Iterator[tuple[PlannedBoot, BootEnd]]:
-        """Boots as they end and are on record, `parallel` at a time; a lost one is started again."""
+        """Boots as they end and are on record, `parallel` at a time; a lost one starts again. Files are in `place`."""
         attempts: Counter[str] = Counter()
         running: dict[Future[BootEnd], _Running] = {}
         while True:
             while waiting and len(running) < self.prepared.about.parallel:
                 boot = waiting.popleft()
                 if boot.variant not in self.outcome.given_up:
-                    scratch = Path(mkdtemp(prefix=f"{self.plan.id}-", dir=self.state.boots))
+                    scratch = Path(mkdtemp(dir=place))
                     order = self._wanted(boot).order(scratch, self.cancelled)
                     running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
@@ -133,7 +127,7 @@ class Boots:
             for future in ended:
                 under_way = running.pop(future)
                 boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
-                end = self._checked(measured(future.result(), self.prepared.experiment.workload))
+                end = measured(future.result(), self.prepared.experiment.workload)
                 record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
                 self.store.add_boot(record, end.report.benchmarks)
                 shutil.rmtree(under_way.scratch)
@@ -143,16 +137,6 @@ class Boots:
                     waiting.appendleft(boot)
                     continue
                 yield boot, end
-
-    def _checked(self, end: BootEnd) -> BootEnd:
-        """A boot that means something else by a benchmark's name than the run's other boots has failed."""
-        for benchmark in end.report.benchmarks if end.status == "ok" else ():
-            known = self.benchmarks.setdefault(benchmark.name, benchmark)
-            if (known.test, known.unit, known.direction) != (benchmark.test, benchmark.unit, benchmark.direction):
-                reason = f"it describes {benchmark.name} as {benchmark.unit}, other boots of this run as {known.unit}"
-                nothing = end.report.model_copy(update={"benchmarks": (), "samples": ()})
-                return replace(end, status="failed", reason=reason, report=nothing, pmu=None)
-        return end
 
     def _wanted(self, boot: PlannedBoot) -> Wanted:
         return Wanted(

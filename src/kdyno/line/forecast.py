@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import ValidationError, computed_field
+from pydantic import computed_field
 
 from kdyno.experiment.plan import PlannedBoot
 from kdyno.frozen import Frozen
 from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
-from kdyno.kernel.image import ImageRecord
-from kdyno.kernel.images import RECORD
+from kdyno.kernel.images import records
 from kdyno.lanes import LANES, Lane
 from kdyno.line.derive import PlannedTraining, boots_left
 from kdyno.line.prepare import Plans, Prepared
@@ -170,15 +169,10 @@ def _build_time(plan: BuildPlan, state: State) -> tuple[float | None, str, bool]
 
 def _seconds_of_likes(plan: BuildPlan, state: State) -> list[float]:
     """What images of the same base and compiler took here."""
-    seconds = []
-    for path in state.images.glob(f"[!.]*/{RECORD}"):
-        try:
-            record = ImageRecord.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            continue
-        if record.base == plan.base.spec and record.toolchain.family == plan.toolchain.identity.family:
-            seconds.append(record.build_seconds)
-    return seconds
+    base, family = plan.base.spec, plan.toolchain.identity.family
+    return [
+        record.build_seconds for record in records(state) if record.base == base and record.toolchain.family == family
+    ]
 
 
 def _boot_time(lane: Lane, events: str | None, store: Store) -> tuple[float, str, bool]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from kdyno.files import write_whole
 from kdyno.line.derive import FAMILY, PlannedTraining
@@ -38,8 +36,8 @@ def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
     assert training.recipe
     [image] = build_images({training.variant: (planned.plan,)}, state, talk)[training.variant]
-    with TemporaryDirectory(prefix="train-", dir=state.boots) as scratch:
-        records = [Path(scratch) / f"{seed}.kpmu" for seed in training.seeds]
+    with state.scratch("train") as scratch:
+        records = [scratch / f"{seed}.kpmu" for seed in training.seeds]
         for seed, record in zip(training.seeds, records, strict=True):
             record_image(
                 image,

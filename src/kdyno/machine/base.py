@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
+
+from pydantic import Field
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
@@ -34,17 +36,28 @@ class NoShell(UserError):
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
-class Limits(Frozen):
-    """How long a boot may take, and how much it may say, before it is ended as failed. Host wall time."""
+Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600, allow_inf_nan=False)]
+Megabytes = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+"""Of 1,000,000 bytes."""
 
-    boot: float = 90.0
+
+class Limits(Frozen):
+    """How long a boot may take, and how much it may say, before it is ended as failed. Host wall time.
+
+    What a guest said beyond these limits is not kept.
+    """
+
+    boot: Seconds = 90.0
     """Seconds until the agent says hello."""
-    silence: float = 90.0
+    silence: Seconds = 90.0
     """Seconds without a new record or a new byte on the console."""
-    total: float = 1800.0
+    total: Seconds = 1800.0
     """Seconds for the whole boot."""
-    console_mb: float = 4.0
+    console_mb: Megabytes = 4.0
     """Megabytes on the console."""
+    stream_mb: Megabytes = 64.0
+    """Megabytes of the agent's records: all tests with 1000 iterations send 4, and a command that writes as much as is
+    kept of its output, byte by byte, 56."""
 
 
 class MachineSettings(Frozen):
@@ -122,6 +135,8 @@ class Description:
     """How the agent's records get to this machine."""
     icount_shift: int | None = None
     """Model lane: what the job tells the agent of the guest's clock."""
+    shared: tuple[Path, ...] = ()
+    """Directories of the host that every guest may read."""
     needs_images: bool = True
     """False: it boots nothing that must be built."""
     notices: tuple[str, ...] = ()

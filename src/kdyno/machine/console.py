@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdyno import regex
+
 TAIL_BYTES = 4_000_000
+SAID = 300
+"""Characters of the kernel's words that a reason has."""
 
 
 @dataclass(frozen=True)
@@ -14,11 +17,11 @@ class Symptom:
     """A message of the kernel, and what it means for the boot."""
 
     reason: str
-    pattern: re.Pattern[str]
+    pattern: regex.Pattern
 
 
 def _symptom(reason: str, pattern: str) -> Symptom:
-    return Symptom(reason, re.compile(pattern, re.MULTILINE))
+    return Symptom(reason, regex.compiled(f"(?m){pattern}"))
 
 
 SYMPTOMS: tuple[Symptom, ...] = (
@@ -27,11 +30,11 @@ SYMPTOMS: tuple[Symptom, ...] = (
     # arch/x86/kernel/dumpstack.c, lib/bug.c of Linux 6.12.
     _symptom("root not mounted", r"Unable to mount root fs on.*$"),
     _symptom("BUG", r"kernel BUG at .*$"),
-    _symptom("oops", r"(BUG: (unable to handle|kernel NULL pointer).*|Oops: .*|general protection fault.*)$"),
-    _symptom("out of memory", r"(Out of memory: Killed process.*|System is deadlocked on memory.*)$"),
+    _symptom("oops", r"(?:BUG: (?:unable to handle|kernel NULL pointer).*|Oops: .*|general protection fault.*)$"),
+    _symptom("out of memory", r"(?:Out of memory: Killed process.*|System is deadlocked on memory.*)$"),
     _symptom("soft lock-up", r"watchdog: BUG: soft lockup.*$"),
     _symptom("hung task", r"INFO: task .* blocked for more than \d+ seconds.*$"),
-    _symptom("RCU stall", r"rcu: INFO: .* (self-)?detected stall.*$"),
+    _symptom("RCU stall", r"rcu: INFO: .* (?:self-)?detected stall.*$"),
     _symptom("agent", r"^kdyno-agent: .*$"),
     _symptom("panic", r"Kernel panic - not syncing.*$"),
 )
@@ -51,7 +54,7 @@ def read_console(path: Path) -> str:
 def diagnose(console: str) -> str | None:
     """The reason why a kernel died, with the line that says so; None if the console shows no such line."""
     for symptom in SYMPTOMS:
-        if found := symptom.pattern.search(console):
-            said = "".join(c for c in found.group(0) if c.isprintable()).strip()
-            return f"{symptom.reason}: {said[:300]}"
+        if match := symptom.pattern.search(console):
+            said = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
+            return f"{symptom.reason}: {said.strip()}"
     return None

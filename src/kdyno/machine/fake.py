@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.frozen import Frozen, digest
 from kdyno.host import host_facts
+from kdyno.instrument.agent import asked_of
 from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
 from kdyno.lanes import Lane
@@ -20,6 +21,9 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.platforms import Output
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.names import absolute
+
+LARGEST_FILE = 1 << 27
+"""Bytes of a file in a recording: more than any machine keeps of a boot."""
 
 
 class FakeConfig(MachineSettings):
@@ -44,6 +48,11 @@ class RecordingMissing(UserError):
     hint = "`recording` names a directory; a relative one starts from the experiment file's"
 
 
+class RecordingUnfit(UserError):
+    message = "can't replay {path}: {why}"
+    hint = "a recording holds the files that a boot left"
+
+
 class BadExit(UserError):
     message = "{path} does not say how a boot ended: {why}"
     hint = "it holds an object with `stopped`, `lost`, `seconds` and `ready_seconds`, all optional"
@@ -54,13 +63,16 @@ class OtherLane(UserError):
     hint = 'say lane = "{recorded}" in [machine]'
 
 
+RecordedSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class RecordedExit(Frozen):
     """exit.json: what can't be read off console and stream."""
 
     stopped: str | None = None
     lost: str | None = None
-    seconds: float = 1.0
-    ready_seconds: float | None = None
+    seconds: RecordedSeconds = 1.0
+    ready_seconds: RecordedSeconds | None = None
 
 
 class FakeMachine:
@@ -93,8 +105,8 @@ class FakeMachine:
     def stand_in(self, variant: str, block: int) -> str:
         """Digest of the boot's name and the files that it replays."""
         recorded = self._find(variant, block)
-        replayed = (recorded / name for name in ("console.log", "stream.jsonl", "exit.json", RECORD))
-        files = {path.name: path.read_bytes().hex() for path in replayed if path.is_file()}
+        replayed = {name: _content(recorded / name) for name in ("console.log", "stream.jsonl", "exit.json", RECORD)}
+        files = {name: content.hex() for name, content in replayed.items() if content is not None}
         return digest({"variant": variant, "block": block, "files": files})
 
     def converse(self, order: BootOrder) -> int:  # noqa: ARG002
@@ -104,18 +116,16 @@ class FakeMachine:
         recorded = self._find(order.variant, order.block)
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         for target in (console, stream):
-            if (recorded / target.name).exists():
-                shutil.copyfile(recorded / target.name, target)
-            else:
-                target.touch()
+            target.write_bytes(_content(recorded / target.name) or b"")
         ended = self._exit(recorded)
-        report = read_stream(stream)
+        report = read_stream(stream, asked_of(order.job))
         if report.hello and report.hello.lane != self.config.lane:
             raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)
         pmu = None
-        if status == "ok" and (recorded / RECORD).exists():
-            pmu = shutil.copyfile(recorded / RECORD, order.directory / RECORD)
+        if status == "ok" and (counted := _content(recorded / RECORD)) is not None:
+            pmu = order.directory / RECORD
+            pmu.write_bytes(counted)
         return BootEnd(status, reason, ended.seconds, ended.ready_seconds, (), console, stream, report, pmu)
 
     def _find(self, variant: str, block: int) -> Path:
@@ -129,6 +139,17 @@ class FakeMachine:
     def _exit(recorded: Path) -> RecordedExit:
         path = recorded / "exit.json"
         try:
-            return RecordedExit.model_validate_json(path.read_bytes()) if path.exists() else RecordedExit()
+            said = _content(path)
+            return RecordedExit() if said is None else RecordedExit.model_validate_json(said)
         except ValidationError as error:
             raise BadExit(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
+
+
+def _content(path: Path) -> bytes | None:
+    """A file of a recording, if it is there. Raises RecordingUnfit."""
+    try:
+        return read_whole(path, LARGEST_FILE)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordingUnfit(path=path, why=error.strerror) from error

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
-from kdyno.instrument.agent import find_agent, tsc_khz
+from kdyno.instrument.agent import asked_of, find_agent, tsc_khz
 from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES, Lane
@@ -27,6 +27,7 @@ from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_options
 from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
+from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.names import absolute
@@ -47,6 +48,8 @@ PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
 SIDE_BY_SIDE = 2
 """Boots at a time, where that is fair: an emulated CPU keeps one of the host's busy."""
+MOST_MEMORY_MB = 1 << 20
+"""Of a guest: a TiB."""
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
 
@@ -64,7 +67,7 @@ class QemuConfig(MachineSettings):
     cpu: str | None = None
     """QEMU's CPU model; None: a fixed Haswell in the model lane, `host` under KVM, `max` under TCG."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
-    memory_mb: Annotated[int, Field(ge=64)] = 512
+    memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
     """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
     pmu: PmuConfig | None = None
@@ -83,6 +86,11 @@ class QemuConfig(MachineSettings):
 
     def counting(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
+
+
+class ShareMissing(UserError):
+    message = "there is no directory {share}, which [machine] or --share offers to guests"
+    hint = "`share` names a directory; a relative one starts from the experiment file's"
 
 
 class KvmUnusable(InfrastructureError):
@@ -152,6 +160,8 @@ class QemuMachine:
 
     def describe(self) -> Description:
         config = self.config
+        if config.share and not config.share.is_dir():
+            raise ShareMissing(share=config.share)
         facts = {
             "type": "qemu",
             "qemu": self.version,
@@ -175,6 +185,7 @@ class QemuMachine:
             host=host_facts(),
             limits=config.limits,
             icount_shift=config.icount_shift if self.lane.icount else None,
+            shared=(config.share,) if config.share else (),
             notices=self._notices(),
         )
 
@@ -222,16 +233,18 @@ class QemuMachine:
         watch = Watch(console, stream, self.config.limits)
         stopped = None
         with said.open("wb") as log, spawned(command, stdout=log) as qemu:
+            watch.bound(qemu.pid)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()
         seconds = time.monotonic() - start
+        stopped = watch.cut() or stopped
         archive.unlink()
         if order.cancelled.is_set():
             left = Exit(lost="interrupted")
         else:
             left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
-        report = read_stream(stream)
+        report = read_stream(stream, asked_of(order.job))
         status, reason = verdict_on_boot(left, report, console)
         advice = ""
         if PORT_MISSING in reason:
@@ -250,7 +263,7 @@ class QemuMachine:
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot; each group of words has one purpose."""
-        words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *self._sandbox]
         words += ["-accel", self.accel, "-cpu", self.cpu_model, "-smp", str(self.config.cpus)]
         words += ["-m", str(self.config.memory_mb), "-seed", str(order.seed)]
         if self.lane.icount:
@@ -275,6 +288,11 @@ class QemuMachine:
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
         words += ["-chardev", f"file,id=agent,path={_value(stream)}"]
         return tuple(words)
+
+    @cached_property
+    def _sandbox(self) -> tuple[str, ...]:
+        """What confines QEMU, where it can be confined. It is no fact of the machine: no sample depends on it."""
+        return SANDBOX if why_no_sandbox(QEMU) is None else ()
 
     @cached_property
     def _clock(self) -> tuple[str, ...]:

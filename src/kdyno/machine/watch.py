@@ -1,7 +1,13 @@
-"""Watching a boot: its files grow, its time runs, and the first limit that it breaks ends it."""
+"""Watching a boot: its files grow, its time runs, and the first limit that it breaks ends it.
+
+A guest can write megabytes between two looks, and gigabytes if kdyno is stopped or the host swaps. So the kernel has a
+limit too, which needs no looks, and what is left of a flood is cut when the boot is over.
+"""
 
 from __future__ import annotations
 
+import os
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +16,8 @@ from pathlib import Path
 from kdyno.machine.base import Limits
 
 POLL_SECONDS = 0.02
+OTHER_FILES = 1 << 27
+"""Bytes; a machine may write other files too, and no PMU record as large as this is read."""
 
 
 @dataclass
@@ -35,8 +43,8 @@ class Watch:
             self.last_sign = now
         if stream and self.ready is None:
             self.ready = now - self.start
-        if console > self.limits.console_mb * 1e6:
-            return f"console flooded: more than {self.limits.console_mb:g} MB"
+        if flooded := self._flooded():
+            return flooded
         if now - self.start > self.limits.total:
             return f"not done within {self.limits.total:g} s"
         if self.ready is None and now - self.start > self.limits.boot:
@@ -44,6 +52,40 @@ class Watch:
         if now - self.last_sign > self.limits.silence:
             return f"hung: silent for {self.limits.silence:g} s"
         return None
+
+    def bound(self, pid: int) -> None:
+        """Let the kernel end the machine when one of its files is far beyond these limits."""
+        bound_files(pid, max(_bytes(megabytes) for _, _, megabytes in self._files()) + OTHER_FILES)
+
+    def cut(self) -> str | None:
+        """Cut what is longer than it may be, when nothing writes any more; the limit that was broken, as a reason."""
+        flooded = self._flooded()
+        for _, path, megabytes in self._files():
+            if _size(path) > _bytes(megabytes):
+                os.truncate(path, _bytes(megabytes))
+        return flooded
+
+    def _files(self) -> tuple[tuple[str, Path, float], ...]:
+        return ("console", self.console, self.limits.console_mb), ("stream", self.stream, self.limits.stream_mb)
+
+    def _flooded(self) -> str | None:
+        for name, path, megabytes in self._files():
+            if _size(path) > _bytes(megabytes):
+                return f"{name} flooded: more than {megabytes:g} MB"
+        return None
+
+
+def bound_files(pid: int, most_bytes: int) -> None:
+    """Let the kernel end a program that makes any file longer than this; a lower limit that it has stays."""
+    soft, hard = (
+        most_bytes if limit == resource.RLIM_INFINITY else min(limit, most_bytes)
+        for limit in resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    )
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _bytes(megabytes: float) -> int:
+    return int(megabytes * 1e6)
 
 
 def _size(path: Path) -> int:

@@ -75,7 +75,7 @@ def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
 
 def known_cpus(complaint: str) -> list[str]:
     """The names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`) offers."""
-    offered = re.search(r"valid (?:arguments|target CPU values).* are: ([^;\n]*)", complaint)
+    offered = re.search(r"^(?>.*?valid (?:arguments|target CPU values)).* are: ([^;\n]*)", complaint, re.MULTILINE)
     return re.findall(r"[^\s,]+", offered[1]) if offered else []
 
 

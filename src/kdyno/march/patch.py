@@ -6,7 +6,7 @@ import difflib
 import hashlib
 from pathlib import Path
 
-from kdyno import __version__, process
+from kdyno import __version__, git
 from kdyno.errors import UserError
 from kdyno.files import write_whole
 from kdyno.kernel_version import kernel_version
@@ -55,19 +55,20 @@ def write(patch: str, path: Path) -> None:
 
 def commit(tree: Path, patch: str) -> str:
     """Commit the patch to a repository; return short name and subject. Raises GitRefused, with all as it was."""
-    here = process.attempt(["git", "-C", tree, "rev-parse", "--show-toplevel"])
+    here = git.attempt(tree, "rev-parse", "--show-toplevel")
     if here.returncode != 0 or Path(here.stdout.strip()).resolve() != tree.resolve():
         raise NotARepository(tree=tree)
-    under_way = process.output(["git", "-C", tree, "rev-parse", "--git-path", "rebase-apply"]).strip()
+    under_way = git.output(tree, "rev-parse", "--git-path", "rebase-apply").strip()
     if (tree / under_way).exists():  # to abort it would throw away what is not ours
         raise GitRefused(tree=tree, complaint="a `git am` or `git rebase` is under way there")
-    done = process.attempt(["git", "-C", tree, "am", "--keep-cr"], stdin=patch, env={"LC_ALL": "C"}, guarded=True)
+    filters = git.without_filters(tree)
+    done = git.attempt(tree, *filters, "am", "--keep-cr", stdin=patch, guarded=True)
     if done.returncode != 0:
-        process.attempt(["git", "-C", tree, "am", "--abort"])
+        git.attempt(tree, *filters, "am", "--abort")
         if "tell me who you are" in done.stderr:
             raise CommitterUnknown(tree=tree)
         raise GitRefused(tree=tree, complaint="; ".join((done.stderr or done.stdout).strip().splitlines()[:3]))
-    return process.output(["git", "-C", tree, "log", "-1", "--format=%h %s"]).strip()
+    return git.output(tree, "log", "-1", "--format=%h %s").strip()
 
 
 def as_mail(files: dict[str, str], tree: str, version: str) -> str:

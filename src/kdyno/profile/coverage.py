@@ -20,7 +20,7 @@ from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.select import WORK
 from kdyno.profile.vmlinux import require_line_tables, require_same
 
-FUNCTION = re.compile(r"^([^\s:][^:]*):\d+:\d+$", re.M)
+FUNCTION = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$", re.M)
 """The first line of a function in a text profile; lines of what is inside it are indented."""
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kdyno import terminal
 from kdyno.frozen import Frozen
 from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
 from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.flat import FlatRow, flat, totals
 from kdyno.profile.select import WORK
-from kdyno.terminal import PLAIN_WIDTH
 from kdyno.text import clean
 
 ROWS = 25
@@ -96,7 +93,7 @@ def print_tables(
     top: int | None = None,
 ) -> None:
     """The record as text on standard output: its regions, its flat profile, and its call edges if wanted."""
-    console, top = _console(), ROWS if top is None else top
+    console, top = terminal.console(), ROWS if top is None else top
     rows = flat(record, regions, event=event, contexts=contexts)  # says first of all if there is no such event
     made_with = f"vmlinux {record.image[:12]}" if record.image else "no vmlinux"
     family = f", family {clean(record.family)}" if record.family else ""
@@ -124,7 +121,7 @@ def print_tables(
 
 
 def print_coverage(coverage: Coverage) -> None:
-    console = _console()
+    console = terminal.console()
     _say(console, f"{coverage.functions:,} functions are in the profile")
     _say(console, f"{coverage.instructions:.2%} of the executed instructions lie in them")
     _say(console, f"{coverage.ranges_with_lines:.2%} of {coverage.ranges:,} ranges have a line")
@@ -159,8 +156,3 @@ def _left(console: Console, left: int, what: str) -> None:
 
 def _say(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style))
-
-
-def _console() -> Console:
-    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
-    return Console(width=width or shutil.get_terminal_size().columns, highlight=False)

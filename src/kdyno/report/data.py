@@ -15,6 +15,10 @@ COLUMNS = (
 )
 
 
+FORMULA = ("=", "+", "-", "@")
+"""What a spreadsheet takes for the beginning of a formula, which may be a command."""
+
+
 def write_csv(report: RunReport, out: IO[str]) -> None:
     """Write all samples of the `ok` boots. `elapsed` is in the lane's clock, `value` in `unit`.
 
@@ -27,8 +31,14 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
         if boot.status != "ok":
             continue
         placed = (boot.block, boot.layout_index, boot.position)
-        where = (report.run.id, clean(boot.variant), *placed, boot.seed, report.run.lane)
+        where = (report.run.id, _cell(boot.variant), *placed, boot.seed, report.run.lane)
         for sample in boot.samples:
             benchmark = described[sample.benchmark]
             reading = (sample.iteration, sample.elapsed, sample.work, value(sample, benchmark))
-            writer.writerow((*where, clean(sample.benchmark), *reading, clean(benchmark.unit)))
+            writer.writerow((*where, _cell(sample.benchmark), *reading, _cell(benchmark.unit)))
+
+
+def _cell(text: str) -> str:
+    """A text that is cleaned, and no formula; names that an experiment or the agent gives never are one."""
+    cleaned = clean(text)
+    return f"'{cleaned}" if cleaned.startswith(FORMULA) else cleaned

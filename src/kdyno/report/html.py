@@ -1,10 +1,18 @@
-"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped."""
+"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped.
+
+Should something not be, the page's policy stops it: a browser runs the two scripts and takes the style whose hashes the
+policy names, and nothing else.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +36,31 @@ if TYPE_CHECKING:
 
 FEW_SENTENCES = 8
 """Of a variant; the others are folded."""
+TEMPLATES = files("kdyno.report") / "templates"
+STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
+"""In plotly.js: the id of a style element that it makes unless there is one; no plot here is a map."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What of the page a browser executes, and the policy that lets it execute that alone."""
+
+    plotly: Markup
+    script: Markup
+    style: Markup
+    style_id: str
+    """Keeps plotly from making an element that the policy forbids."""
+
+    @property
+    def policy(self) -> Markup:
+        scripts = " ".join(map(_hash, (self.plotly, self.script)))
+        # plotly makes an empty style element and fills it by code, which needs a hash of nothing; and it writes style
+        # attributes, which can't be hashed. They can load nothing: see default-src.
+        styles = " ".join(map(_hash, (self.style, "")))
+        return Markup(
+            f"default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
+            "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,8 +74,8 @@ class Table:
     """Of the geometric mean."""
     sentences: Sequence[str]
     """What is faster or slower, the largest effects first."""
-    forest: Markup
-    margin: Markup | None
+    forest: panels.Plot
+    margin: panels.Plot | None
 
 
 def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
@@ -82,15 +115,33 @@ def _shown(report: Report) -> dict[str, Any]:
         "anchors": {
             clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
         },
-        "boxes": _div(boxes.grid(report, values), "boxes") if several else None,
-        "drift": _div(drift, "drift") if drift is not None else None,
+        "boxes": panels.Plot.of("", boxes.grid(report, values)) if several else None,
+        "drift": panels.Plot.of("", drift) if drift is not None else None,
         "correction": CORRECTIONS[report.correction],
-        "colours": style.colours(report),
+        "colours": list(style.colours(report)),
+        "hues": len(style.VARIANT_COLOURS),
         "verdicts": list(style.COLOURS),
         "few_sentences": FEW_SENTENCES,
-        "config": Markup(json.dumps(style.CONFIG)),
-        "plotly": Markup(get_plotlyjs()),
+        "parts": _parts(),
     }
+
+
+def _parts() -> Parts:
+    script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
+    plotly = get_plotlyjs()
+    of_maps = STYLE_OF_MAPS.search(plotly)
+    keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
+    return Parts(
+        plotly=Markup(plotly),
+        script=Markup(f"const CONFIG = {json.dumps(style.CONFIG)};\n{script}"),
+        style=Markup("\n".join([css, *keys])),
+        style_id=of_maps[1] if of_maps else "style",
+    )
+
+
+def _hash(text: str) -> str:
+    """How a policy names an element by what it holds."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _tables(report: Report) -> list[Table]:
@@ -98,7 +149,7 @@ def _tables(report: Report) -> list[Table]:
     spans = [row.span for own, mean in rows.values() for row in (*own, mean) if row.span]
     axis = view.axis(spans, report.margin)
     tables = []
-    for number, (variant, (own, mean)) in enumerate(rows.items()):
+    for variant, (own, mean) in rows.items():
         margin = against_margin(report, variant)
         tables.append(
             Table(
@@ -107,8 +158,8 @@ def _tables(report: Report) -> list[Table]:
                 mean=mean,
                 benchmarks=next(mean.benchmarks for mean in report.geometric_means if mean.variant == variant),
                 sentences=[row.sentence for row in largest(own)],
-                forest=_div(forest(report, variant, axis), f"forest-{number}"),
-                margin=_div(margin, f"margin-{number}") if margin is not None else None,
+                forest=panels.Plot.of("", forest(report, variant, axis)),
+                margin=panels.Plot.of("", margin) if margin is not None else None,
             )
         )
     return tables
@@ -147,7 +198,3 @@ def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]
     from kdyno.explain.why import why
 
     return why(report, artefacts)
-
-
-def _div(figure: style.Figure, name: str) -> Markup:
-    return Markup(style.to_div(figure, name))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.talk import Talk
-from kdyno.terminal import console
+from kdyno.terminal import console, data
 from kdyno.verdicts.model import Report, to_json
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def print_report(
     With `artefacts` the HTML says why variants differ, if the boots carry PMU records.
     """
     if as_json:
-        sys.stdout.write(to_json(report))
+        data(to_json(report))
     else:
         print_tables(report)
     if html:

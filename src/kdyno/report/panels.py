@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from markupsafe import Markup
 
@@ -28,6 +29,10 @@ class Plot:
 
     title: str
     figure: Markup
+
+    @classmethod
+    def of(cls, title: str, figure: Figure) -> Self:
+        return cls(title, Markup(to_json(figure)))
 
 
 @dataclass(frozen=True)
@@ -95,4 +100,4 @@ def _plots(
     ]
     for title, figure in drawn:
         if figure is not None:
-            yield Plot(title, Markup(to_json(figure)))
+            yield Plot.of(title, figure)

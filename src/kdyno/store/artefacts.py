@@ -52,7 +52,7 @@ class Artefacts:
     def get(self, sha256: str) -> Path:
         """Return the file with this content. Raises ArtefactMissing, or ArtefactDamaged if it has another content."""
         path = self._place(sha256)
-        if not SHA256.fullmatch(sha256) or not path.is_file():
+        if not SHA256.fullmatch(sha256) or path.is_symlink() or not path.is_file():
             raise ArtefactMissing(sha256=sha256, directory=self.directory)
         if (found := _sha256(path)) != sha256:
             raise ArtefactDamaged(path=path, found=found)

@@ -1,69 +1,71 @@
-"""Opening the database of a store: the driver, SQLite's settings, and making or checking the tables."""
+"""Opening the database of a store: the driver, SQLite's settings, and making or checking the tables.
+
+A file of SQLite may be somebody else's, and is a program in part: views, triggers and generated columns compute. A
+store has none of these, so a file that has one is refused before anything else of it is read.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy import Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError
 
 from kdyno.store import schema
-from kdyno.store.errors import (
-    DriverMissing,
-    NotAStore,
-    SchemaVersionUnknown,
-    StoreUrlInvalid,
-    errors_are_said,
-)
+from kdyno.store.errors import DriverMissing, NotAStore, SchemaVersionUnknown, errors_are_said
+from kdyno.store.url import StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
 """How long a writer waits for another one: two runs may share a store."""
 
 BEGIN = "kdyno_begin"
 """Execution option of connections to SQLite: how their transactions begin."""
+MOST_BYTES = 1 << 26
+"""Of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a tenth."""
+FILES = ("", "-wal", "-shm", "-journal")
+"""Of SQLite's, what may lie beside the file."""
+PLAIN = ("table", "index")
+SHAPE = (
+    'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '
+    "WHERE m.type = 'table' AND m.name LIKE 'kdyno%' ORDER BY 1, c.cid",
+    'SELECT m.name, i.origin, i."unique", i.partial, c.name, c."desc", c.coll, c.key '
+    "FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) c "
+    "WHERE m.type = 'table' AND m.name LIKE 'kdyno%' ORDER BY 1, i.origin, i.name, c.seqno",
+)
+"""What a table is: its columns, and the columns of its indexes."""
 
 
-def parse(url: str) -> URL:
-    """Return the URL with the driver that kdyno uses for it, or raise StoreUrlInvalid."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreUrlInvalid(url=url, why="it isn't a URL") from error
-    if parsed.drivername == "sqlite" and parsed.database:
-        return parsed
-    if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
-        return parsed.set(drivername="postgresql+psycopg")
-    shown = parsed.render_as_string(hide_password=True)
-    raise StoreUrlInvalid(url=shown, why="only SQLite files and PostgreSQL are known")
-
-
-def connect(url: URL) -> Engine:
+def connect(store: StoreUrl) -> Engine:
     """Return an engine whose database has the tables of this schema version; they are made if there are none."""
-    where = shown(url)
+    if store.path:
+        _require_files(store.path)
     try:
-        engine = create_engine(url, connect_args=_connect_args(url), pool_pre_ping=url.drivername != "sqlite")
+        engine = create_engine(
+            store.url, connect_args=_connect_args(store), pool_pre_ping=not store.path, hide_parameters=True
+        )
     except ModuleNotFoundError as error:
         raise DriverMissing() from error
-    if url.drivername == "sqlite":
+    except (ArgumentError, TypeError, ValueError) as error:
+        raise StoreUrlInvalid(url=store.where, why="its options are not understood") from error
+    if store.path:
         _prepare_sqlite(engine)
     try:
-        with errors_are_said(where):
+        with errors_are_said(store):
             with engine.begin() as connection:
-                present = _checked(connection, where)
+                present = _checked(connection, store.where)
             if not present:
-                if url.drivername == "sqlite":
+                if store.path:
                     _set_wal(engine)
                 with writing(engine) as connection:
-                    _make(connection, where)
+                    _make(connection, store.where)
     except BaseException:
         engine.dispose()
         raise
     return engine
-
-
-def shown(url: URL) -> str:
-    """How messages name the store: the file, or the URL without its password."""
-    return str(url.database) if url.drivername == "sqlite" else url.render_as_string(hide_password=True)
 
 
 def writing(engine: Engine) -> Any:
@@ -72,14 +74,25 @@ def writing(engine: Engine) -> Any:
     return engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"}).begin()
 
 
-def _connect_args(url: URL) -> dict[str, Any]:
-    return {"timeout": BUSY_SECONDS} if url.drivername == "sqlite" else {"connect_timeout": 10}
+def _require_files(path: Path) -> None:
+    """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices."""
+    for beside in FILES:
+        file = path.with_name(path.name + beside)
+        if file.exists() and not file.is_file():
+            raise NotAStore(where=file, why="it is no regular file")
+
+
+def _connect_args(store: StoreUrl) -> dict[str, Any]:
+    return {"timeout": BUSY_SECONDS} if store.path else {"connect_timeout": 10}
 
 
 def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def settings(connection: Any, _: object) -> None:
         connection.isolation_level = None  # no implicit BEGIN: `begin` below says it
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+        connection.execute("PRAGMA trusted_schema = OFF")  # what the file computes may call no function that does harm
+        connection.execute("PRAGMA cell_size_check = ON")  # see damage where it is, not where it leads
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -97,15 +110,54 @@ def _set_wal(engine: Engine) -> None:
 
 def _checked(connection: Connection, where: str) -> bool:
     """Return whether the tables are there; raise if they are of another version or another program."""
+    is_file = connection.dialect.name == "sqlite"
+    if is_file:
+        _require_nothing_that_computes(connection, where)
     present = inspect(connection).get_table_names()
     if schema.meta.name in present:
         found = connection.execute(select(schema.meta.c.version)).scalar()
         if found != schema.VERSION:
             raise SchemaVersionUnknown(where=where, found=found, ours=schema.VERSION)
+        if is_file:
+            _require_same_shape(connection, where)
         return True
-    if present and connection.dialect.name == "sqlite":
+    if present and is_file:
         raise NotAStore(where=where, why="it is the SQLite file of another program")
     return False
+
+
+def _require_nothing_that_computes(connection: Connection, where: str) -> None:
+    for kind, name, made in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
+        if kind not in PLAIN or (kind == "table" and not str(made).upper().startswith("CREATE TABLE")):
+            raise NotAStore(where=where, why=f"it holds the {kind} {name!r}, of a kind that kdyno never makes")
+
+
+def _require_same_shape(connection: Connection, where: str) -> None:
+    """Without its keys and indexes a store would take for ever, and a computed column takes what it likes."""
+    found, ours = _shape(connection), _our_shape()
+    for table in sorted(found.keys() | ours.keys()):
+        if found.get(table) != ours.get(table):
+            raise NotAStore(where=where, why=f"its table {table} is not as kdyno makes it")
+
+
+@cache
+def _our_shape() -> dict[str, list[Row[Any]]]:
+    engine = create_engine("sqlite://")
+    try:
+        with engine.begin() as connection:
+            schema.tables.create_all(connection)
+            return _shape(connection)
+    finally:
+        engine.dispose()
+
+
+def _shape(connection: Connection) -> dict[str, list[Row[Any]]]:
+    """By table: its columns and those of its indexes, as SQLite understands them."""
+    parts: dict[str, list[Row[Any]]] = defaultdict(list)
+    for query in SHAPE:
+        for row in connection.exec_driver_sql(query):
+            parts[row[0]].append(row)
+    return parts
 
 
 def _make(connection: Connection, where: str) -> None:

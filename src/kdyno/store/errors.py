@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.state import DiskFull
-
-
-class StoreUrlInvalid(UserError):
-    message = "{url!r} doesn't name a store: {why}"
-    hint = "use sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+from kdyno.state import DiskFull, disk_full_is_said
+from kdyno.store.url import StoreUrl, without_secrets
 
 
 class DriverMissing(UserError):
@@ -40,6 +38,16 @@ class RunUnknown(UserError):
 class RunAmbiguous(UserError):
     message = "{prefix!r} is the start of {count} runs"
     hint = "give more digits: {nearest}"
+
+
+class RecordCorrupt(InfrastructureError):
+    message = "the store {where} holds what kdyno never writes: {record}: {why}"
+    hint = "it was changed by something else, or is somebody else's: trust nothing in it, or bring it back from a copy"
+
+
+class RecordRefused(InfrastructureError):
+    message = "the store {where} does not take a record: {why}"
+    hint = "what is there contradicts it: something else changed the store; name another one, kdyno makes it"
 
 
 class BootInconsistent(InfrastructureError):
@@ -72,9 +80,13 @@ class StoreFailed(InfrastructureError):
     hint = "run the same command again: what was finished is kept"
 
 
+NOT_TEXT = 255
+"""Stands for the error without a code, which Python raises for a text that is no UTF-8."""
 SQLITE_ERRORS: dict[int, type[InfrastructureError | UserError]] = {
     sqlite3.SQLITE_NOTADB: NotAStore,
     sqlite3.SQLITE_CORRUPT: StoreDamaged,
+    sqlite3.SQLITE_TOOBIG: StoreDamaged,
+    NOT_TEXT: StoreDamaged,
     sqlite3.SQLITE_READONLY: StoreNotWritable,
     sqlite3.SQLITE_PERM: StoreNotWritable,
     sqlite3.SQLITE_BUSY: StoreBusy,
@@ -82,23 +94,29 @@ SQLITE_ERRORS: dict[int, type[InfrastructureError | UserError]] = {
 }
 
 
+MAYBE_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+"""What SQLite says on a full disk, too, where it writes to another file than the store itself."""
+PROBE_BYTES = 1 << 16
+
+
 @contextmanager
-def errors_are_said(where: str) -> Iterator[None]:
-    """Turn what a driver raises into an error with a message and a hint; IntegrityError passes."""
+def errors_are_said(store: StoreUrl) -> Iterator[None]:
+    """Turn what a driver raises into an error with a message and a hint."""
     try:
         yield
-    except IntegrityError:
-        raise
     except DBAPIError as error:
-        raise _said(where, error) from error
+        raise _said(store, error) from error
 
 
-def _said(where: str, error: DBAPIError) -> InfrastructureError | UserError:
-    cause = error.orig
-    why = " ".join(str(cause).split())
+def _said(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
+    cause, where = error.orig, store.where
+    why = without_secrets(" ".join(str(cause).split()), store)
+    if isinstance(error, IntegrityError):
+        return RecordRefused(where=where, why=why)
     if isinstance(cause, sqlite3.Error):
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest of the extended code only refines it
-        if code == sqlite3.SQLITE_FULL:
+        without_code = NOT_TEXT if isinstance(cause, sqlite3.OperationalError) else 0
+        code = getattr(cause, "sqlite_errorcode", without_code) & 0xFF  # the rest of the code only refines it
+        if code == sqlite3.SQLITE_FULL or (code in MAYBE_FULL and store.path and _disk_is_full(store.path.parent)):
             return DiskFull(path=where)
         return SQLITE_ERRORS.get(code, StoreFailed)(where=where, why=why)
     if getattr(cause, "sqlstate", None) == "53100":
@@ -106,3 +124,16 @@ def _said(where: str, error: DBAPIError) -> InfrastructureError | UserError:
     if isinstance(error, OperationalError):
         return StoreUnreachable(where=where, why=why)
     return StoreFailed(where=where, why=why)
+
+
+def _disk_is_full(directory: Path) -> bool:
+    """Try it: what is free says nothing of quotas and inodes."""
+    try:
+        with disk_full_is_said(directory), tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"\0" * PROBE_BYTES)
+            file.flush()
+    except DiskFull:
+        return True
+    except OSError:
+        return False
+    return False

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, case, func, select
 
-from kdyno.lanes import Lane
+from kdyno.lanes import LANES, Lane
 from kdyno.store import database, schema
-from kdyno.store.errors import errors_are_said
+from kdyno.store.errors import RecordCorrupt, errors_are_said
 from kdyno.store.progress import is_given_up
+from kdyno.store.url import StoreUrl
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,18 @@ class RunSummary:
     status: Literal["complete", "unfinished"]
 
 
-def list_runs(url: str) -> list[RunSummary]:
-    """All runs of the store with this URL, the newest first. Raises the errors of kdyno.store.errors."""
-    parsed = database.parse(url)
-    engine = database.connect(parsed)
+def list_runs(store: StoreUrl) -> list[RunSummary]:
+    """All runs of a store, the newest first. Raises the errors of kdyno.store.errors."""
+    engine = database.connect(store)
     try:
-        with errors_are_said(database.shown(parsed)), engine.begin() as connection:
-            return summaries(connection)
+        with errors_are_said(store), engine.begin() as connection:
+            return summaries(connection, store)
     finally:
         engine.dispose()
 
 
-def summaries(connection: Connection) -> list[RunSummary]:
-    """One for each run, the newest first."""
+def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
+    """One for each run, the newest first. Raises RecordCorrupt."""
     run, variant = schema.run.c, schema.variant.c
     variants: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(select(variant.run, variant.name)):
@@ -51,6 +52,8 @@ def summaries(connection: Connection) -> list[RunSummary]:
     counts = _counts(connection)
     found = []
     for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id)):
+        if wrong := next(_wrong(row), None):
+            raise RecordCorrupt(where=store.where, record=f"run {row.id}", why=wrong)
         ends = {name: counts.get((row.id, name), (0, 0)) for name in variants[row.id]}
         blocks = row.stopped_at or row.blocks
         complete = all(done >= blocks or is_given_up(done, failed) for done, failed in ends.values())
@@ -67,6 +70,17 @@ def summaries(connection: Connection) -> list[RunSummary]:
             )
         )
     return found
+
+
+def _wrong(row: Any) -> Iterator[str]:
+    """What a row has that is shown here, and that no run has; RunRecord knows more, but takes long to import."""
+    for name, kind in (("id", str), ("name", str), ("created", datetime), ("blocks", int)):
+        if not isinstance(getattr(row, name), kind):
+            yield f"{name} is no {kind.__name__}"
+    if row.lane not in LANES:
+        yield "lane is none"
+    if not isinstance(row.stopped_at, int | None):
+        yield "stopped_at is no int"
 
 
 def _counts(connection: Connection) -> dict[tuple[str, str], tuple[int, int]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.image import ImageRecord
@@ -14,33 +14,42 @@ from kdyno.lanes import Lane
 from kdyno.measurement import BootStatus, Correction, Int64, Sample
 from kdyno.store.progress import Progress
 
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+BlockCount = Annotated[int, Field(ge=1, lt=2**31)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+MOST_LOOKS = 8
+"""An experiment can't have more."""
+
 
 class Boot(Frozen):
     """One boot and what came of it. `ok` boots carry samples; `failed` and `lost` ones a reason."""
 
     key: str
     """Content hash of all that decides the boot; see line/keys.py. A lost boot and its next attempt share it."""
-    attempt: int = 0
+    attempt: Count = 0
     """How often this boot had been lost before; the store counts."""
     seed: Int64
     status: BootStatus
     reason: str = ""
     started: AwareDatetime
-    seconds: float
+    seconds: Seconds
     """Wall time of the whole boot."""
-    ready_seconds: float | None = None
+    ready_seconds: Seconds | None = None
     """Wall time until the agent said hello."""
-    conditions: dict[str, float] = {}
+    conditions: dict[str, Finite] = {}
     """What the host was doing meanwhile, as far as it can be read; see machine/conditions.py."""
     kernel: str | None = None
     """`uname -r`, as the guest said it."""
     command: tuple[str, ...] = ()
     """The command that started it."""
-    console: str | None = None
+    console: Sha256 | None = None
     """SHA-256 of the console artefact."""
-    stream: str | None = None
+    stream: Sha256 | None = None
     """SHA-256 of the agent stream artefact."""
-    pmu: str | None = None
+    pmu: Sha256 | None = None
     """SHA-256 of the PMU record artefact; `ok` boots of a machine with the emulated PMU have one."""
     samples: tuple[Sample, ...] = ()
     unsupported: dict[str, str] = {}
@@ -53,10 +62,10 @@ class Place(Frozen):
     """A boot's place in a run."""
 
     variant: str
-    block: int
-    position: int
+    block: Count
+    position: Count
     """Place in the order in which the run starts its boots."""
-    layout_index: int = 0
+    layout_index: Count = 0
     """Which of the variant's images is booted: the index of its link order."""
 
 
@@ -83,10 +92,10 @@ class RunRecord(Frozen):
     experiment: str
     """The experiment as JSON, paths made absolute: enough to run it again."""
     baseline: str
-    blocks: int
-    layouts: int = 0
+    blocks: BlockCount
+    layouts: Count = 0
     """Link orders of every variant; 0: layout wasn't sampled."""
-    stopped_at: int | None = None
+    stopped_at: BlockCount | None = None
     """Blocks after which the group-sequential rule ended the run; None while it hasn't."""
     seed: Int64
     lane: Lane
@@ -96,11 +105,11 @@ class RunRecord(Frozen):
     """CPU, memory, kernel and distribution of the host."""
     notices: tuple[str, ...]
     """What a reader must know first: a fallback to TCG, a lane whose clock can't be trusted."""
-    margin: float
+    margin: Fraction
     """Equivalence margin as a fraction: 0.01 is 1 %."""
-    alpha: float
+    alpha: Fraction
     correction: Correction = "holm"
-    looks: int = 1
+    looks: Annotated[int, Field(ge=1, le=MOST_LOOKS)] = 1
     """How often the run was to be judged; more than once makes it group-sequential."""
     kdyno: str
     variants: tuple[VariantRecord, ...]

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, text
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row, func, insert, select, text
 
 from kdyno.measurement import Benchmark, Sample
-from kdyno.store import schema
-from kdyno.store.errors import BootInconsistent
+from kdyno.store import plain_json, schema
+from kdyno.store.errors import BootInconsistent, RecordCorrupt
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord
+from kdyno.store.url import StoreUrl
 
 BOOT_COLUMNS = tuple(name for name in Boot.model_fields if name in schema.boot.c)
 PLACE_COLUMNS = tuple(Place.model_fields)
 OUTCOMES = ("unsupported", "broken")
+
+
+@contextmanager
+def read(store: StoreUrl, record: str) -> Iterator[None]:
+    """Read rows of one record; raise RecordCorrupt, which names it and the field, for what kdyno never writes there."""
+    try:
+        yield
+    except ValidationError as error:
+        raise _corrupt(store, record, error) from None
+
+
+def _corrupt(store: StoreUrl, record: str, error: ValidationError) -> RecordCorrupt:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    return RecordCorrupt(where=store.where, record=record, why=": ".join(filter(None, [field, first["msg"]])))
 
 
 def is_on_record(connection: Connection, run_id: str) -> bool:
@@ -82,7 +100,11 @@ def benchmark_ids(connection: Connection, benchmarks: Sequence[Benchmark]) -> li
 
 
 def _numbers(rows: Iterable[Row[Any]]) -> dict[Benchmark, int]:
-    return {benchmark_of(row): row.id for row in rows}
+    numbers = {}
+    for row in rows:
+        with suppress(ValidationError):  # a row that makes no sense is none of these benchmarks
+            numbers[benchmark_of(row)] = row.id
+    return numbers
 
 
 def benchmark_of(row: Row[Any]) -> Benchmark:
@@ -124,6 +146,54 @@ def outcome_rows(boot_id: int, boot: Boot) -> list[dict[str, Any]]:
     ]
 
 
+def sample_of(store: StoreUrl, row: Row[Any]) -> Sample:
+    """Raises RecordCorrupt."""
+    try:
+        return Sample(benchmark=row.name, iteration=row.iteration, elapsed=row.elapsed, work=row.work, value=row.value)
+    except ValidationError as error:  # not with `read`: a run has a million
+        raise _corrupt(store, f"boot {row.boot}, a sample of {row.name}", error) from None
+
+
+def require_sound(connection: Connection, store: StoreUrl, run: RunRecord) -> None:
+    """Raise RecordCorrupt unless the parts of a run fit together, as all that reads runs relies on."""
+    if why := _unsound(run) or _misplaced(connection, run):
+        raise RecordCorrupt(where=store.where, record=f"run {run.id}", why=why)
+
+
+def _unsound(run: RunRecord) -> str | None:
+    names = [variant.name for variant in run.variants]
+    if len(set(names)) < len(names) or run.baseline not in names:
+        return "its variants are not distinct, or its baseline is none of them"
+    if run.stopped_at is not None and run.stopped_at > run.blocks:
+        return f"it was stopped after {run.stopped_at:,} of {run.blocks:,} blocks"
+    if any(len(variant.images) not in (0, run.layouts or 1) for variant in run.variants):
+        return "a variant has not one image for each layout"
+    try:
+        is_object = isinstance(plain_json.parse(run.experiment), dict)
+    except ValueError as error:
+        return f"its experiment is no plain JSON: {error}"
+    return None if is_object else "its experiment is no JSON object"
+
+
+def _misplaced(connection: Connection, run: RunRecord) -> str | None:
+    """A run has a place for each variant in each block, and no other: so its size is that of its record."""
+    cell, variant = schema.cell, schema.variant
+    wanted = run.blocks * len(run.variants)
+    right = (
+        select(cell.c.variant, cell.c.block)
+        .join_from(cell, variant, (variant.c.run == cell.c.run) & (variant.c.name == cell.c.variant))
+        .where(cell.c.run == run.id, cell.c.block >= 0, cell.c.block < run.blocks)
+        .where(cell.c.layout_index >= 0, cell.c.layout_index < (run.layouts or 1))
+        .distinct()
+        .subquery()
+    )
+    there = connection.execute(select(func.count()).select_from(right)).scalar_one()
+    every = connection.execute(select(func.count()).where(cell.c.run == run.id)).scalar_one()
+    if there == every == wanted:
+        return None
+    return f"{run.blocks:,} blocks of {len(run.variants):,} variants have {there:,} places, and {every - there:,} more"
+
+
 def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[tuple[int, str], Mapping[str, str]]) -> Boot:
     return Boot(
         **{name: row._mapping[name] for name in BOOT_COLUMNS},
@@ -134,8 +204,9 @@ def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[tuple[in
 
 def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
     """The boot in the place of a run that the row names."""
-    place = {name: row._mapping[name] for name in PLACE_COLUMNS}
-    return BootRecord.model_construct(**place, **{name: getattr(boot, name) for name in Boot.model_fields})
+    place = Place(**{name: row._mapping[name] for name in PLACE_COLUMNS})
+    fields = {name: getattr(place, name) for name in PLACE_COLUMNS}
+    return BootRecord.model_construct(**fields, **{name: getattr(boot, name) for name in Boot.model_fields})
 
 
 def _storable(said: str) -> str:

@@ -14,6 +14,7 @@ A boot is known by the key of what decides it, and belongs to no run: runs share
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -31,12 +32,52 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
+
+from kdyno.store.plain_json import require_plain
 
 VERSION = 5
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
-class Utc(TypeDecorator[datetime]):
+class Unreadable:
+    """In the place of a value that is in a store, but can't be what kdyno wrote there."""
+
+
+class _Read(TypeDecorator[Any]):
+    """A value in whose place an Unreadable is read where its text makes no sense: whoever checks the row says so."""
+
+    impl: TypeEngine[Any] | type[TypeEngine[Any]] = Text
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: Any) -> Any:
+        process = super().result_processor(dialect, coltype) or _as_it_is
+
+        def read(value: Any) -> Any:
+            try:
+                return process(value)
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+                return Unreadable()
+
+        return read
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+class Json(_Read):
+    """Plain JSON."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        require_plain(value)
+        return value
+
+
+class Utc(_Read):
     """A moment; kept without a zone, in UTC, because SQLite knows none."""
 
     impl = DateTime
@@ -69,9 +110,9 @@ run = Table(
     Column("stopped_at", Integer),
     Column("seed", BigInteger, nullable=False),
     Column("lane", Text, nullable=False),
-    Column("machine", JSON, nullable=False),
-    Column("host", JSON, nullable=False),
-    Column("notices", JSON, nullable=False),
+    Column("machine", Json, nullable=False),
+    Column("host", Json, nullable=False),
+    Column("notices", Json, nullable=False),
     Column("margin", Double, nullable=False),
     Column("alpha", Double, nullable=False),
     Column("correction", Text, nullable=False),
@@ -85,8 +126,8 @@ variant = Table(
     Column("run", ForeignKey(run.c.id), primary_key=True),
     Column("name", Text, primary_key=True),
     Column("ordinal", Integer, nullable=False),
-    Column("recipe", JSON, nullable=False),
-    Column("images", JSON, nullable=False),
+    Column("recipe", Json, nullable=False),
+    Column("images", Json, nullable=False),
 )
 
 cell = Table(
@@ -113,9 +154,9 @@ boot = Table(
     Column("started", Utc, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("ready_seconds", Double),
-    Column("conditions", JSON, nullable=False),
+    Column("conditions", Json, nullable=False),
     Column("kernel", Text),
-    Column("command", JSON, nullable=False),
+    Column("command", Json, nullable=False),
     Column("console", Text),
     Column("stream", Text),
     Column("pmu", Text),
@@ -158,7 +199,7 @@ selftest = Table(
     tables,
     Column("run", ForeignKey(run.c.id), primary_key=True),
     Column("created", Utc, nullable=False),
-    Column("found", JSON, nullable=False),
+    Column("found", Json, nullable=False),
 )
 
 outcome = Table(

@@ -6,21 +6,22 @@ import difflib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
+from pydantic import AwareDatetime
 from sqlalchemy import ColumnElement, Connection, func, select
-from sqlalchemy.exc import IntegrityError
 
 from kdyno.frozen import Frozen
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark, BootStatus, Sample
 from kdyno.store import database, rows, schema
-from kdyno.store.errors import RunAmbiguous, RunUnknown, errors_are_said
+from kdyno.store.errors import RecordRefused, RunAmbiguous, RunUnknown, errors_are_said
 from kdyno.store.listing import RunSummary, summaries
-from kdyno.store.records import Boot, BootRecord, Place, RunRecord, VariantRecord
+from kdyno.store.records import BlockCount, Boot, BootRecord, Place, RunRecord, Seconds, VariantRecord
+from kdyno.store.url import StoreUrl, parse
 
 KEYS_AT_ONCE = 500
 """In one query: databases have limits."""
@@ -31,19 +32,41 @@ class End(Frozen):
 
     status: BootStatus
     reason: str
-    seconds: float
+    seconds: Seconds
+    started: AwareDatetime
+
+
+class _Begun(Frozen):
+    """What is asked of a run without the rest of it."""
+
+    id: str = ""
+    created: AwareDatetime | None = None
+    stopped_at: BlockCount | None = None
+
+
+class _Timed(Frozen):
+    """How long boots on a machine took."""
+
+    id: str
+    machine: dict[str, Any]
+    seconds: tuple[Seconds, ...] = ()
 
 
 class Store:
     """A store by URL: `sqlite:///FILE` or `postgresql://USER@HOST/DATABASE`. Safe for threads and several processes.
 
-    Opening makes the tables if there are none. Raises the errors of kdyno.store.errors, and DiskFull.
+    Opening makes the tables if there are none. What is read may be somebody else's: it is checked, and RecordCorrupt
+    names the record and what is wrong with it. Raises the errors of kdyno.store.url and .errors, and DiskFull.
     """
 
-    def __init__(self, url: str) -> None:
-        parsed = database.parse(url)
-        self.where = database.shown(parsed)
-        self._engine = database.connect(parsed)
+    def __init__(self, named: str | StoreUrl) -> None:
+        self._url = parse(named) if isinstance(named, str) else named
+        self._engine = database.connect(self._url)
+
+    @property
+    def where(self) -> str:
+        """How messages name it."""
+        return self._url.where
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +87,7 @@ class Store:
                 connection.execute(schema.variant.insert(), rows.variant_rows(run))
                 if places := rows.cell_rows(run.id, cells):
                     connection.execute(schema.cell.insert(), places)
-        except IntegrityError:
+        except RecordRefused:
             with self._reading() as connection:
                 if not rows.is_on_record(connection, run.id):  # otherwise another process began it in between
                     raise
@@ -76,11 +99,15 @@ class Store:
             connection.execute(table.delete().where(table.c.run == run_id))
             connection.execute(table.insert(), {"run": run_id, "created": created, "found": dict(found)})
 
-    def selftests(self) -> list[dict[str, Any]]:
-        """What all self-tests found, the newest first."""
+    def selftests(self) -> list[tuple[str, Any]]:
+        """What all self-tests found, the newest first, each with its run. Whoever reads it says what it must be."""
         table = schema.selftest
         with self._reading() as connection:
-            return [dict(row.found) for row in connection.execute(select(table).order_by(table.c.created.desc()))]
+            return [(row.run, row.found) for row in connection.execute(select(table).order_by(table.c.created.desc()))]
+
+    def record(self, name: str) -> AbstractContextManager[None]:
+        """In the body, what pydantic says against a record of this store is a RecordCorrupt that names it."""
+        return rows.read(self._url, name)
 
     def stop(self, run_id: str, blocks: int) -> None:
         """Record that the group-sequential rule ended a run after so many blocks."""
@@ -91,7 +118,8 @@ class Store:
         """After how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such run."""
         with self._reading() as connection:
             query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
-            return connection.execute(query).scalar()
+            with self.record(f"run {run_id}"):
+                return _Begun(stopped_at=connection.execute(query).scalar()).stopped_at
 
     def add_boot(self, boot: Boot, benchmarks: Sequence[Benchmark]) -> bool:
         """Record a boot with its samples, all or nothing; it is durable when this returns.
@@ -121,14 +149,17 @@ class Store:
     def ends(self, keys: Iterable[str]) -> dict[str, End]:
         """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
         boot, wanted = schema.boot.c, list(dict.fromkeys(keys))
-        ends: list[Any] = []
+        ends: dict[str, End] = {}
         with self._reading() as connection:
             for start in range(0, len(wanted), KEYS_AT_ONCE):
                 some = wanted[start : start + KEYS_AT_ONCE]
                 query = select(boot.key, boot.status, boot.reason, boot.seconds, boot.started)
-                ends += connection.execute(query.where(boot.key.in_(some), boot.status != "lost")).all()
-        ends.sort(key=lambda row: row.started)
-        return {row.key: End(status=row.status, reason=row.reason, seconds=row.seconds) for row in ends}
+                for row in connection.execute(query.where(boot.key.in_(some), boot.status != "lost")):
+                    with self.record(f"boot {row.key}"):
+                        ends[row.key] = End(
+                            status=row.status, reason=row.reason, seconds=row.seconds, started=row.started
+                        )
+        return dict(sorted(ends.items(), key=lambda key_and_end: key_and_end[1].started))
 
     def boot(self, key: str) -> tuple[Boot, list[Benchmark]] | None:
         """The boot with this key and what it described, if it is on record as `ok` or `failed`."""
@@ -141,7 +172,7 @@ class Store:
     def runs(self) -> list[RunSummary]:
         """All runs, the newest first."""
         with self._reading() as connection:
-            return summaries(connection)
+            return summaries(connection, self._url)
 
     def has_run(self, run_id: str) -> bool:
         with self._reading() as connection:
@@ -153,7 +184,9 @@ class Store:
         with self._reading() as connection:
             query = select(run.id, run.machine).where(run.lane == lane).order_by(run.created.desc())
             for row in connection.execute(query):
-                if row.machine.get("pmu_events") != events:
+                with self.record(f"run {row.id}"):
+                    timed = _Timed(id=row.id, machine=row.machine)
+                if timed.machine.get("pmu_events") != events:
                     continue
                 of_run = (
                     select(boot.seconds)
@@ -162,8 +195,10 @@ class Store:
                     .order_by(cell.position.desc())
                     .limit(limit)
                 )
-                if seconds := list(connection.execute(of_run).scalars()):
-                    return row.id, seconds
+                with self.record(f"a boot of run {row.id}"):
+                    seconds = _Timed(id=row.id, machine={}, seconds=connection.execute(of_run).scalars().all()).seconds
+                if seconds:
+                    return timed.id, list(seconds)
         return None
 
     def begun(self, run_id: str) -> list[datetime]:
@@ -179,13 +214,17 @@ class Store:
                 .group_by(run.c.id, run.c.created)
                 .having(func.count(mine.c.key.distinct()) > func.count(mine.c.block.distinct()))
             )
-            return list(connection.execute(query).scalars())
+            with self.record(f"run {run_id}"):
+                runs = [_Begun(created=created) for created in connection.execute(query).scalars()]
+            return [begun.created for begun in runs if begun.created]
 
     def newest(self) -> str | None:
         """The id of the newest run."""
         run = schema.run.c
         with self._reading() as connection:
-            return connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
+            newest = connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
+            with self.record("the newest run"):
+                return None if newest is None else _Begun(id=newest).id
 
     def run(self, prefix: str) -> RunRecord:
         """The run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest ones."""
@@ -193,10 +232,13 @@ class Store:
             row = self._row_of(connection, prefix.lower())
             variant = schema.variant
             variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
-            return RunRecord(
-                **row._mapping,
-                variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
-            )
+            with self.record(f"run {row.id}"):
+                run = RunRecord(
+                    **row._mapping,
+                    variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
+                )
+            rows.require_sound(connection, self._url, run)
+            return run
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:
         """The benchmarks of a run, in the order in which its boots name them; each name once, as it was first meant."""
@@ -214,14 +256,14 @@ class Store:
                 .where(cell.c.run == run_id)
                 .order_by(cell.c.position, boot.attempt)
             )
-            return [rows.in_place(boots[row.id], row) for row in connection.execute(query)]
+            with self.record(f"run {run_id}, a place"):
+                return [rows.in_place(boots[row.id], row) for row in connection.execute(query)]
 
     @staticmethod
     def _keys_of(run_id: str) -> Any:
         return select(schema.cell.c.key).where(schema.cell.c.run == run_id)
 
-    @staticmethod
-    def _benchmarks(connection: Connection, chosen: ColumnElement[bool]) -> list[Benchmark]:
+    def _benchmarks(self, connection: Connection, chosen: ColumnElement[bool]) -> list[Benchmark]:
         benchmark, described = schema.benchmark, schema.described
         query = (
             select(benchmark)
@@ -233,11 +275,11 @@ class Store:
         )
         by_name: dict[str, Benchmark] = {}
         for row in connection.execute(query):
-            by_name.setdefault(row.name, rows.benchmark_of(row))
+            with self.record(f"benchmark {row.id}"):
+                by_name.setdefault(row.name, rows.benchmark_of(row))
         return list(by_name.values())
 
-    @staticmethod
-    def _boots(connection: Connection, chosen: ColumnElement[bool]) -> dict[int, Boot]:
+    def _boots(self, connection: Connection, chosen: ColumnElement[bool]) -> dict[int, Boot]:
         """The boots by their number, in the order of their start."""
         boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
         samples: dict[int, list[Sample]] = defaultdict(list)
@@ -252,17 +294,17 @@ class Store:
             .where(chosen)
             .order_by(sample.c.boot, schema.described.c.ordinal, sample.c.iteration)
         ):
-            reading = Sample(
-                benchmark=row.name, iteration=row.iteration, elapsed=row.elapsed, work=row.work, value=row.value
-            )
-            samples[row.boot].append(reading)
+            samples[row.boot].append(rows.sample_of(self._url, row))
         outcomes: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
         for row in connection.execute(
             select(outcome).join_from(outcome, boot, outcome.c.boot == boot.c.id).where(chosen)
         ):
             outcomes[row.boot, row.kind][row.benchmark] = row.why
-        boots = connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id))
-        return {row.id: rows.boot_of(row, samples[row.id], outcomes) for row in boots}
+        boots: dict[int, Boot] = {}
+        for row in connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id)):
+            with self.record(f"boot {row.key}"):
+                boots[row.id] = rows.boot_of(row, samples[row.id], outcomes)
+        return boots
 
     def _row_of(self, connection: Connection, prefix: str) -> Any:
         run = schema.run
@@ -276,20 +318,23 @@ class Store:
         others = connection.execute(select(run.c.id, run.c.name).order_by(run.c.created.desc())).all()
         if not others:
             raise RunUnknown(prefix=prefix, where=self.where, nearest="the store has no runs yet")
-        close = difflib.get_close_matches(prefix, [row.id[: len(prefix)] for row in others], n=3, cutoff=0.5)
-        nearest = [row for row in others if row.id[: len(prefix)] in close or row.name == prefix] or others
+        begins = [str(row.id)[: len(prefix)] for row in others]
+        close = difflib.get_close_matches(prefix, begins, n=3, cutoff=0.5)
+        nearest = [
+            row for row, start in zip(others, begins, strict=True) if start in close or row.name == prefix
+        ] or others
         raise RunUnknown(prefix=prefix, where=self.where, nearest=f"the nearest: {_listed(nearest)}")
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with errors_are_said(self.where), self._engine.begin() as connection:
+        with errors_are_said(self._url), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with errors_are_said(self.where), database.writing(self._engine) as connection:
+        with errors_are_said(self._url), database.writing(self._engine) as connection:
             yield connection
 
 
 def _listed(runs: Iterable[Any]) -> str:
-    return ", ".join(f"{row.id[:12]} ({row.name})" for row in itertools.islice(runs, 5))
+    return ", ".join(f"{str(row.id)[:12]} ({row.name})" for row in itertools.islice(runs, 5))

@@ -16,7 +16,7 @@ from kdyno.measurement import Benchmark, Correction
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
-from kdyno.text import clean, clean_lines
+from kdyno.text import clean, clean_lines, harmless_json
 from kdyno.verdicts import absence, notices
 from kdyno.verdicts.contamination import contamination
 from kdyno.verdicts.lane import lane_line
@@ -145,7 +145,7 @@ def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look) -> t
 
 def reproduce(run: RunRecord) -> str:
     """Return one command line, for a shell, that carries out the same experiment again."""
-    return f"printf %s {shlex.quote(run.experiment)} | kdyno run --again -"
+    return f"printf %s {shlex.quote(harmless_json(run.experiment))} | kdyno run --again -"
 
 
 def with_unlisted(listed: Sequence[Benchmark], boots: Sequence[BootRecord]) -> list[Benchmark]:

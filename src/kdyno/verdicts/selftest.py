@@ -80,8 +80,9 @@ class SelfTest(Frozen):
 
 def last_of_host(store: Store, host: Mapping[str, Any], lane: Lane) -> SelfTest | None:
     """The newest one on record of a host, as kdyno.host describes it, in a lane."""
-    for kept in store.selftests():
-        result = SelfTest.model_validate(kept)
+    for run, kept in store.selftests():
+        with store.record(f"the self-test of run {run}"):
+            result = SelfTest.model_validate(kept)
         if (result.host, result.lane) == (host, lane):
             return result
     return None

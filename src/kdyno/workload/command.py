@@ -7,12 +7,12 @@ are, and a number counts only if it is there once.
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from kdyno import regex
 from kdyno.frozen import Frozen
 from kdyno.instrument.stream import MOST_STDOUT, AgentReport
 from kdyno.lanes import LANES, Lane
@@ -23,21 +23,28 @@ from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
 TEST = "command"
 """What its benchmarks are said to belong to."""
 LONGEST_LINE = 4096
-"""Characters of a line that are looked at: the work of a regular expression may grow with their square, or worse."""
+"""Characters of a line that are looked at."""
 MOST_LINES = 10_000
+MOST_STEPS = 2_000
+"""Steps of a pattern's program. Each character may need all of them; a usual pattern has some fifty."""
+MOST_METRICS = 1_000
 QUOTED = 60
 """Characters of what the guest said that are quoted in a reason."""
 
 
 def _pattern(pattern: str) -> str:
-    """The pattern itself, if it is a regular expression with one group."""
+    """The pattern itself, if it is a regular expression with one group, and not too large."""
     try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        raise PydanticCustomError("pattern", "not a regular expression: {why}", {"why": str(error)}) from None
-    if groups != 1:
+        expression = regex.compiled(pattern)
+    except regex.BadPattern as error:
+        raise PydanticCustomError("pattern", "not a regular expression (RE2): {why}", {"why": str(error)}) from None
+    if expression.groups != 1:
         needed = "it needs one group, (...), around the number; (?:...) groups without counting"
-        raise PydanticCustomError("pattern", "{needed}; it has {groups}", {"needed": needed, "groups": groups})
+        facts = {"needed": needed, "groups": expression.groups}
+        raise PydanticCustomError("pattern", "{needed}; it has {groups}", facts)
+    if expression.programsize > MOST_STEPS:
+        facts = {"steps": expression.programsize, "most": MOST_STEPS}
+        raise PydanticCustomError("pattern", "it takes {steps} steps, and {most} are the most: repeat less", facts)
     return pattern
 
 
@@ -51,7 +58,7 @@ class Metric(Frozen):
     """One number in the output of a command."""
 
     pattern: Pattern
-    """A regular expression (Python's) that finds it in its line; its one group is the number."""
+    """A regular expression (RE2's) that finds it in its line; its one group is the number."""
     unit: Unit
     direction: Direction
     """Which is better: `lower` or `higher`."""
@@ -66,7 +73,7 @@ class CommandWorkload(WorkloadSettings):
     type: Literal["command"] = "command"
     command: Annotated[tuple[Word, ...], Field(min_length=1)]
     """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
-    metrics: Annotated[dict[MetricName, Metric], Field(min_length=1)]
+    metrics: Annotated[dict[MetricName, Metric], Field(min_length=1, max_length=MOST_METRICS)]
     """By the name of the benchmark: where its number is."""
 
     def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
@@ -133,9 +140,10 @@ def _lines(report: AgentReport) -> list[str]:
 
 def _number(pattern: str, lines: list[str]) -> float:
     """The one number that the pattern finds. Raises NotRead if there is none, or another one."""
+    expression = regex.compiled(pattern)
     matches: list[tuple[int, str]] = []
     for line_number, line in enumerate(lines, start=1):
-        for match in re.finditer(pattern, line):
+        for match in expression.finditer(line):
             matches.append((line_number, match[1] or ""))
             if len(matches) > 1:
                 (first, _), (second, _) = matches

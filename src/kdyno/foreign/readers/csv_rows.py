@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import warnings
 from typing import Any
 
@@ -12,15 +11,16 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.errors import UserError
 from kdyno.foreign import units
-from kdyno.foreign.errors import BadValue, Broken, EmptyCell, ManyVariants, NoRows
+from kdyno.foreign.errors import BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.foreign.frames import joined
 from kdyno.foreign.readings import Frame, LongTable
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import Roles, find_roles
-from kdyno.foreign.sheet import LONGEST_FIELD, Shape, rows, shape_of
+from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, rows, shape_of
 from kdyno.foreign.source import Source
 
 MOST = {"variant": 50, "benchmark": 2000}
+MOST_ROWS = 10_000_000
 CHUNK = 1 << 18
 """Rows that are held as text."""
 
@@ -28,7 +28,8 @@ CHUNK = 1 << 18
 def read(source: Source, request: JudgeRequest) -> LongTable:
     """Read one file. Without a column for the variant, all of it is one variant, named as the file.
 
-    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell and ManyVariants.
+    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
+    TooLarge.
     """
     shape = shape_of(source)
     roles = find_roles(shape, request, source.shown)
@@ -77,10 +78,16 @@ def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
                 skipinitialspace=True,
                 chunksize=CHUNK,
             )
-            parts = [
-                pd.DataFrame({name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds})
-                for chunk in chunks
-            ]
+            parts, count = [], 0
+            for chunk in chunks:
+                parts.append(
+                    pd.DataFrame(
+                        {name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds}
+                    )
+                )
+                count += len(chunk)
+                if count > MOST_ROWS:
+                    raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows")
     except pd.errors.EmptyDataError as error:
         raise NoRows(file=source.shown) from error
     except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
@@ -89,7 +96,7 @@ def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
 
 
 def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
-    values = all(bool(((table[name] > 0) & (table[name] < np.inf)).all()) for name in roles.values)
+    values = all(bool(((table[name] > LEAST) & (table[name] < LARGEST)).all()) for name in roles.values)
     names = all(not table[name].hasnans for name in roles.columns.values())
     short = all(
         max((len(str(category)) for category in table[name].cat.categories), default=0) <= LONGEST_FIELD
@@ -118,7 +125,7 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
 
 def _is_good(text: str) -> bool:
     try:
-        return 0 < float(text) < math.inf and "_" not in text
+        return LEAST < float(text) < LARGEST and "_" not in text
     except ValueError:
         return False
 

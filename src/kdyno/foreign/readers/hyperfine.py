@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-from kdyno.foreign.errors import Broken, reason
+from kdyno.foreign import json_values as json
+from kdyno.foreign.errors import Broken
 from kdyno.foreign.readings import ProgramOutput, Series, positive
 from kdyno.foreign.source import Source
 
@@ -19,19 +18,22 @@ def recognises(source: Source) -> bool:
 def read(source: Source) -> ProgramOutput:
     """Every command is a series. Runs that failed are left out, and a note says so. Raises Broken."""
     try:
-        results = json.loads(source.text)["results"]
+        document = json.table(source.document, "the document")
         series, notes = [], []
-        for result in results:
-            command = str(result["command"])
-            times = result.get("times") or []
-            codes = result.get("exit_codes") or [0] * len(times)
-            good = tuple(float(time) for time, code in zip(times, codes, strict=True) if code == 0)
+        for each in json.rows(document.get("results"), "results"):
+            result = json.table(each, "a result")
+            command = json.text(result.get("command"), "command")
+            times = json.numbers(result.get("times") or [], "times")
+            codes = json.rows(result.get("exit_codes") or [0] * len(times), "exit_codes")
+            if len(codes) != len(times):
+                raise ValueError(f"{len(times)} times and {len(codes)} exit_codes")
+            good = tuple(time for time, code in zip(times, codes, strict=True) if code == 0)
             if len(good) < len(times):
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
             if not times:
                 notes.append(f"{command} has no single times in it: left out")
             series.append(Series("elapsed", "s", good, command=command))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=reason(error)) from error
+    except ValueError as error:
+        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))

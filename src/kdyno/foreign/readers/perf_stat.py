@@ -18,7 +18,7 @@ def _pattern(separator: str) -> re.Pattern[str]:
     # Event names may hold the separator: cpu/event=0x3c,umask=0x1/
     s = re.escape(separator)
     return re.compile(
-        rf"^\s*(?:(?P<time>\d+\.\d{{9}}){s})?(?:(?P<where>CPU\d+|[SN]\d+[-\w]*){s}(?:\d+{s}(?=[\d<]))?)?"
+        rf"^\s*(?:(?P<time>\d+\.\d{{9}}){s})?(?:(?P<where>CPU\d+|[SN]\d++[-\w]*+){s}(?:\d+{s}(?=[\d<]))?)?"
         rf"(?P<value>\d+(?:\.\d+)?|<not counted>|<not supported>){s}(?P<unit>[^{s}]*){s}(?P<event>\S.*?)"
         rf"(?:{s}(?P<error>\d+(?:\.\d+)?)%)?{s}\d+{s}(?P<ran>\d+(?:\.\d+)?)(?:{s}(?P<metric>[\d.]*|nan)(?:{s}[^{s}]*)?)?{s}?$"
     )

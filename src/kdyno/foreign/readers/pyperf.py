@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 
-from kdyno.foreign.errors import Broken, reason
+from kdyno.foreign import json_values as json
+from kdyno.foreign.errors import Broken
 from kdyno.foreign.readings import ProgramOutput, Series, positive
 from kdyno.foreign.source import Source
 
@@ -31,18 +31,20 @@ def read(source: Source) -> ProgramOutput:
     values) are left out. Raises Broken.
     """
     try:
-        document = json.loads(source.text)
-        common = document.get("metadata", {})
+        document = json.table(source.document, "the document")
+        common = json.table(document.get("metadata", {}), "metadata")
         series, single = [], True
-        for benchmark in document.get("benchmarks", [document]):
-            runs = [run for run in benchmark["runs"] if run.get("values")]
-            single &= all(len(run["values"]) == 1 for run in runs)
-            about = {**common, **benchmark.get("metadata", {})}
-            unit = str(about.get("unit", "second"))
-            values = tuple(float(statistics.median(run["values"])) for run in runs)
-            series.append(Series(str(about.get("name", "benchmark")), UNITS.get(unit, unit), values))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=reason(error)) from error
+        for each in json.rows(document.get("benchmarks", [document]), "benchmarks"):
+            benchmark = json.table(each, "a benchmark")
+            runs = [json.table(run, "a run") for run in json.rows(benchmark.get("runs"), "runs")]
+            processes = [json.numbers(run["values"], "values") for run in runs if run.get("values")]
+            single &= all(len(values) == 1 for values in processes)
+            about = {**common, **json.table(benchmark.get("metadata", {}), "metadata")}
+            unit = json.text(about.get("unit", "second"), "unit")
+            name = json.text(about.get("name", "benchmark"), "name")
+            series.append(Series(name, UNITS.get(unit, unit), tuple(map(statistics.median, processes))))
+    except ValueError as error:
+        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
     notes = () if single else ("each process of pyperf counts once, with the median of its values",)
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))

@@ -9,17 +9,18 @@ from kdyno.foreign.errors import BadValue, NoColumn, NoSize
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import ROLES, find_column, folded
-from kdyno.foreign.sheet import Grid, Row, grids, has_pipe_table, is_number, shape_of
+from kdyno.foreign.sheet import LEAST, Grid, Row, grids, has_pipe_table, is_printed_number, shape_of, whole_number
 from kdyno.foreign.source import Source
 
 MEANS = ("mean", "average", "avg", "m")
 SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s")
 SIZES = ("n", "count", "runs", "samples", "size", "replicates")
 _CELL = re.compile(
-    r"^(?:(?P<label>[^:]+):\s*)?(?P<mean>-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*(?:\(\s*(?:±|\+/-)?\s*(?P<sd>[\d.,]+)\s*\)|(?:±|\+/-)\s*(?P<spread>[\d.,]+))$",
+    r"^(?:(?P<label>[^:]+):\s*+)?(?P<mean>-?(?:[\d,]*\.\d++|[\d,]*\d)(?:e[-+]?\d++)?+)\s*+"
+    r"(?:\(\s*+(?:±|\+/-)?\s*+(?P<sd>[\d.,]++)\s*+\)|(?:±|\+/-)\s*+(?P<spread>[\d.,]++))$",
     re.IGNORECASE,
 )
-
+"""Each part takes all that it can, for good: time then grows as the text does, not as its square."""
 
 TITLE = "a table of means and standard deviations"
 
@@ -34,7 +35,7 @@ def recognises(source: Source, request: JudgeRequest) -> bool:
 def read(source: Source, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
-    Raises NoRows, NoColumn, NoSuchColumn, NoSize and BadValue.
+    Raises NoRows, TooLarge, NoColumn, NoSuchColumn, NoSize and BadValue.
     """
     published: list[Published] = []
     columns: dict[str, str] = {}
@@ -74,9 +75,10 @@ def _read_long(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Publi
     if not roles["variant"]:
         raise NoColumn(file=file, role="variant", columns=", ".join(grid.header))
     columns = {role: name for role, name in roles.items() if name}
+    places = {role: grid.header.index(name) for role, name in columns.items()}
     published = []
     for row in grid.rows:
-        text = {role: row.cells[grid.header.index(name)] for role, name in columns.items()}
+        text = {role: row.cells[place] for role, place in places.items()}
         published.append(
             Published(
                 benchmark=text.get("benchmark") or mean,
@@ -132,7 +134,7 @@ def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Publi
 def _named(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
     """The column of a role: the one that the user names, else the first whose name fits; empty for none."""
     wanted = (request.n or "") if role == "n" else request.columns.get(role, "")
-    if wanted and not (role == "n" and wanted.isdecimal()):
+    if wanted and not (role == "n" and whole_number(wanted)):
         return find_column(wanted, header, "the table")
     return next((column for name in names for column in header if folded(column) == name), "")
 
@@ -140,15 +142,18 @@ def _named(header: tuple[str, ...], request: JudgeRequest, role: str, names: tup
 def _number(text: str, file: str, row: Row, name: str, *, zero: bool = False) -> str:
     """The number as written, without separators of thousands. Raises BadValue."""
     plain = text.replace(",", "")
-    if not is_number(plain) or not (float(plain) > 0 or (zero and float(plain) == 0)) or float(plain) == float("inf"):
+    if not is_printed_number(plain) or not (float(plain) > LEAST or (zero and float(plain) == 0)):
         raise BadValue(file=file, line=row.line, column=name, value=text)
     return plain
 
 
 def _size(text: str | None, request: JudgeRequest, file: str, row: Row, what: str) -> int:
-    size = text or (request.n if request.n and request.n.isdecimal() else None)
-    if size is None:
-        raise NoSize(file=file, what=what)
-    if not size.isdecimal() or int(size) < 1:
-        raise BadValue(file=file, line=row.line, column="n", value=size)
-    return int(size)
+    if text:
+        size = whole_number(text)
+        if size is None:
+            raise BadValue(file=file, line=row.line, column="n", value=text)
+    else:
+        size = whole_number(request.n or "")
+        if size is None:
+            raise NoSize(file=file, what=what)
+    return size

@@ -86,7 +86,7 @@ def check_pair(groups: Groups, pair: tuple[str, str], q: str, p: str | None = No
     recomputed = _q(groups, pair)
     low, high = _q_range(groups, pair)
     k, df = len(groups), sum(group.n - 1 for group in groups.values())
-    follows = _overlap(printed_q.ends, (low, high))
+    follows = q_fits(groups, pair, q)
     check = PairCheck(
         first=pair[0],
         second=pair[1],
@@ -98,10 +98,15 @@ def check_pair(groups: Groups, pair: tuple[str, str], q: str, p: str | None = No
         p=studentized.tail(recomputed, k, df),
         q_follows=follows,
         p_follows=_p_follows(printed_q, printed_p, k, df) if printed_p else None,
-        resembles="" if follows else _resembles(groups, pair, printed_q),
+        resembles="" if follows else _resembles(groups, pair, q),
         sentence="",
     )
     return check.model_copy(update={"sentence": _sentence(check)})
+
+
+def q_fits(groups: Groups, pair: tuple[str, str], q: str) -> bool:
+    """Whether the means of this pair give the published Q, to within rounding; never if each is of one value."""
+    return any(group.n > 1 for group in groups.values()) and _overlap(Printed(q).ends, _q_range(groups, pair))
 
 
 def _q(groups: Groups, pair: tuple[str, str]) -> float:
@@ -143,9 +148,9 @@ def _p_follows(q: Printed, p: Printed, k: int, df: int) -> bool:
     return (abs(p.value - least) <= NEAR_END and low <= least) or (abs(p.value - most) <= NEAR_END and high >= most)
 
 
-def _resembles(groups: Groups, pair: tuple[str, str], q: Printed) -> str:
+def _resembles(groups: Groups, pair: tuple[str, str], q: str) -> str:
     for other in combinations(groups, 2):
-        if set(other) != set(pair) and _overlap(q.ends, _q_range(groups, other)):
+        if set(other) != set(pair) and q_fits(groups, other, q):
             return f"{other[0]} against {other[1]}"
     return ""
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 from kdyno.kernel.recipe import KconfigValue
 from kdyno.names import all_absolute
+from kdyno.text import clean
 
 SYMBOL = re.compile(r"(?:CONFIG_)?([A-Za-z0-9_]+)")
 SET = re.compile(r"CONFIG_([A-Za-z0-9_]+)=(.*)")
 UNSET = re.compile(r"# CONFIG_([A-Za-z0-9_]+) is not set")
 BARE = re.compile(r"[ymn]|0[xX][0-9A-Fa-f]+|-?[0-9]+")
 """Values that .config writes without quotes."""
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+COMMANDS = re.compile(r"[$`;&|<>\\\x00-\x1f\x7f]")
+"""What begins, ends or redirects a command. Make includes all values as they are, and puts some into commands."""
+ARGUMENTS = ("INITRAMFS_SOURCE",)
+"""Symbols whose words are arguments of a script of the kernel: that one takes `-o FILE`, to write to."""
+SHOWN = 80
+"""Characters of a value, in messages."""
+MOST_BYTES = 10_000_000
+"""Of a configuration or a fragment; a .config with all options is 0.3 MB."""
 
 
 class SymbolUnfit(UserError):
@@ -26,6 +37,14 @@ class SymbolUnfit(UserError):
 class ValueUnfit(UserError):
     message = "CONFIG_{symbol} can't be {value!r}"
     hint = 'a value is true, false, "y", "m", "n", a number or a text on one line'
+
+
+class ValueRuns(UserError):
+    message = "{by} sets CONFIG_{symbol} to {value}: {why}"
+    hint = (
+        "make puts values of the configuration into commands as they are: none may hold $ ` ; & | < > or \\, and words "
+        "for the kernel command line can go into `cmdline` of the recipe instead"
+    )
 
 
 class FragmentMissing(UserError):
@@ -40,7 +59,9 @@ class FragmentUnfit(UserError):
 
 def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribution:  # noqa: ARG001
     """Symbols written into the recipe itself."""
-    return Contribution(asks=tuple(_inline(name, asked) for name, asked in value.items()))
+    asks = tuple(_inline(name, asked) for name, asked in value.items())
+    refuse_commands(asks)
+    return Contribution(asks=asks)
 
 
 def contribute_fragments(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
@@ -49,8 +70,10 @@ def contribute_fragments(value: Sequence[str], context: Context) -> Contribution
 
 
 def read_fragments(paths: Sequence[str]) -> tuple[Ask, ...]:
-    """The asks of all fragments that a recipe names."""
-    return tuple(ask for path in paths for ask in read_fragment(Path(path).expanduser()))
+    """The asks of all fragments that a recipe names. Raises ValueRuns."""
+    asks = tuple(ask for path in paths for ask in read_fragment(Path(path)))
+    refuse_commands(asks)
+    return asks
 
 
 def _inline(name: str, value: KconfigValue) -> Ask:
@@ -72,19 +95,39 @@ def spelled(symbol: str, value: KconfigValue) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def refuse_commands(asks: Iterable[Ask]) -> None:
+    """Raise ValueRuns if one of these values could be, or change, a command of the build."""
+    for ask in asks:
+        if why := why_runs(ask.symbol, ask.value):
+            raise ValueRuns(by=ask.by, symbol=ask.symbol, value=clean(ask.value)[:SHOWN], why=why)
+
+
+def why_runs(symbol: str, value: str) -> str:
+    """How a value, as .config spells it, could get at a command of the build; empty if it can't. Pure.
+
+    Kbuild writes it to include/config/auto.conf without quotes, and the top Makefile includes that.
+    """
+    text = re.sub(r"\\(.)", r"\1", quoted[1]) if (quoted := QUOTED.fullmatch(value)) else value
+    if match := COMMANDS.search(text):
+        return f"it holds {clean(match[0])}, which a command could come of"
+    if symbol in ARGUMENTS and any(word.startswith("-") for word in text.split()):
+        return "a word that begins with - is an option there, of a script that writes files"
+    return ""
+
+
 def read_fragment(path: Path) -> list[Ask]:
     """The asks of a fragment file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise FragmentMissing(path=path, why=getattr(error, "strerror", None) or "it is not text") from error
-    return parse_fragment(text, f"fragment {path.name}")
+    return parse_fragment(text, f"fragment {clean(path.name)}")
 
 
 def parse_fragment(text: str, origin: str) -> list[Ask]:
     """The asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
     asks = []
-    for number, raw in enumerate(text.splitlines(), start=1):
+    for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
         by = f"{origin}:{number}"
         if match := SET.fullmatch(line):

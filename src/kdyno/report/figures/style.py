@@ -60,11 +60,6 @@ def thinned(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
     return list(values[:: max(1, -(-len(values) // most))])
 
 
-def to_div(figure: Figure, name: str) -> str:
-    """Return a figure as HTML that needs plotly.js on the page. Its data are escaped for a script element."""
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=CONFIG))
-
-
 def to_json(figure: Figure) -> str:
     """Return a figure as JSON that a script element may hold: nothing in it ends the element."""
     return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")

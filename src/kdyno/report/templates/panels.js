@@ -1,9 +1,12 @@
+function plot(spot, config) {
+  const figure = JSON.parse(spot.nextElementSibling.textContent);
+  Plotly.newPlot(spot, figure.data, figure.layout, config);
+}
+for (const spot of document.querySelectorAll(".drawn")) plot(spot, CONFIG);
+
 // The plots of a panel are drawn when it is first opened: what nobody looks at costs nothing.
 function draw(panel) {
-  for (const spot of panel.querySelectorAll(".lazy:empty")) {
-    const figure = JSON.parse(spot.nextElementSibling.textContent);
-    Plotly.newPlot(spot, figure.data, figure.layout, { ...CONFIG, displayModeBar: false });
-  }
+  for (const spot of panel.querySelectorAll(".lazy:empty")) plot(spot, { ...CONFIG, displayModeBar: false });
 }
 function reveal(anchor) {
   const panel = document.getElementById(anchor);

@@ -1,0 +1,35 @@
+"""JSON of a store, which may be somebody else's: nothing that shows it, or sums it up, can choke on it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+DEEPEST = 16
+"""How deep lists and objects lie in each other, at most; kdyno writes half of that."""
+
+
+def parse(text: str) -> Any:
+    """Read JSON. Raises ValueError for what is none, or not plain."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    require_plain(value)
+    return value
+
+
+def require_plain(value: Any) -> None:
+    """Raise ValueError for what is nested too deep, or has a number that is none or needs more than 64 bits."""
+    left = [(value, 0)]
+    while left:
+        part, depth = left.pop()
+        if isinstance(part, dict | list):
+            if depth == DEEPEST:
+                raise ValueError("it is nested too deep")
+            left += [(each, depth + 1) for each in (part.values() if isinstance(part, dict) else part)]
+        elif isinstance(part, int) and not -(2**63) <= part < 2**63:
+            raise ValueError("a number in it has more than 64 bits")
+        elif isinstance(part, float) and not math.isfinite(part):
+            raise ValueError("a number in it is not finite")

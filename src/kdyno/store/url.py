@@ -1,0 +1,133 @@
+"""Naming a store: by URL, or by a file that holds one. A password in it is never shown."""
+
+from __future__ import annotations
+
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from kdyno.errors import UserError
+from kdyno.files import read_whole
+
+LONGEST = 4096
+CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+POSTGRESQL = ("postgres", "postgresql", "postgresql+psycopg")
+SQLITE_MODES = ("ro", "rw")
+SHOWN_OPTIONS = ("host", "port", "service")
+"""Of a PostgreSQL URL: what says where the server is. Others may be secrets."""
+
+
+class StoreUrlInvalid(UserError):
+    message = "{url!r} doesn't name a store: {why}"
+    hint = "use sqlite:///FILE, postgresql://USER@HOST/DATABASE, or @FILE for a file that holds such a URL"
+
+
+class StoreFileUnfit(UserError):
+    message = "can't take the store's URL from {path}: {why}"
+    hint = "{mend}"
+
+
+@dataclass(frozen=True)
+class StoreUrl:
+    """A URL that may name a store."""
+
+    url: URL
+    """For SQLAlchemy, with the driver that kdyno uses."""
+    where: str
+    """How messages name it: the file, or the URL without its password and options."""
+    path: Path | None
+    """The file of SQLite."""
+
+
+def parse(named: str) -> StoreUrl:
+    """What a user named: a URL, or `@FILE`. Raises StoreUrlInvalid and StoreFileUnfit."""
+    if named.startswith("@"):
+        return _of_file(Path(named[1:]))
+    try:
+        parsed = make_url(named) if len(named) <= LONGEST and not CONTROLS.search(named) else None
+    except (ArgumentError, ValueError):  # a port that is no number is a ValueError
+        parsed = None
+    if parsed is None:
+        # What can't be read may hold a password anywhere.
+        raise StoreUrlInvalid(url=_hidden(named), why="it isn't a URL") from None
+    if parsed.drivername == "sqlite":
+        return _sqlite(parsed, named)
+    if parsed.drivername in POSTGRESQL:
+        return _postgresql(parsed, named)
+    raise StoreUrlInvalid(url=_hidden(named), why="only SQLite files and PostgreSQL are known")
+
+
+def sqlite_file(path: Path) -> StoreUrl:
+    """The store in a file of SQLite, whatever its name holds."""
+    return StoreUrl(URL.create("sqlite", database=str(path)), str(path), path)
+
+
+def _of_file(path: Path) -> StoreUrl:
+    try:
+        words = read_whole(path, LONGEST).decode().split()
+        open_to_others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise StoreFileUnfit(path=path, why=why, mend="write one URL into it, and nothing else") from error
+    if len(words) != 1 or words[0].startswith("@"):
+        raise StoreFileUnfit(path=path, why="it holds no URL, or more", mend="write one URL into it, and nothing else")
+    store = parse(words[0])
+    if open_to_others and _secrets(store.url):
+        raise StoreFileUnfit(path=path, why="it holds a password, and others may read it", mend=f"chmod 600 {path}")
+    return store
+
+
+def _sqlite(parsed: URL, named: str) -> StoreUrl:
+    options = dict(parsed.query)
+    name = parsed.database or ""
+    if name.startswith("file:"):
+        if options.pop("uri", None) != "true":
+            raise StoreUrlInvalid(url=_hidden(named), why="file: goes with ?uri=true")
+        name = unquote(name.removeprefix("file:"))
+    mode = options.pop("mode", None)
+    # An authority or no file at all, as in sqlite://FILE and sqlite:///:memory:.
+    if parsed.host or parsed.username or not name or name.startswith(":"):
+        raise StoreUrlInvalid(url=_hidden(named), why="it names no file: write sqlite:///FILE")
+    if options or mode not in (None, *SQLITE_MODES):
+        raise StoreUrlInvalid(url=_hidden(named), why="of SQLite's options only mode=ro and mode=rw are known")
+    if mode is None:
+        return sqlite_file(Path(name))
+    of_mode = URL.create("sqlite", database=f"file:{quote(name)}", query={"mode": str(mode), "uri": "true"})
+    return StoreUrl(of_mode, name, Path(name))
+
+
+def _postgresql(parsed: URL, named: str) -> StoreUrl:
+    misread = "@" in f"{parsed.host or ''}{parsed.database or ''}"
+    if misread:  # what make_url takes for a host or a database is the end of a password
+        raise StoreUrlInvalid(url=_hidden(named), why="an @ in a user's name or password is written as %40")
+    if parsed.port is not None and not 0 < parsed.port < 2**16:
+        raise StoreUrlInvalid(url=_hidden(named), why="its port is not from 1 to 65535")
+    url = parsed.set(drivername=POSTGRESQL[-1])
+    told = {name: value for name, value in parsed.query.items() if name in SHOWN_OPTIONS}
+    return StoreUrl(url, url.set(password=None, query=told).render_as_string(), None)
+
+
+def _secrets(url: URL) -> list[str]:
+    """Passwords in a URL: its own, and those among its options."""
+    options = [value for name, value in url.query.items() if "password" in name]
+    return [str(secret) for secret in (url.password, *options) if secret]
+
+
+def without_secrets(text: str, store: StoreUrl) -> str:
+    """What a driver said, without the passwords that it may have quoted."""
+    for secret in _secrets(store.url):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _hidden(named: str) -> str:
+    """As much of what was named as can't be a password."""
+    scheme, separator, _ = named.partition("://")
+    if named.startswith("sqlite:///") or (not separator and re.fullmatch(r"[\w./ ~-]{0,200}", named)):
+        return named[:LONGEST]
+    return f"{scheme}://***" if separator and re.fullmatch(r"[a-z+]{1,40}", scheme) else "***"

@@ -1,0 +1,64 @@
+"""Which store a command takes: named on the command line, in the environment, or none; and what of it is on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Lab
+
+
+def test_a_store_is_named_on_the_command_line_else_in_the_environment_else_it_is_that_of_the_state(lab: Lab) -> None:
+    experiment, named = lab.experiment(), f"sqlite:///{lab.directory / 'named.sqlite'}"
+    lab.patch.setenv("KDYNO_STORE", named)
+    assert lab("run", experiment, "-q").status == 0
+    assert (lab.directory / "named.sqlite").is_file()
+    assert not (lab.state / "store.sqlite").exists()
+    assert "complete" in lab("runs").out
+    assert "no runs yet" in lab("runs", "--store", f"sqlite:///{lab.directory / 'other.sqlite'}").out
+    lab.patch.setenv("KDYNO_STORE", "")
+    assert "no runs yet" in lab("runs").out
+    assert (lab.state / "store.sqlite").is_file()
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_a_file_may_hold_the_url_so_that_no_list_of_processes_shows_it(lab: Lab, how: str) -> None:
+    file = lab.directory / "store.url"
+    file.write_text(f"sqlite:///{lab.directory / 'named.sqlite'}\n")
+    if how == "environment":
+        lab.patch.setenv("KDYNO_STORE", f"@{file}")
+    assert lab("runs", *(["--store", f"@{file}"] if how == "option" else [])).status == 0
+    assert (lab.directory / "named.sqlite").is_file()
+
+
+@pytest.mark.parametrize("url", ["postgresql://kdyno:hush@h:port/db", "postgresql://kdyno:hush@127.0.0.1:1/db"])
+def test_a_password_is_said_by_no_verb_however_much_is_said(lab: Lab, url: str) -> None:
+    for words in (["runs"], ["show", "latest", "-v"], ["run", lab.experiment(), "-v"], ["selftest", "-v"]):
+        lab.patch.setenv("KDYNO_STORE", url)
+        said = lab(*words)
+        assert said.status in (1, 3)
+        assert "kdyno: " in said.err
+        assert "hush" not in said.out + said.err
+
+
+def test_where_a_run_is_kept_is_not_on_record(lab: Lab) -> None:
+    place = lab.directory / "a-name-of-its-own.sqlite"
+    store = ["--store", f"sqlite:///{place}"]
+    assert lab("run", lab.experiment(), "-q", *store, "--html", str(lab.directory / "page.html")).status == 0
+    for words in (
+        ["show", "latest"],
+        ["show", "latest", "--json"],
+        ["show", "latest", "--reproduce"],
+        ["report", "latest"],
+    ):
+        said = lab(*words, *store)
+        assert said.status == 0
+        assert "a-name-of-its-own" not in said.out + said.err
+    assert "a-name-of-its-own" not in Path(lab.directory / "page.html").read_text()
+
+
+def test_a_state_directory_may_have_a_name_that_looks_like_a_url(lab: Lab) -> None:
+    state = lab.directory / "50%20?mode=ro#"
+    assert lab("runs", "--state", str(state)).status == 0
+    assert (state / "store.sqlite").is_file()

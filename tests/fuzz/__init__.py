@@ -1,0 +1,1 @@
+"""Readers of foreign bytes, given bytes that are not what they should be."""

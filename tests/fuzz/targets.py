@@ -1,0 +1,285 @@
+"""The readers of foreign bytes: what each starts from, and what must hold of whatever it reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kdyno.cycles.family import read_family
+from kdyno.experiment.load import load_experiment, read_experiment
+from kdyno.experiment.plan import plan_boots
+from kdyno.foreign.assemble import judge_files
+from kdyno.foreign.readers.registry import READERS
+from kdyno.foreign.request import JudgeRequest
+from kdyno.hostknobs.journal import Journal, read_journal
+from kdyno.hostknobs.knobs import owner_of
+from kdyno.instrument.agent import catalogue
+from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.instrument.stream import Asked, read_stream
+from kdyno.kernel.images import read_record
+from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.patches import read_patches
+from kdyno.kernel.recipe import Recipe
+from kdyno.machine.console import diagnose, read_console
+from kdyno.report.terminal import render
+from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.store import Store
+from kdyno.text import UNSHOWN, clean, clean_lines
+from kdyno.verdicts.assemble import assemble
+from kdyno.verdicts.model import to_json
+from tests.fuzz.check import LARGEST, Target
+from tests.unit import pmu_specimen, specimen
+
+HERE = Path(__file__).parent
+DATA = HERE.parent / "data"
+SOURCE = HERE.parents[1] / "src" / "kdyno"
+EXPERIMENTS = HERE.parents[1] / "experiments"
+FINDINGS = HERE / "findings"
+"""Inputs that once broke a reader, in a directory with the reader's name."""
+FOREIGN = {
+    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
+    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json"),
+    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
+    "perf": ("perf-r-before.csv", "perf-r-after.csv"),
+    "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
+    "table": ("compiler_patch.md", "compiler_patch.md"),
+    "csv": ("values.csv", "values.csv"),
+}
+"""By format of `kdyno judge`: a file that stays as it is, and those that are changed."""
+ALONE = ("csv", "table")
+"""Formats whose files hold several variants."""
+VALUES_CSV = "kernel,boot,test,value (ns)\n" + "".join(
+    f"{kernel},{boot},{test},{value + boot * 0.25}\n"
+    for kernel, offset in (("before", 0.0), ("after", -3.0))
+    for boot in range(4)
+    for test, value in (("pipe", 100.0 + offset), ("fork", 5000.0 + offset))
+)
+
+
+def findings() -> list[Path]:
+    return sorted(path for path in FINDINGS.glob("*/*") if path.is_file())
+
+
+def files(*paths: Path) -> Callable[[], Sequence[bytes]]:
+    return lambda: [path.read_bytes() for path in paths]
+
+
+def is_shown_as_it_is(text: str) -> bool:
+    """Whether nothing in a text steers a terminal; line ends may be there."""
+    import unicodedata
+
+    return all(character == "\n" or unicodedata.category(character) not in UNSHOWN for character in text)
+
+
+@cache
+def everything() -> Asked:
+    """What the recorded boots were asked, and a command."""
+    return Asked("model", 7, catalogue().benchmarks([test.name for test in catalogue().tests], "model"), command=True)
+
+
+def stream(path: Path) -> None:
+    report = read_stream(path, everything())
+    assert not (report.complete and report.fault)
+    assert all(sample.usable for sample in report.samples)
+    texts = [report.fault or "", *report.unsupported.values(), *report.broken.values()]
+    texts += [report.hello.kernel, report.hello.agent] if report.hello else []
+    texts += [benchmark.description for benchmark in report.benchmarks]
+    assert not any("\0" in text for text in texts)
+
+
+@cache
+def streams() -> Sequence[bytes]:
+    recorded = (DATA / "recording" / "baseline" / "0" / "stream.jsonl").read_bytes().splitlines(keepends=True)
+    short = b"".join(recorded[:20]) + b'{"v":1,"type":"end","records":20}\n'
+    hello = recorded[0]
+    said = hello + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n{"v":1,"type":"exited","status":0}\n'
+    reasons = recorded[1] + b'{"v":1,"type":"unsupported","benchmark":"bw_file_rd.io_only","reason":"no"}\n'
+    reasons += b'{"v":1,"type":"broken","benchmark":"bw_file_rd.io_only","reason":"x"}\n'
+    return short, said + reasons + b'{"v":1,"type":"end","records":5}\n', b"".join(recorded)[:LARGEST]
+
+
+def console(path: Path) -> None:
+    reason = diagnose(read_console(path))
+    assert reason is None or (is_shown_as_it_is(reason) and "\n" not in reason and len(reason) < 400)
+
+
+def console_words() -> Sequence[bytes]:
+    return (
+        b"INFO: task ", b" blocked for more than 120 seconds.", b"rcu: INFO: ", b" self-detected stall", b"Oops: ",
+        b"kernel BUG at ", b"Kernel panic - not syncing: ", b"Out of memory: Killed process 1", b"\nkdyno-agent: ",
+        b"watchdog: BUG: soft lockup", b"BUG: kernel NULL pointer", b"Unable to mount root fs on ",
+        b"INFO: task " * 300,
+    )  # fmt: skip
+
+
+def shown(path: Path) -> None:
+    text = path.read_bytes().decode(errors="surrogateescape")
+    line, lines = clean(text), clean_lines(text)
+    assert is_shown_as_it_is(line) and "\n" not in line
+    assert is_shown_as_it_is(lines)
+
+
+def judged(reader: str | None, companion: Path | None = None) -> Callable[[Path], None]:
+    def read(path: Path) -> None:
+        names = [str(path)] if reader in ALONE else [f"before={companion or path}", f"after={path}"]
+        report = judge_files(names, JudgeRequest(format=reader, n="12"))
+        json.loads(to_json(report), parse_constant=_no_number)
+        text = io.StringIO()
+        render(report, Console(file=text, width=110, force_terminal=False))
+        assert is_shown_as_it_is(text.getvalue())
+
+    return read
+
+
+def _no_number(name: str) -> None:
+    raise AssertionError(f"the report's JSON has {name}")
+
+
+def foreign_seeds(*names: str) -> Callable[[], Sequence[bytes]]:
+    return lambda: [
+        VALUES_CSV.encode() if name == "values.csv" else (DATA / "foreign" / name).read_bytes()[:LARGEST]
+        for name in names
+    ]
+
+
+def image(path: Path) -> None:
+    record = read_record(path.parent)
+    assert set(record.key) <= set("0123456789abcdef")
+
+
+def images() -> Sequence[bytes]:
+    return [specimen.image("a", Recipe()).model_dump_json(indent=2).encode()]
+
+
+def journal(path: Path) -> None:
+    read = read_journal(State(path.parent))
+    for name, value in read.values.items() if read else ():
+        assert owner_of(name) and ".." not in Path(name).parts
+        assert is_shown_as_it_is(value) and "\n" not in value and len(value) < 5000
+
+
+def experiment(path: Path) -> None:
+    assert plan_boots(load_experiment(path))
+
+
+def recorded_experiment(path: Path) -> None:
+    usual = sys.stdin
+    with path.open("rb") as file:
+        sys.stdin = io.TextIOWrapper(file)
+        try:
+            assert plan_boots(read_experiment("-"))
+        finally:
+            sys.stdin = usual
+
+
+def recorded_experiments() -> Sequence[bytes]:
+    return [load_experiment(path).model_dump_json().encode() for path in sorted(EXPERIMENTS.glob("*.toml"))]
+
+
+def patch(path: Path) -> None:
+    assert read_patches([str(path)])
+
+
+def config(path: Path) -> None:
+    read_config(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def store(path: Path) -> None:
+    with Store(f"sqlite:///{path}") as opened:
+        opened.selftests()
+        for run in opened.runs():
+            report = assemble(opened, run.id, Artefacts(path.parent))
+            text = io.StringIO()
+            render(report, Console(file=text, width=110, force_terminal=False))
+            assert is_shown_as_it_is(text.getvalue())
+
+
+@cache
+def stores() -> Sequence[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "store.sqlite"
+        with Store(f"sqlite:///{path}") as opened:
+            run = specimen.run_record(blocks=2, variants=specimen.VARIANTS[:2])
+            opened.begin(run, specimen.cells(run))
+            for boot in specimen.boot_records(run)[:2]:
+                opened.add_boot(boot, specimen.benchmarks())
+        return [path.read_bytes()]
+
+
+def pmu_body(path: Path) -> None:
+    """The numbers behind a sound header: what a change of the compressed bytes never reaches."""
+    body = path.read_bytes()
+    header = {**PMU_HEADER, "bytes": len(body)}
+    path.write_bytes(pmu_specimen.encoded(header, body))
+    read_pmu_record(path)
+
+
+def pmu_header() -> dict[str, Any]:
+    _, header, _ = pmu_specimen.encode(pmu_specimen.specimen()).split(b"\n", 2)
+    return dict(json.loads(header))
+
+
+def journals() -> Sequence[bytes]:
+    values = {"sys/devices/system/cpu/intel_pstate/no_turbo": "0", "proc/sys/kernel/randomize_va_space": "1"}
+    return [Journal(boot_id="5b4a", values=values).model_dump_json().encode()]
+
+
+def all_foreign() -> Sequence[bytes]:
+    return [seed for name, names in FOREIGN.items() if name not in ALONE for seed in foreign_seeds(*names)()]
+
+
+PMU_HEADER = pmu_header()
+TOML = (
+    b"[variants.a]\n",
+    b"matrix = { opt = ['O2', 'O3'] }\n",
+    b"extends = 'a'\n",
+    b"blocks = 10000\n",
+    b"kconfig = { A = true }\n",
+)
+DIFF = (
+    b"diff --git a/x b/x\n",
+    b"--- a/",
+    b"+++ b/",
+    b"copy from ",
+    b"rename to ",
+    b"new file mode 120000\n",
+    b"@@ -1 +1 @@\n",
+)
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
+        Target("console", console, files(*sorted((DATA / "consoles").glob("*.log"))), console_words()),
+        Target("shown", shown, lambda: [b"\x1b]0;title\x07text\n\x1b[31mred\x1b[0m \xe2\x80\xae\xc2\x85"]),
+        Target("pmu", read_pmu_record, lambda: [pmu_specimen.encode(pmu_specimen.specimen())], examples=500),
+        Target("pmu-body", pmu_body, lambda: [pmu_specimen.encode_body(pmu_specimen.specimen())], examples=500),
+        Target("image", image, images, file="image.json"),
+        Target("journal", journal, journals, file="host-knobs.json"),
+        Target("experiment", experiment, files(*sorted(EXPERIMENTS.glob("*.toml"))), TOML, file="experiment.toml"),
+        Target("recorded", recorded_experiment, recorded_experiments, TOML),
+        Target("patch", patch, files(*sorted((DATA / "patches").rglob("*.patch"))), DIFF),
+        Target("config", config, files(*sorted((DATA / "kconfig").glob("*.config")))),
+        Target("store", store, stores, examples=100),
+        Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
+        Target("judge", judged(None), all_foreign, examples=150),
+        *(
+            Target(
+                f"judge-{reader.name}",
+                judged(reader.name, DATA / "foreign" / FOREIGN[reader.name][0]),
+                foreign_seeds(*FOREIGN[reader.name][1:]),
+                examples=100,
+            )
+            for reader in READERS
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,81 @@
+"""A few seconds with every reader of foreign bytes; `make fuzz` takes longer, and lets coverage lead."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.check import Target, Trespass, check
+from tests.fuzz.mutations import mutated
+from tests.fuzz.targets import FINDINGS, TARGETS, findings
+
+NAMES = sorted(TARGETS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_of_foreign_bytes_reads_them_or_says_why_not(name: str) -> None:
+    target = TARGETS[name]
+
+    # The same inputs each time: a test that fails now and then tells nothing to who reads it.
+    @settings(
+        max_examples=target.examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def reads(data: st.DataObject) -> None:
+        content = data.draw(mutated(target.seeds(), target.words))
+        with tempfile.TemporaryDirectory() as directory:
+            check(target, content, Path(directory))
+
+    reads()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_reader_starts_from_is_sound(name: str, tmp_path: Path) -> None:
+    target = TARGETS[name]
+    assert target.seeds()
+    for seed in target.seeds():
+        (tmp_path / target.file).write_bytes(seed)
+        target.read(tmp_path / target.file)
+        (tmp_path / target.file).unlink()
+
+
+@pytest.mark.parametrize("path", findings(), ids=lambda path: str(path.relative_to(FINDINGS)))
+def test_what_once_broke_a_reader_does_so_no_more(path: Path, tmp_path: Path) -> None:
+    check(TARGETS[path.parent.name], path.read_bytes(), tmp_path)
+
+
+def _hogs(_path: Path) -> None:
+    bytearray(1 << 30)
+
+
+def _hangs(_path: Path) -> None:
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("read", "trespass"),
+    [
+        (_hogs, "more than 512 MB of memory"),
+        (_hangs, "s of CPU time"),
+        (lambda path: (path.parent / "left").touch(), "it left"),
+    ],
+)
+def test_a_reader_that_takes_too_much_is_found_out(
+    read: Callable[[Path], object], trespass: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fuzz.check.MOST_SECONDS", 0.1)
+    with pytest.raises(Trespass, match=trespass):
+        check(Target("bad", read, lambda: (b"",)), b"", tmp_path)

@@ -1,0 +1,40 @@
+"""How the time of some work grows with its text: measured as a ratio of CPU times, which other work hardly disturbs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+FACTOR = 4
+MOST = 8
+"""How much longer four times the text may take: a square takes 16 times as long."""
+UNSEEN = 1e-3
+"""Seconds below which nothing is told."""
+LONG = 0.1
+
+
+def seconds(work: Callable[[str], object], text: str, tries: int) -> float:
+    best = float("inf")
+    for _ in range(tries):
+        start = time.thread_time()
+        work(text)
+        best = min(best, time.thread_time() - start)
+    return best
+
+
+def too_steep(work: Callable[[str], object], text: Callable[[int], str], most: int = 4800) -> str:
+    """What is wrong with the growth of time up to texts of `most` characters; empty if nothing is.
+
+    Shorter texts only keep what grows fastest from taking for ever: a part that is repeated at most 200 times grows too
+    until there are as many.
+    """
+    for size, tolerable in ((most // FACTOR**2, LONG), (most // FACTOR, LONG), (most, UNSEEN)):
+        if seconds(work, text(size), 1) > tolerable:
+            before, taken = (seconds(work, text(length), 5) for length in (size // FACTOR, size))
+            if taken > max(MOST * before, tolerable):
+                return f"{size // FACTOR} characters take {before * 1e3:.2f} ms, {size} take {taken * 1e3:.2f} ms"
+    return ""
+
+
+def repeated(prefix: str, unit: str, tail: str) -> Callable[[int], str]:
+    return lambda size: prefix + unit * (size // len(unit)) + tail
