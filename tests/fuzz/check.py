@@ -54,7 +54,7 @@ def check(target: Target, content: bytes, directory: Path) -> None:
             target.read(path)
     except KdynoError as error:
         message = f"{error} {error.advice}"
-        message.encode("utf-8", errors="surrogateescape")
+        message.encode("utf-8", errors="surrogateescape")  # half a character can't be written
         if len(message) > LONGEST_MESSAGE:
             raise Trespass(f"a message of {len(message):,} characters") from error
     except MemoryError as error:

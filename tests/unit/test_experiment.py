@@ -25,21 +25,9 @@ from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.qemu import QemuConfig
+from tests.unit.experiment_files import MINIMAL, written
 
 COMMAND = '[workload]\ntype = "command"\ncommand = ["true"]\n'
-MINIMAL = """\
-name = "small"
-source = "linux"
-baseline = "plain"
-
-[variants.plain]
-"""
-
-
-def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "experiment.toml"
-    path.write_text(text)
-    return path
 
 
 def complaint(tmp_path: Path, text: str) -> str:

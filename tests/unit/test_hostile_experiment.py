@@ -28,21 +28,8 @@ from kdyno.experiment.models import MOST_ENTRIES, MOST_VARIANTS, Experiment, Var
 from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import TooManyVariants, VariantTooLarge, expand
 from kdyno.toml import DEEP_KEY
+from tests.unit.experiment_files import MINIMAL, written
 from tests.unit.growth import repeated, seconds, too_steep
-
-MINIMAL = """\
-name = "small"
-source = "linux"
-baseline = "plain"
-
-[variants.plain]
-"""
-
-
-def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "experiment.toml"
-    path.write_text(text)
-    return path
 
 
 @pytest.fixture

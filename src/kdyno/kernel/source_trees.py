@@ -18,7 +18,6 @@ from kdyno.state import State, disk_full_is_said
 
 Say = Callable[[str], None]
 
-
 MOST_LINKS = 40
 """What the kernel follows on the way to a file; a path with more of them leads nowhere."""
 NO_FILES = {

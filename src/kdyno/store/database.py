@@ -134,9 +134,9 @@ def _require_nothing_that_computes(connection: Connection, where: str) -> None:
 
 def _require_same_shape(connection: Connection, where: str) -> None:
     """Without its keys and indexes a store would take for ever, and a computed column takes what it likes."""
-    found, ours = _shape(connection), _our_shape()
-    for table in sorted(found.keys() | ours.keys()):
-        if found.get(table) != ours.get(table):
+    theirs, ours = _shape(connection), _our_shape()
+    for table in sorted(theirs.keys() | ours.keys()):
+        if theirs.get(table) != ours.get(table):
             raise NotAStore(where=where, why=f"its table {table} is not as kdyno makes it")
 
 
