@@ -10,16 +10,21 @@ from pydantic import Field, model_validator
 from kdyno.frozen import Frozen
 
 Direction = Literal["lower", "higher"]
+Quantity = Literal["speed", "count"]
+"""What a value is: time, cycles or a rate, of which there is faster and slower; or a number of things (instructions,
+misses, bytes), of which there is fewer and more."""
 BootStatus = Literal["ok", "failed", "lost"]
 Correction = Literal["holm", "bh"]
 """How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
+COUNTS = frozenset({"instr", "B/instr"})
+"""Units of counted instructions."""
 INT64_MAX = 2**63 - 1
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """What every database holds in one column."""
 
 
-class Benchmark(Frozen):
-    """One measured quantity: its unit, and which direction is better."""
+class AnyBenchmark(Frozen):
+    """One quantity, whoever measured it: its unit, and which direction is better."""
 
     name: str
     """`lat_syscall.null`"""
@@ -27,8 +32,20 @@ class Benchmark(Frozen):
     """What measures it: `lat_syscall`, a test of LMBench; `command` for what a command says."""
     unit: str
     """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths; a command has its own."""
-    direction: Direction
+    direction: Direction | None
+    """None where nobody said."""
     description: str
+
+
+class Benchmark(AnyBenchmark):
+    """One that was measured here."""
+
+    direction: Direction
+
+    @property
+    def quantity(self) -> Quantity:
+        """Instructions are counted; all else that is measured here is time, cycles, or what a user calls better."""
+        return "count" if self.unit in COUNTS else "speed"
 
 
 class Sample(Frozen):

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 110
 """Columns of a table that goes to a file or a pipe."""
-STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow", "": "dim"}
+STYLES = {
+    **dict.fromkeys(("faster", "fewer"), "green"),
+    **dict.fromkeys(("slower", "more"), "red"),
+    **dict.fromkeys(("higher", "lower"), "magenta"),
+    **{"equivalent": "cyan", "undecided": "yellow", "": "dim"},
+}
 NARROWEST_NAME = 12
 MOST_TOLD = 20_000
 """Characters of one message: who is told more reads none of it."""

@@ -123,7 +123,8 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """`a, b and 3 more`"""
+    """`a, b and 3 more`; names with commas in them are told apart by semicolons."""
+    between = "; " if any(", " in name for name in names) else ", "
     if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+        return between.join(names)
+    return f"{between.join(names[:most])} and {len(names) - most} more"

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from kdyno.machine.base import Description, MachineSettings
+from kdyno.machine.registry import open_machine
+from kdyno.store.store import Store
+from kdyno.verdicts.selftest import last_of_host
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, slower
 
@@ -33,7 +39,7 @@ def test_a_run_with_looks_ends_when_nothing_is_undecided_and_stays_ended(lab: La
     assert any(notice.startswith("stopped at look 1 of 4, after 3 of 12 blocks") for notice in report["notices"])
     assert report["alpha"] < 0.001 < report["run"]["alpha"]
     verdicts = {each["benchmark"]: each["verdict"] for each in report["comparisons"]}
-    assert verdicts.pop("lat_syscall.null") == "slower"
+    assert verdicts.pop("lat_syscall.null") == "more"
     assert set(verdicts.values()) == {"equivalent"}
 
     again = lab("run", experiment)
@@ -118,3 +124,122 @@ def test_a_lane_beside_an_experiment_is_refused(lab: Lab, exact: str) -> None:
     said = lab("selftest", "--aa", exact, "--lane", "wall")
     assert said.status == 1 and "--lane goes without an experiment" in said.err
     assert lab("selftest", "--aa", "--experiments", "3").status == 1
+
+
+class Built:
+    """A replayed machine that says that it boots what was built: its boots stand in for those of links."""
+
+    def __init__(self, settings: MachineSettings) -> None:
+        self.replayed = open_machine(settings)
+
+    def describe(self) -> Description:
+        return replace(self.replayed.describe(), needs_images=True)
+
+
+@pytest.fixture
+def linked(lab: Lab) -> str:
+    """Four pairs of links in five blocks each; B's null call is slower in every link but the first."""
+    lab.patch.setattr("kdyno.selftest.carry_out.open_machine", Built)
+    lab.recording.add("A")
+    lab.recording.add("B")
+    repeat(lab, 60)
+    lab.recording.change("B", slower("lat_syscall.null", 10), blocks=[block for block in range(20) if block % 4])
+    return lab.experiment(blocks=5)
+
+
+def test_a_self_test_with_layouts_says_how_often_link_order_alone_is_called_a_difference(lab: Lab, linked: str) -> None:
+    said = lab("selftest", linked, "--layouts", "4")
+    assert (said.status, len(lab.cells())) == (0, 40)
+    assert "to do: boot 40 times (20 blocks of 2 variants)" in said.err
+    assert "link order in the model lane: 4 experiments of 5 blocks" in said.out
+    assert "experiments that called any benchmark different: 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4)" in said.out
+    assert "the same boots as one run with `layouts = 4`: 0 of 34 benchmarks called different" in said.out
+    (row,) = (line.split() for line in said.out.splitlines() if line.startswith("lat_syscall.null"))
+    assert row[:3] == ["lat_syscall.null", "75.0", "%"] and row[-1] == "undecided"
+
+    again = lab("selftest", linked, "--layouts", "4")
+    assert "is complete: nothing to do" in again.err and len(lab.cells()) == 40
+    assert again.out == said.out
+
+
+def test_an_interrupted_self_test_with_layouts_goes_on(lab: Lab, linked: str) -> None:
+    orders = lab.on_boot([None] * 9 + [KeyboardInterrupt()])
+    assert lab("selftest", linked, "--layouts", "4").status == 130
+    assert len(orders) == 10
+    assert lab("selftest", linked, "--layouts", "4").status == 0
+    assert (len(lab.cells()), len(orders)) == (40, 41)
+
+
+def test_self_tests_of_both_kinds_are_kept_side_by_side(lab: Lab, linked: str) -> None:
+    assert lab("selftest", linked, "--layouts", "4").status == 0
+    lab("selftest", linked, "--aa", "--experiments", "20", "--blocks", "3")
+    lab("selftest", linked, "--layouts", "2")
+    kept = json.loads(lab("selftest", "--json").out)
+    assert [(result["kind"], result["experiments"]) for result in kept] == [("aa", 20), ("layouts", 2)]
+    assert kept[0]["benchmarks"][0]["link_order"] is None
+    assert kept[1]["benchmarks"][0]["link_order"]["largest"] == 0
+    shown = lab("selftest").out
+    assert "A/A in the model lane" in shown and "link order in the model lane" in shown
+
+
+def test_what_link_order_is_worth_in_instructions_is_not_told_of_cycles(lab: Lab, linked: str) -> None:
+    (kept,) = json.loads(lab("selftest", linked, "--layouts", "4", "--json").out)
+    cycles = kept | {"machine": kept["machine"] | {"pmu_clock": "cycles"}}
+    with Store(f"sqlite:///{lab.state}/store.sqlite") as store:
+        store.keep_selftest(kept["run"], store.run(kept["run"]).created, cycles)
+        assert last_of_host(store, kept["host"], "model", "layouts") is None
+        result = last_of_host(store, kept["host"], "model", "layouts", "cycles")
+    assert result is not None
+    assert result.sentence.endswith(
+        "model lane (cycles of the emulated PMU): two links of one kernel were called different, in any of 34 "
+        "benchmarks, in 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4) experiments of 5 blocks"
+    )
+
+
+def test_where_nothing_is_linked_there_are_no_layouts(lab: Lab, exact: str) -> None:
+    said = lab("selftest", exact, "--layouts")
+    assert said.status == 1 and "a machine of type `fake` boots no images that are built here" in said.err
+    assert not lab.cells()
+
+
+def test_a_kernel_whose_functions_are_ordered_anyway_has_no_layouts(lab: Lab, linked: str) -> None:
+    with Path(linked).open("a") as file:
+        file.write('toolchain = "clang"\nlto = "thin"\n')
+    said = lab("selftest", linked, "--layouts", "4")
+    assert said.status == 1 and "baseline has lto = thin: link-time optimisation orders functions itself" in said.err
+    assert not lab.cells()
+
+
+@pytest.mark.parametrize("number", ["0", "1", "-3", "two", "1.5"])
+def test_fewer_than_two_pairs_are_refused(lab: Lab, exact: str, number: str) -> None:
+    assert lab("selftest", exact, f"--layouts={number}").status == 1
+    assert not lab.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--layouts", "100000"], "100,000 experiments of 3 blocks are 200,000 links and 600,000 boots: about 1,556 h"),
+        (
+            ["--layouts", "501"],
+            "501 experiments of 3 blocks are 1,002 links and 3,006 boots: about 8 hours, by a guess",
+        ),
+        (["--aa", "--experiments", "2147483647"], "2,147,483,647 experiments of 4 blocks are 17,179,869,176 boots"),
+        (
+            ["--layouts", "500", "--blocks", "1000"],
+            "500 experiments of 1,000 blocks are 1,000 links and 1,000,000 boots",
+        ),
+    ],
+)
+def test_a_self_test_that_nobody_waits_for_is_refused_with_its_time(
+    lab: Lab, exact: str, words: list[str], said: str
+) -> None:
+    refused = lab("selftest", exact, *words)
+    assert refused.status == 1 and said in " ".join(refused.err.split())
+    assert not lab.cells()
+
+
+def test_what_does_not_go_together_is_refused(lab: Lab, exact: str) -> None:
+    assert lab("selftest", exact, "--aa", "--layouts").status == 1
+    assert "say `--layouts 40`" in lab("selftest", exact, "--layouts", "--experiments", "40").err
+    assert "an experiment is named before --layouts" in " ".join(lab("selftest", "--layouts", exact).err.split())

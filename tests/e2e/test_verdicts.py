@@ -23,7 +23,7 @@ def test_the_quickstart_gives_a_verdict_for_every_benchmark_and_repeats_to_the_l
     first = kdyno("run", str(experiment), "--json", "--html", str(html))
     report = json.loads(first.stdout)
     assert len(verdicts(report, "gcc-O3-v3")) == BENCHMARKS
-    assert set(verdicts(report, "gcc-O3-v3").values()) <= {"faster", "slower", "equivalent", "undecided"}
+    assert set(verdicts(report, "gcc-O3-v3").values()) <= {"fewer", "more", "equivalent", "undecided"}
     assert [boot["status"] for boot in report["boots"]] == ["ok"] * 6
     assert "lat_syscall.open_close" in html.read_text()
 
@@ -58,10 +58,10 @@ margin = 0.02
 """
     report = json.loads(kdyno("run", kdyno.experiment("slow", text, baseline="plain", blocks=8), "--json").stdout)
     found = verdicts(report, "slow")
-    assert found["lat_syscall.null"] == "slower"
+    assert found["lat_syscall.null"] == "more"
     others = {name: verdict for name, verdict in found.items() if name != "lat_syscall.null"}
-    assert "slower" not in others.values(), others
-    assert "faster" not in others.values(), others
+    assert "more" not in others.values(), others
+    assert "fewer" not in others.values(), others
 
 
 def test_slow_downs_of_half_a_percent_to_five_are_found_in_twelve_blocks(kdyno: Kdyno) -> None:
@@ -85,9 +85,9 @@ margin = 0.001
     found = {(each["variant"], each["benchmark"]): each for each in report["comparisons"]}
     for name, percent in (("half", 0.5), ("one", 1.0), ("two", 2.0), ("five", 5.0)):
         planted = found[name, "lat_syscall.stat"]
-        assert planted["verdict"] == "slower", planted["sentence"]
+        assert planted["verdict"] == "more", planted["sentence"]
         assert 0.7 * percent < 100 * (planted["estimate"]["ratio"] - 1) < 1.4 * percent
-    assert "faster" not in {each["verdict"] for each in report["comparisons"]}
+    assert "fewer" not in {each["verdict"] for each in report["comparisons"]}
 
 
 def test_the_wall_lane_says_first_of_all_when_its_clock_is_an_emulators(kdyno: Kdyno) -> None:

@@ -47,9 +47,14 @@ FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
 FOREIGN = {
     "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
-    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json"),
+    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json", "hyperfine-means-after.csv"),
     "pyperf": ("pyperf-before.json", "pyperf-after.json"),
-    "perf": ("perf-r-before.csv", "perf-r-after.csv"),
+    "google-benchmark": ("google-before.json", "google-after.json", "google-means-after.json"),
+    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt", "rustc-perf.json"),
+    "phoronix": ("phoronix-before.xml", "phoronix-after.xml", "phoronix.xml"),
+    "pgbench": ("pgbench-before.txt", "pgbench-after.txt", "pgbench-progress.txt", "pgbench-rate.txt"),
+    "criterion": ("criterion-before.csv", "criterion-after.csv"),
+    "perf": ("perf-r-before.csv", "perf-r-after.csv", "perf-j-after.json"),
     "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
     "table": ("compiler_patch.md", "compiler_patch.md"),
     "csv": ("values.csv", "values.csv"),
@@ -130,8 +135,11 @@ def shown(path: Path) -> None:
 
 def judged(reader: str | None, companion: Path | None = None) -> Callable[[Path], None]:
     def read(path: Path) -> None:
-        names = [str(path)] if reader in ALONE else [f"before={companion or path}", f"after={path}"]
-        report = judge_files(names, JudgeRequest(format=reader, n="12"))
+        with tempfile.NamedTemporaryFile() as copy:
+            copy.write(path.read_bytes())
+            copy.flush()
+            names = [str(path)] if reader in ALONE else [f"before={companion or copy.name}", f"after={path}"]
+            report = judge_files(names, JudgeRequest(format=reader, n="12"))
         json.loads(to_json(report), parse_constant=_no_number)
         text = io.StringIO()
         render(report, Console(file=text, width=110, force_terminal=False))

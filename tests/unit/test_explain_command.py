@@ -92,7 +92,7 @@ def test_records_of_the_run_are_used(lab: Lab) -> None:
     result = lab.explain()
     assert result.explanation.boots == "the boots of block 0, seed 1000"
     assert result.explanation.instructions.baseline == 346
-    assert result.comparison.verdict == "faster"
+    assert result.comparison.verdict == "fewer"
     assert result.stacks.total.variant == 360
 
 
@@ -226,7 +226,7 @@ def test_the_command_prints_the_explanation_and_writes_the_graph(
     assert svg.read_text().startswith("<svg ")
     assert main([*words, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["verdict"]["verdict"] == "faster"
+    assert said["verdict"]["verdict"] == "fewer"
     assert said["explanation"]["functions"][0]["function"] == "take_lock"
 
 
@@ -281,6 +281,6 @@ def test_a_run_without_records_has_no_reasons(bare: Lab) -> None:
 def test_only_what_was_judged_to_differ_is_explained(lab: Lab) -> None:
     found = largest(lab.report, VARIANT)
     assert 0 < len(found) <= 5
-    assert all(each.verdict in ("faster", "slower") for each in found)
+    assert all(each.verdict in ("fewer", "more") for each in found)
     effects = [abs(math.log(each.estimate.ratio)) for each in found if each.estimate]
     assert effects == sorted(effects, reverse=True)

@@ -16,7 +16,10 @@ from kdyno.verdicts.rows import Row
 from tests.unit.explain_specimen import NAMES, Kernel, pair
 
 SUBJECT = Subject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")
-ROW = Row("lat_syscall.read", "cycles", "100", "90", "-10 %", "", "", "faster", "", "10 % lower", None, None, "3", 0)
+ROW = Row(
+    *("lat_syscall.read", "cycles", "100", "90", "-10 %", "", "", "faster", "faster", "", "", "10 % lower"),
+    *(None, None, "3", 0),
+)
 
 
 @pytest.fixture(scope="module")

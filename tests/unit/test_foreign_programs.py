@@ -9,7 +9,7 @@ import pytest
 
 from kdyno.errors import UserError
 from kdyno.foreign import assemble, readers
-from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere
+from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
 from kdyno.foreign.readers.registry import BY_NAME, READERS, recognise
@@ -52,6 +52,17 @@ def test_every_reader_has_its_row_and_its_name_in_the_documents() -> None:
         ("perf-r-before.csv", "perf"),
         ("perf-before-1.csv", "perf"),
         ("lmbench-before-1.txt", "lmbench"),
+        ("perf-j-before.json", "perf"),
+        ("perf-j-r.json", "perf"),
+        ("hyperfine-means-before.csv", "hyperfine"),
+        ("criterion-before.csv", "criterion"),
+        ("google-before.json", "google-benchmark"),
+        ("google-means-before.json", "google-benchmark"),
+        ("pgbench-before.txt", "pgbench"),
+        ("pgbench-progress.txt", "pgbench"),
+        ("phoronix.xml", "phoronix"),
+        ("rustc-perf-before.txt", "rustc-perf"),
+        ("rustc-perf.json", "rustc-perf"),
         ("compiler_patch.csv", "table"),
         ("compiler_patch.md", "table"),
     ],
@@ -60,10 +71,21 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
     assert recognise(read(str(DATA / file)), JudgeRequest()).name == form
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"results": [', '{"benchmarks": []}'])
-def test_json_that_is_neither_hyperfine_s_nor_pyperf_s_is_refused(text: str) -> None:
-    with pytest.raises(Broken):
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
+def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
+    with pytest.raises(UnknownForm, match="but not as perf or hyperfine or pyperf or google-benchmark"):
         recognise(source(text), JudgeRequest())
+
+
+def test_what_unknown_json_has_stands_in_the_hint() -> None:
+    with pytest.raises(UnknownForm) as caught:
+        recognise(source('[{"kernel": "a", "wall": 1.5}]'), JudgeRequest())
+    assert caught.value.advice.endswith("columns variant, benchmark and value, from what it has: kernel, wall")
+
+
+def test_json_that_breaks_off_is_refused() -> None:
+    with pytest.raises(Broken, match="can't be read as JSON"):
+        recognise(source('{"results": ['), JudgeRequest())
 
 
 def test_hyperfine_s_times_are_read_by_command() -> None:
@@ -206,9 +228,60 @@ def test_several_files_of_a_name_are_replicates() -> None:
     assert found.boots == "nothing says whether each file is another boot"
 
 
+def test_of_several_files_of_a_variant_each_is_a_boot_and_the_same_in_all_benchmarks() -> None:
+    files = [read(f"{name}={DATA}/lmbench-{name}-{number}.txt") for name in ("before", "after") for number in (1, 2, 3)]
+    gathered = gather(files, "lmbench")
+    for observed in gathered.observations:
+        groups = [observed.sample(name) for name in ("before", "after")]
+        labels = [group.boots.tolist() for group in groups if group and group.boots is not None]
+        assert labels == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_files_that_are_taken_together_are_named() -> None:
+    names = ("before=lmbench-before-1", "before=lmbench-before-2", "after=lmbench-after-1")
+    files = [read(f"{variant}={DATA}/{name}.txt") for variant, _, name in (name.partition("=") for name in names)]
+    gathered = gather(files, "lmbench")
+    assert any(note.startswith("all values of the files of before are taken together") for note in gathered.notes)
+    equal = [read(f"{name}={DATA}/lmbench-{name}-{number}.txt") for name in ("before", "after") for number in (1, 2)]
+    assert not any("taken together" in note for note in gather(equal, "lmbench").notes)
+
+
+def test_values_of_a_single_file_have_no_boots() -> None:
+    gathered = gather([read(str(DATA / f"stress-{name}.txt")) for name in ("before", "after")], "stress-ng")
+    assert all(isinstance(group, Sample) and group.boots is None for group in gathered.observations[0].groups.values())
+
+
+def test_the_last_digit_that_a_program_printed_is_the_step_of_its_values() -> None:
+    gathered = gather(
+        [source("Pipe latency: 0.31 microseconds\n", name) for name in "ab"], "lmbench", JudgeRequest(unit="ns")
+    )
+    assert gathered.observations[0].unit == "ns"
+    assert gathered.observations[0].step == pytest.approx(10)
+    stress = gather([read(str(DATA / f"stress-{name}.txt")) for name in ("before", "after")], "stress-ng")
+    assert stress.observations[0].step == 0.01
+    exact = gather([read(str(DATA / f"hyperfine-{name}.json")) for name in ("before", "after")], "hyperfine")
+    assert exact.observations[0].step == 0
+
+
+def test_counts_are_exact_and_their_means_are_not() -> None:
+    counts = perf_stat.read(read(str(DATA / "perf-before-1.csv")))
+    steps = {series.benchmark: series.step for series in counts.series}
+    assert steps == {"task-clock": 0.01, "page-faults": 0, "duration_time": 0}
+    means = perf_stat.read(read(str(DATA / "perf-r-before.csv")))
+    assert {series.benchmark: series.step for series in means.series} == {"task-clock": 0.01, "page-faults": 1}
+
+
+def test_instructions_are_counts_and_times_are_not() -> None:
+    files = [
+        source(f"{value},,instructions:u,1000,100.00,,\n{value},msec,task-clock,1000,100.00,,\n", name)
+        for value, name in ((5, "a"), (6, "b"))
+    ]
+    assert [observed.quantity for observed in gather(files, "perf").observations] == ["count", "speed"]
+
+
 def test_perf_s_means_need_the_number_of_runs() -> None:
     files = [read(f"{name}={DATA}/perf-r-{name}.csv") for name in ("before", "after")]
-    with pytest.raises(NoSize, match="perf stat -r"):
+    with pytest.raises(NoSize, match=r"how many measurements task-clock .perf stat -x output"):
         gather(files, "perf")
     clock = gather(files, "perf", JudgeRequest(n="5")).observations[0]
     group = clock.groups["before"]
@@ -234,7 +307,8 @@ def test_units_of_two_files_are_brought_together_or_refused() -> None:
 
 
 def test_a_file_in_which_nothing_is_found_is_a_user_error() -> None:
-    with pytest.raises(NothingThere):
+    with pytest.raises(NothingThere, match="no measurement found") as caught:
         gather([source("hello\n")], "lmbench")
+    assert caught.value.advice.startswith("such a file has lines like `Simple syscall: 0.1303 microseconds`")
     with pytest.raises(UserError):
         gather([source("hello\n")], "hyperfine")

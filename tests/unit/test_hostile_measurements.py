@@ -194,7 +194,7 @@ def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> No
             for machine in range(machines)
             for v in range(10)
         ]
-        return contradicted([Claim("f, line 2", "m0", "v0", "v1", "300.0", "")], published)[0]
+        return contradicted([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
 
     assert "this Q would fit" in said(30)
     assert "this Q would fit" not in said(60)
@@ -221,7 +221,7 @@ def hyperfine(command: str = '"b"', times: str = "1.0,2.0", more: str = "") -> s
         (hyperfine(more=',"exit_codes":5'), "hyperfine", "exit_codes is no list"),
         ('{"results":5}', "hyperfine", "results is no list"),
         ('{"results":[5]}', "hyperfine", "a result is no object"),
-        ("5", "hyperfine", "the document is no object"),
+        ("5", "hyperfine", "the first line holds numbers, not the names of columns"),
         ("null", "pyperf", "the document is no object"),
         ('{"benchmarks":{}}', "pyperf", "benchmarks is no list"),
         ('{"benchmarks":[{"runs":[{"values":{"a":1}}]}]}', "pyperf", "values is no list"),

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
-from kdyno.judge.planning import power
+from kdyno.judge.estimate import Limits
+from kdyno.judge.planning import bound, power
 from kdyno.judge.planning.design import Bounds, Costs, plan
 from kdyno.judge.planning.levels import Components, components
 
@@ -22,9 +24,12 @@ def test_power_is_that_of_statsmodels(n: int) -> None:
 
 
 def test_the_detectable_effect_has_the_power_asked_for() -> None:
-    for n in (2, 3, 12, 96):
-        effect = power.detectable(n, 0.01, 0.01, aim=0.9)
-        assert power.power(effect, n, 0.01, 0.01) == pytest.approx(0.9, abs=1e-6)
+    for n in (12, 24, 96):
+        # a spread that is only estimated needs a larger effect than one that is known
+        effect = power.detectable(n, 0.01, Limits(margin=0.0))
+        assert power.power(effect, n, 0.01, 0.05) == pytest.approx(0.82, abs=0.04)
+        assert power.detectable(n, 0.01, Limits(margin=0.0), family=34) > effect
+        assert power.detectable(n, 0.0, Limits(margin=0.0)) == 0
 
 
 def test_one_replicate_fewer_than_needed_is_too_few() -> None:
@@ -44,12 +49,18 @@ def test_power_far_out_is_one_and_without_an_effect_is_alpha() -> None:
 
 
 def test_a_curve_falls_with_the_replicates_and_rises_with_the_effect() -> None:
-    found = power.curve("v", 12, 0.008, 0.05, 0.01)
+    found = power.curve("v", 12, 0.008, Limits(margin=0.0))
     effects = [point.effect for point in found.detectable]
     assert effects == sorted(effects, reverse=True)
     assert [point.power for point in found.power] == sorted(point.power for point in found.power)
     assert any(point.power == pytest.approx(0.8) for point in found.power)
-    assert found.blocks_needed == power.replicates_needed(0.01, 0.008, 0.05)
+    assert found.blocks_needed is None
+    assert power.curve("v", 12, 0.008, Limits(margin=0.01)).blocks_needed == power.replicates_needed(0.01, 0.008, 0.05)
+
+
+def test_more_replicates_call_effects_inside_the_margin_equivalent() -> None:
+    few, many = (power.detectable(n, 0.003, Limits(margin=0.01)) for n in (6, 1000))
+    assert few < many < 0.01
 
 
 def nested(seed: int, layouts: int, boots: int, iterations: int, sds: tuple[float, float, float]) -> Components:
@@ -102,7 +113,10 @@ NOISY = Components(layout=None, boot=0.006**2, iteration=0.02**2, layouts=1, boo
 
 def test_a_plan_reaches_its_power_at_the_optimal_number_of_iterations() -> None:
     found = plan(NOISY, Costs(iteration=0.5, boot=5), 0.01)
-    assert found.iterations == math.ceil(math.sqrt(5 / 0.5 * 0.02**2 / 0.006**2))
+    # 8 boots of 5 readings: mean squares of 116e-6 with 7 and 80e-6 with 32 degrees of freedom, whose chi-square
+    # quantiles of 15 and 85 % are 3.358 and 40.26
+    reach = math.hypot(116e-6 * (7 / 3.358 - 1), 80e-6 * (1 - 32 / 40.26))
+    assert found.iterations == math.ceil(math.sqrt(5 / 0.5 * 0.02**2 / (0.006**2 + reach)))
     assert found.enough
     assert found.power >= 0.8
     assert found.layouts == 0
@@ -118,7 +132,7 @@ def test_no_other_number_of_iterations_is_much_cheaper() -> None:
 
 
 def test_layouts_that_cost_more_and_differ_less_get_more_boots_each() -> None:
-    found = NOISY.model_copy(update={"layout": 0.004**2})
+    found = NOISY.model_copy(update={"layout": 0.004**2, "layouts": 8, "boots": 16})
     dear = plan(found, Costs(iteration=0.5, boot=5, layout=100), 0.005)
     cheap = plan(found, Costs(iteration=0.5, boot=5, layout=1), 0.005)
     assert dear.boots_per_layout > cheap.boots_per_layout >= 1
@@ -136,3 +150,36 @@ def test_an_effect_beyond_reach_gets_the_largest_plan_and_says_that_it_is_not_en
     found = plan(NOISY, Costs(iteration=0.5, boot=5), 0.0001, bounds=Bounds(replicates=(4, 30)))
     assert (found.blocks, found.enough) == (30, False)
     assert found.power < 0.8
+
+
+@pytest.mark.parametrize("blocks", [2, 6, 12])
+def test_the_bound_of_one_level_is_that_of_the_chi_square(blocks: int) -> None:
+    seen = Components(layout=None, boot=0.01**2, iteration=None, layouts=1, boots=blocks, iterations=1)
+    expected = 0.01**2 * (blocks - 1) / stats.chi2.ppf(1 - bound.CONFIDENCE, blocks - 1)
+    assert bound.upper(seen, 1, 1) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "sds", "planned"),
+    [
+        ((1, 6, 5), (0.0, 0.01, 0.02), (2, 1)),
+        ((1, 6, 5), (0.0, 0.01, 0.02), (20, 1)),
+        ((1, 6, 5), (0.0, 0.003, 0.02), (5, 1)),
+        ((6, 2, 1), (0.01, 0.005, 0.0), (1, 1)),
+        ((6, 2, 3), (0.01, 0.02, 0.02), (3, 4)),
+        ((6, 2, 3), (0.002, 0.02, 0.02), (3, 2)),
+    ],
+)
+def test_the_noise_of_a_plan_is_below_its_bound_as_often_as_promised(
+    shape: tuple[int, int, int], sds: tuple[float, float, float], planned: tuple[int, int]
+) -> None:
+    iterations, boots = planned
+    truth = (sds[0] ** 2 if shape[0] > 1 else 0) + (sds[1] ** 2 + (sds[2] ** 2 / iterations)) / boots
+    draws = 1500
+    held = np.mean([bound.upper(nested(seed, *shape, sds), iterations, boots) >= truth for seed in range(draws)])
+    assert held >= bound.CONFIDENCE - 3 * math.sqrt(bound.CONFIDENCE * (1 - bound.CONFIDENCE) / draws)
+
+
+def test_noise_that_was_not_seen_has_no_bound() -> None:
+    exact = Components(layout=0.0, boot=0.0, iteration=0.0, layouts=3, boots=6, iterations=3)
+    assert bound.upper(exact, 10, 2) == 0

@@ -9,7 +9,11 @@ import pytest
 from scipy import stats
 
 from kdyno.judge import bootstrap
+from kdyno.judge.checks import boots, seen
+from kdyno.judge.checks.holes import holes
+from kdyno.judge.checks.plans import PILOTS, Pilot, plans
 from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
+from kdyno.judge.checks.skewed import skewed
 from kdyno.judge.sequential import TooManyLooks, nominal_levels, spent_by
 
 DRAWS = 20_000
@@ -80,3 +84,77 @@ def test_the_bootstrap_keeps_silent_where_it_has_nothing_to_say() -> None:
     two = bootstrap.of_groups(random.normal(1, 1, 30), random.normal(0, 1, 20), 0.95)
     assert two
     assert two[0] < 1 < two[1]
+
+
+def test_geometric_means_of_boots_that_have_a_speed_of_their_own_are_seldom_called_different() -> None:
+    before, now = boots.apart(5, 12, speed=0.02, noise=0.01, draws=2000, judged=150, seed=7)
+    assert before.false_verdicts > 0.4
+    assert before.covered < 0.6
+    assert now.false_verdicts <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
+    assert now.covered >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 150)
+
+
+@pytest.mark.parametrize(("comparisons", "runs"), [(1, 400), (34, 24), (238, 8)])
+def test_the_effect_that_is_printed_gets_a_verdict_in_four_of_five_runs(comparisons: int, runs: int) -> None:
+    rates = seen.seen(comparisons, 12, draws=5000, runs=runs, seed=8)
+    assert rates.now == pytest.approx(0.8, abs=0.05)
+    assert comparisons == 1 or rates.before < 0.3
+
+
+def test_the_rule_that_this_simulation_has_is_that_of_the_judge() -> None:
+    random = np.random.default_rng(9)
+    runs = random.normal(0, 0.01, (40, 12)) + np.linspace(0, 0.04, 40)[:, None]
+    for run in runs:
+        # one effect, if any, among 34 comparisons; the others are far from any verdict
+        others = 0.01 * np.tile([1.0, -1.0], (33, 6))
+        verdict = seen.judged(np.vstack([run, others]))[0].verdict
+        assert (verdict in ("faster", "slower")) == bool(seen.called_different(run[None, :], 34)[0])
+
+
+def test_what_all_seeds_alike_do_not_exclude_is_in_truth_seldom_larger() -> None:
+    rates = seen.unseen(0.1, 12, DRAWS, seed=10)
+    assert rates.alike == pytest.approx(0.9**12, abs=0.01)
+    assert rates.bound == pytest.approx(1 - 0.05 ** (1 / 12))
+    assert rates.beyond == 0
+    assert 0.03 < seen.unseen(rates.bound + 0.001, 12, DRAWS, seed=10).beyond <= 0.055
+
+
+def test_skew_in_one_variant_makes_intervals_too_narrow_and_in_both_too_wide() -> None:
+    for n, noticed in ((6, 0.0), (12, 0.2), (24, 0.5)):
+        for rates in skewed(("lognormal 1", "normal"), n, DRAWS, 200, seed=11):
+            assert 0.82 <= rates.covered <= 0.895
+            assert rates.warned >= noticed - 0.08
+        for rates in skewed(("lognormal 1", "lognormal 1"), n, DRAWS, 1, seed=12):
+            assert rates.covered > 0.955
+
+
+def test_normal_noise_is_called_skewed_in_one_run_of_a_hundred_at_most() -> None:
+    for n in (6, 12, 24):
+        for rates in skewed(("normal", "normal"), n, 1000, 400, seed=13):
+            assert rates.warned <= 0.01 + 3 * math.sqrt(0.01 * 0.99 / 400)
+
+
+@pytest.mark.parametrize("pilot", PILOTS)
+def test_one_plan_in_ten_has_too_little_power_where_plans_on_the_estimate_are_four(pilot: Pilot) -> None:
+    rates = plans(pilot, 1, "quiet", 0.01, draws=400, seed=14)
+    assert rates.too_little_before > 0.3
+    assert rates.too_little <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / 400)
+    assert 1.5 < rates.now < 2.6
+
+
+def test_a_noisy_benchmark_among_34_is_planned_for_as_one_alone_is() -> None:
+    rates = plans("6 blocks", 34, "quiet", 0.01, draws=400, seed=15)
+    assert rates.too_little_before > 0.3
+    assert rates.too_little <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / 400)
+
+
+@pytest.mark.parametrize("weather", [0.0, 3.0])
+@pytest.mark.parametrize(("variants", "blocks", "missing"), [(2, 6, 1), (2, 12, 3), (4, 6, 3), (8, 6, 5)])
+def test_intervals_of_the_mixed_model_hold_the_truth_and_there_is_always_a_fit(
+    variants: int, blocks: int, missing: int, weather: float
+) -> None:
+    rates = holes(variants, blocks, missing, weather, draws=240 // (variants - 1), seed=16)
+    assert rates.fitted == 1
+    assert rates.t >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 240) - 0.01
+    if variants == 2:
+        assert rates.normal < rates.t

@@ -12,7 +12,7 @@ import statsmodels.api as sm  # type: ignore[import-untyped]
 import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from scipy import stats
 
-from kdyno.judge.diagnostics import anova, studentized
+from kdyno.judge.diagnostics import anova, many_to_one, reml, studentized
 from kdyno.judge.diagnostics.analysis import analyse
 from kdyno.judge.diagnostics.blocks import in_blocks
 from kdyno.judge.diagnostics.groups import groups_of, pooled
@@ -143,6 +143,44 @@ def test_the_table_that_fits_the_spreads_comes_first() -> None:
     assert "not alike" in unlike[0].reason
 
 
+@pytest.mark.parametrize(("k", "control", "df"), [(2, 12, 33), (7, 12, 77), (3, 40, 5), (5, 12, 1)])
+def test_dunnetts_chance_is_that_of_the_multivariate_t(k: int, control: int, df: int) -> None:
+    sizes = tuple(12 - i for i in range(k))
+    loads = np.sqrt([n / (n + control) for n in sizes])
+    shape = np.outer(loads, loads)
+    np.fill_diagonal(shape, 1.0)
+    for t in (0.5, 2.5, 6.0):
+        ends = np.full(k, t)
+        inside = stats.multivariate_t.cdf(ends, shape=shape, df=df, lower_limit=-ends, random_state=1, maxpts=100_000)
+        assert many_to_one.tail(t, sizes, control, df) == pytest.approx(1 - inside, abs=3e-4)
+
+
+@pytest.mark.parametrize("k", [1, 2, 40, 300])
+def test_dunnetts_quantile_is_exceeded_by_none_in_95_of_a_hundred_runs(k: int) -> None:
+    t = many_to_one.quantile(0.95, (12,) * k, 12, 12 * k)
+    random = np.random.default_rng(12)
+    spread = np.sqrt(random.chisquare(12 * k, 20_000) / (12 * k))
+    control = random.normal(0, 1, 20_000)
+    largest = np.max([np.abs(random.normal(0, 1, 20_000) - control) for _ in range(k)], axis=0)
+    assert np.mean(largest / (2**0.5 * spread) < t) == pytest.approx(0.95, abs=0.005)
+
+
+def test_more_than_twenty_variants_are_all_compared_with_the_baseline_and_the_table_of_pairs_says_why_it_is_none() -> (
+    None
+):
+    found = analysed(noisy(13, *[0.0] * 24, 0.03))
+    assert found.dunnett
+    assert [each.first for each in found.dunnett.tests] == [f"v{i}" for i in range(1, 26)]
+    last = found.dunnett.tests[-1]
+    assert last.low < np.log(1.03) < last.high
+    assert last.p < 0.001
+    [pairs] = found.pairs
+    assert (pairs.tests, pairs.reason) == (
+        (),
+        "not made: 26 variants are 325 pairs; it is made for up to 20 variants",
+    )
+
+
 def test_two_variants_have_no_table_of_pairs() -> None:
     assert analysed(noisy(7, 0.01)).pairs == ()
 
@@ -176,6 +214,40 @@ def test_the_mixed_model_is_fitted_where_boots_are_missing_and_finds_the_effects
     assert (one.variant, two.variant) == ("v1", "v2")
     assert one.low < 1.01 < one.high
     assert two.low < 1.02 < two.high
+
+
+def test_the_mixed_models_effects_and_errors_are_those_of_statsmodels_and_its_intervals_those_of_t() -> None:
+    benchmark = with_a_hole()
+    table = in_blocks(benchmark)
+    assert table
+    frame = pd.DataFrame({"y": 1000 * table.logs, "v": table.variants, "b": table.blocks})
+    expected = smf.mixedlm("y ~ C(v)", frame, groups="b").fit(reml=True)
+    found = analysed(benchmark).mixed
+    assert found
+    # 35 values less 12 blocks and 2 effects
+    reach = stats.t.ppf(0.975, 21)
+    for place, each in enumerate(found.effects, 1):
+        assert 1000 * np.log(each.ratio) == pytest.approx(expected.fe_params.iloc[place], rel=1e-3)
+        error = np.log(each.high / each.low) / 2 / reach
+        assert 1000 * error == pytest.approx(expected.bse_fe.iloc[place], rel=1e-2)
+        assert each.p == pytest.approx(2 * stats.t.sf(abs(np.log(each.ratio)) / error, 21))
+
+
+def test_blocks_that_explain_nothing_leave_the_fit_of_least_squares() -> None:
+    values = np.array([1.0, 3.0, 2.0, 2.0, 3.0, 1.0, 2.0])
+    variants, blocks = np.array([0, 1, 0, 1, 0, 1, 0]), np.array([0, 0, 1, 1, 2, 2, 3])
+    design = np.column_stack([np.ones(7), variants]).astype(float)
+    fit = reml.fitted(values, design, [blocks])
+    least = sm.OLS(values, design).fit()
+    assert fit.converged
+    assert fit.effects == pytest.approx(least.params)
+    assert fit.errors == pytest.approx(least.bse)
+
+
+def test_a_run_without_a_value_too_many_has_no_mixed_model_and_says_why() -> None:
+    found = analysed(observed({"base": sample([1.0, 1.1], [0, 1]), "v": sample([1.2], [0])})).mixed
+    assert found
+    assert (found.effects, found.reason) == ((), "too few values: variants and blocks explain all of them")
 
 
 def test_layouts_widen_the_mixed_model() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kdyno.judge.estimate import Estimate
-from kdyno.judge.verdict import Verdict, decide, sentence
-from kdyno.measurement import Direction
+from kdyno.judge.verdict import Verdict, decide, in_scope, sentence
+from kdyno.measurement import Direction, Quantity
 from kdyno.text import percent, signed
 
 
@@ -38,21 +38,48 @@ def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> E
 def test_equal_is_looked_for_before_different(
     estimate: Estimate, p_adjusted: float, direction: Direction, verdict: Verdict
 ) -> None:
-    assert decide(estimate, p_adjusted, direction, margin=0.01, alpha=0.05) == verdict
+    assert decide(estimate, p_adjusted, direction, "speed", margin=0.01, alpha=0.05) == verdict
+
+
+@pytest.mark.parametrize(
+    ("ratio", "direction", "quantity", "verdict"),
+    [
+        (0.9, "lower", "count", "fewer"),
+        (1.1, "lower", "count", "more"),
+        (1.1, "higher", "count", "fewer"),
+        (0.9, None, "speed", "lower"),
+        (1.1, None, "count", "higher"),
+    ],
+)
+def test_counts_are_fewer_or_more_and_what_has_no_direction_is_higher_or_lower(
+    ratio: float, direction: Direction | None, quantity: Quantity, verdict: Verdict
+) -> None:
+    assert decide(found(ratio, ratio - 0.01, ratio + 0.01), 0.001, direction, quantity, 0.01, 0.05) == verdict
+
+
+def test_a_verdict_says_what_it_is_about() -> None:
+    assert in_scope("faster", "kernels") == "faster"
+    assert in_scope("fewer", "images") == "fewer (these images)"
+    assert in_scope("equivalent", "boots") == "equivalent (these boots)"
+    assert in_scope("undecided", "boots") == "undecided"
+    lower = found(0.969, 0.962, 0.976)
+    assert "3.8: faster (these images); this" in sentence("pipe", lower, "faster", "images", 0.01, "", "")
 
 
 def test_every_verdict_has_its_sentence() -> None:
     lower = found(0.969, 0.962, 0.976)
-    assert sentence("pipe latency", lower, "faster", 0.01) == (
-        "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8 (faster); this run could have seen 0.60 %"
+    assert sentence("pipe latency", lower, "faster", "kernels", 0.01, "", "") == (
+        "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8: faster; this run could have seen 0.60 %"
     )
-    assert sentence("pipe bandwidth", found(1.031, 1.024, 1.038), "faster", 0.01).startswith(
+    assert sentence("pipe bandwidth", found(1.031, 1.024, 1.038), "faster", "kernels", 0.01, "", "").startswith(
         "pipe bandwidth 3.1 % higher, 95 % interval 2.4 to 3.8"
     )
-    assert sentence("fork", found(1.001, 0.998, 1.004), "equivalent", 0.01) == (
+    assert sentence("fork", found(1.001, 0.998, 1.004), "equivalent", "kernels", 0.01, "", "") == (
         "fork equivalent within 1 %: +0.10 %, 95 % interval -0.20 to +0.40; this run could have seen 0.60 %"
     )
-    assert sentence("fork", found(1.01, 0.99, 1.03), "undecided", 0.01).startswith("fork undecided: +1.0 %")
+    assert sentence("fork", found(1.01, 0.99, 1.03), "undecided", "kernels", 0.01, "", "").startswith(
+        "fork undecided: +1.0 %"
+    )
 
 
 def test_percentages_keep_two_digits_below_one() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kdyno.experiment.models import Experiment, JudgeConfig
+from kdyno.judge.planning.power import replicates_needed
 from kdyno.kernel.recipe import Recipe
 from kdyno.line.pilot import PilotSaysNothing, Settled, pilot_of, settle
 from kdyno.measurement import Benchmark, Sample
 from kdyno.store.records import BootRecord, RunRecord
+from kdyno.text import percent
 from tests.unit import specimen
 
 CALLS = 1_000_000
@@ -75,8 +78,9 @@ def settled(effect: float, *noise: float, **settings: Any) -> Settled:
 def test_half_the_effect_needs_four_times_the_blocks() -> None:
     coarse, fine = (settled(effect, 0.01, 0.001).experiment.blocks for effect in (0.008, 0.004))
     assert fine == pytest.approx(4 * coarse, rel=0.15)
-    # both variants vary by 1 %, so the log-ratio by 1.41 %; for 90 % power (3.24 + a little) errors are needed
-    assert fine == pytest.approx((3.24 * 0.0141 / 0.004) ** 2, rel=0.25)
+    # both variants vary by 1 %, so the log-ratio by 1.41 %; for 90 % power (3.24 + a little) errors are needed, and
+    # the variance may be 59 / 48.1 of what a pilot of 60 blocks saw: the chi-square quantile of 15 %
+    assert fine == pytest.approx((3.24 * 0.0141 / 0.004) ** 2 * 59 / 48.1, rel=0.25)
 
 
 def test_noise_within_boots_asks_for_iterations_and_noise_between_boots_for_blocks() -> None:
@@ -91,6 +95,22 @@ def test_an_exact_benchmark_needs_the_fewest_blocks() -> None:
     assert found.experiment.blocks == 4
     assert not found.experiment.auto
     assert "4 blocks" in found.experiment.pilot and "to see 1 % with 90 % power" in found.experiment.pilot
+
+
+def test_a_pilot_of_six_blocks_is_not_taken_at_its_word_and_the_plan_says_so() -> None:
+    six = settle(experiment(0.01), run(), boots(0.01, 0.0, blocks=6), [BENCHMARK])
+    logs = np.log(np.array([boot.samples[0].elapsed for boot in boots(0.01, 0.0, blocks=6)], dtype=float)).reshape(6, 2)
+    sd = float(np.std(logs[:, 1] - logs[:, 0], ddof=1))
+    bound = sd * math.sqrt(5 / 1.994)  # 1.994: the chi-square quantile of 15 % with 5 degrees of freedom
+    needed = replicates_needed(0.01, bound, 0.05, aim=0.9)
+    assert six.experiment.blocks == pytest.approx(needed, abs=1)
+    trusting = replicates_needed(0.01, sd, 0.05, aim=0.9)
+    assert trusting
+    assert six.experiment.blocks > 2 * trusting
+    assert six.why[1] == (
+        f"That holds for noise of up to {percent(math.expm1(bound))} % from block to block: the pilot saw "
+        f"{percent(math.expm1(sd))} %, and it is at most that with 85 % confidence."
+    )
 
 
 def test_a_benchmark_that_no_allowed_plan_can_judge_is_named() -> None:

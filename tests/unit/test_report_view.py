@@ -8,7 +8,7 @@ from kdyno.verdicts.rows import Row, Span, largest
 
 def row(name: str, verdict: str, gain: float) -> Row:
     span = Span(gain - 0.01, gain, gain + 0.01)
-    return Row(name, "ns", "", "", "", "", "", verdict, "", name, span, 0.01, "12", 0)
+    return Row(name, "ns", "", "", "", "", "", verdict, verdict, "", "", name, span, 0.01, "12", 0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kdyno.foreign.request import JudgeRequest
 
 COLUMNS = {
     "variant": "the variant",
-    "benchmark": "the benchmark",
+    "benchmark": "the benchmark; several columns, a,b, are one name together",
     "block": "what was measured together: values of one block are compared with each other",
     "boot": "the boot that a value comes from; a boot counts once",
     "layout": "the link order, or the build",
@@ -29,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     columns = parser.add_argument_group("columns of a table (default: guessed from their names, and shown)")
     for role, what in COLUMNS.items():
         columns.add_argument(f"--{role}", metavar="COL", help=what)
+    columns.add_argument(
+        "--pool", action="append", default=[], metavar="COL", help="take the values of this column together"
+    )
     columns.add_argument("--value", metavar="COL[,COL]", help="the value; several columns are several benchmarks")
     columns.add_argument("--n", metavar="COL", help="what a summary sums up: a column, or a number for all")
     meaning = parser.add_argument_group("meaning")
@@ -63,6 +66,7 @@ def _request(args: argparse.Namespace) -> JudgeRequest:
         format=args.format,
         baseline=args.baseline,
         columns={role: name for role in COLUMNS if (name := getattr(args, role)) is not None},
+        pooled=tuple(args.pool),
         values=tuple(args.value.split(",")) if args.value else (),
         n=args.n,
         unit=args.unit,

@@ -20,12 +20,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit with 2 if a variant is slower in any benchmark, or never boots",
+        help="exit with 2 if a variant is slower, or needs more, in any benchmark, or never boots",
     )
 
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import read_experiment
+    from kdyno.judge.verdict import WORSE
     from kdyno.line.run import run_experiment
     from kdyno.report.output import print_report
     from kdyno.store.artefacts import Artefacts
@@ -45,6 +46,6 @@ def act(args: argparse.Namespace) -> int:
         talk.warn(f"lost: {boot}: {reason}; the same command tries it again")
     if done.outcome.lost:
         return LOST
-    slower = any(comparison.verdict == "slower" for comparison in report.comparisons)
+    worse = any(comparison.verdict in WORSE for comparison in report.comparisons)
     failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
-    return REGRESSION if args.fail_on_regression and (slower or failed - ok) else 0
+    return REGRESSION if args.fail_on_regression and (worse or failed - ok) else 0

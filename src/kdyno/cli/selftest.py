@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.errors import UserError
-from kdyno.lanes import LANES
+from kdyno.lanes import LANES, PMU_CLOCKS
 
 if TYPE_CHECKING:
     from kdyno.store.store import Store
-    from kdyno.verdicts.selftest import SelfTest
+    from kdyno.verdicts.selftest import Kind, SelfTest
 
 FALSE_TOO_OFTEN = 2
+AS_EXPERIMENT = 0
+"""Pairs of layouts: as the experiment has it."""
 
 
 class NoSelfTest(UserError):
@@ -26,12 +28,32 @@ class LaneTwice(UserError):
     hint = "leave --lane out"
 
 
+class NumberTwice(UserError):
+    message = "--experiments goes with --aa: each pair of layouts is one experiment"
+    hint = "say `--layouts {experiments}`"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", help="whose baseline is booted; the demo's if none is named")
-    parser.add_argument("--aa", action="store_true", help="carry out A/A experiments: one image under two names")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--aa", action="store_true", help="carry out A/A experiments: one image under two names")
+    kinds.add_argument(
+        "--layouts",
+        nargs="?",
+        type=_pairs,
+        const=AS_EXPERIMENT,
+        metavar="N",
+        help="carry out N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
+        "experiment has layouts, or 20)",
+    )
     parser.add_argument("--lane", choices=tuple(LANES), help="without an experiment: in which lane (model)")
-    parser.add_argument("--experiments", type=number_from(20), default=200, metavar="N", help="A/A experiments (200)")
-    parser.add_argument("--blocks", type=number_from(3, 1000), default=4, metavar="N", help="blocks of each (4)")
+    parser.add_argument("--experiments", type=number_from(20), metavar="N", help="A/A experiments (200)")
+    parser.add_argument(
+        "--blocks",
+        type=number_from(3, 1000),
+        metavar="N",
+        help="blocks of each (4; with --layouts as many as the experiment has)",
+    )
     parser.add_argument("--tests", default="", metavar="TEST,...", help="tests to run; the experiment's if left out")
     parser.add_argument("--again", action="store_true", help="carry it out once more although it was done")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -39,45 +61,51 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     with store_of(args) as store:
-        found = [_carry_out(args, store)] if args.aa else _last(store)
+        results = [_carry_out(args, store)] if args.aa or args.layouts is not None else _last(store)
     if args.json:
-        print_json([each.model_dump(mode="json") for each in found])
+        print_json([result.model_dump(mode="json") for result in results])
     else:
         from kdyno.selftest.terminal import render
         from kdyno.terminal import console
 
-        for each in found:
-            render(each, console())
-    wrong = any(each.family_wise.low > each.alpha for each in found)
+        for result in results:
+            render(result, console())
+    wrong = any(result.kind == "aa" and result.family_wise.low > result.alpha for result in results)
     return FALSE_TOO_OFTEN if wrong else 0
+
+
+def _pairs(text: str) -> int:
+    """A number of pairs. What follows --layouts is taken for one: an experiment's file comes before it."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; an experiment is named before --layouts")
+    return number_from(2)(text)
 
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     from kdyno.experiment.load import read_experiment
-    from kdyno.selftest.carry_out import own_experiment, selftest
+    from kdyno.selftest.carry_out import asked_of, own_experiment, selftest
 
     if args.experiment and args.lane:
         raise LaneTwice(experiment=args.experiment)
-    of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model")
+    if args.experiments and not args.aa:
+        raise NumberTwice(experiments=args.experiments)
+    kind: Kind = "aa" if args.aa else "layouts"
+    of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
     tests = tuple(test for test in args.tests.split(",") if test)
-    return selftest(
-        of,
-        args.experiments,
-        args.blocks,
-        tests,
-        state=state_of(args),
-        store=store,
-        talk=talk_of(args),
-        again=args.again,
-    )
+    asked = asked_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
+    return selftest(of, asked, state=state_of(args), store=store, talk=talk_of(args), again=args.again)
 
 
 def _last(store: Store) -> list[SelfTest]:
-    """The newest of each lane on this host. Raises NoSelfTest."""
+    """The newest of each lane on this host, of each kind, and with layouts of each clock. Raises NoSelfTest."""
     from kdyno.host import host_facts
     from kdyno.verdicts.selftest import last_of_host
 
-    found = [each for lane in LANES if (each := last_of_host(store, host_facts(), lane))]
-    if not found:
+    host = host_facts()
+    wanted: list[tuple[Kind, str | None]] = [("aa", None), *(("layouts", clock) for clock in (None, *PMU_CLOCKS))]
+    results = [
+        result for lane in LANES for kind, clock in wanted if (result := last_of_host(store, host, lane, kind, clock))
+    ]
+    if not results:
         raise NoSelfTest()
-    return found
+    return results

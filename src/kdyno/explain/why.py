@@ -16,6 +16,7 @@ from kdyno.explain.model import Explanation
 from kdyno.explain.records import Recorded, common_boots, family_of, has_records, of_boot, unit_of
 from kdyno.explain.svg import Caption, flame_graph
 from kdyno.judge.compare import Comparison
+from kdyno.judge.verdict import DIFFERENT
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord
 from kdyno.verdicts.model import RunReport
@@ -60,11 +61,11 @@ def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
 
 
 def largest(report: RunReport, variant: str) -> list[Comparison]:
-    """The comparisons of a variant that were judged faster or slower, the largest effects first."""
+    """The comparisons of a variant that were judged different, the largest effects first."""
     differing = [
         (-abs(math.log(comparison.estimate.ratio)), comparison.benchmark, comparison)
         for comparison in report.comparisons
-        if comparison.variant == variant and comparison.estimate and comparison.verdict in ("faster", "slower")
+        if comparison.variant == variant and comparison.estimate and comparison.verdict in DIFFERENT
     ]
     return [comparison for _, _, comparison in sorted(differing, key=lambda ranked: ranked[:2])[:MOST]]
 

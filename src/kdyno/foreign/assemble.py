@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdyno.foreign import baseline as baselines
-from kdyno.foreign import claims, programs, sheet, summaries
+from kdyno.foreign import examples, programs, summaries
 from kdyno.foreign.caveats import caveats
-from kdyno.foreign.check import contradicted
-from kdyno.foreign.errors import MixedFormats, OneVariant, OnlyStatistics, TooLarge
+from kdyno.foreign.check import contradictions
+from kdyno.foreign.errors import ManyVariants, MixedFormats, NoColumn, OneVariant, OnlyStatistics, TooLarge
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers.registry import BY_NAME, Reader, is_claims, recognise
-from kdyno.foreign.readings import LongTable, ProgramOutput, SummaryTables
+from kdyno.foreign.readings import LongTable, ProgramOutput, Reading, SummaryTables
 from kdyno.foreign.request import JudgeRequest
-from kdyno.foreign.source import Source, read
+from kdyno.foreign.source import Source, read, read_all
 from kdyno.judge.observations import Observations, Sample
-from kdyno.measurement import Benchmark
+from kdyno.measurement import AnyBenchmark
 from kdyno.text import listed
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ MOST_VALUES = 20_000
 def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = ()) -> FileReport:
     """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
 
-    `claim_names` are files with published statistics to check; such files are recognised among `names` as well.
+    `claim_names` are files with what was published of the data, statistics or means, to check; files of statistics are
+    recognised among `names` as well.
     Raises the errors of kdyno.foreign.errors and of the judge, all of them user errors.
     """
-    sources = [read(name) for name in names]
+    sources = read_all(names)
     statistics = [read(name) for name in claim_names]
     if request.format is None:
         statistics += [source for source in sources if is_claims(source, request)]
@@ -50,13 +51,10 @@ def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequen
         raise OnlyStatistics(file=statistics[0].shown)
     reader, how = _reader(sources, request)
     gathered = gather(sources, reader, request)
+    _require_two(gathered, sources, reader)
     _require_small(gathered, sources)
-    grids = [*gathered.claims, *((grid, source.shown) for source in statistics for grid in sheet.grids(source))]
-    if statistics and not gathered.published:
-        raise OnlyStatistics(file=statistics[0].shown)
-    published = [claim for grid, file in grids for claim in claims.read(grid, file, gathered.published)]
-    contradictions = contradicted(published, gathered.published)
-    return _report(gathered, request, (*sources, *statistics), reader, how, contradictions)
+    wrong = contradictions(statistics, gathered, request)
+    return _report(gathered, request, (*sources, *statistics), reader, how, wrong)
 
 
 def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, str]:
@@ -74,14 +72,29 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
     """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
-    files = [(source, reader.read(source, request)) for source in sources]
+    files = [(source, _reading(source, reader, request)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
-        return programs.gather(outputs, request, reader.name)
+        return programs.gather(outputs, request, reader.title, reader.excerpt)
     if tables := [(source, table) for source, table in files if isinstance(table, SummaryTables)]:
-        return summaries.gather(tables, request, reader.title)
+        return summaries.gather(tables, request, reader.title, reader.excerpt)
     from kdyno.foreign import rows  # brings pandas, as does the reader of CSV
 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
+
+
+def _reading(source: Source, reader: Reader, request: JudgeRequest) -> Reading:
+    try:
+        return reader.read(source, request)
+    except (NoColumn, ManyVariants) as error:
+        raise error.with_example(examples.with_columns(source)) from None
+
+
+def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) -> None:
+    """Raise OneVariant, with the ways to have two in its hint."""
+    if len(gathered.variants) < 2:
+        error = OneVariant(name=gathered.variants[0], advice=reader.lone_variant + "name one file for each variant")
+        in_one = examples.with_columns(sources[0], gathered.columns.get("variant", "")) if reader.name == "csv" else ""
+        raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources[0]))
 
 
 def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
@@ -114,8 +127,6 @@ def _report(
 
     variants, observations = gathered.variants, gathered.observations
     baseline, chosen = baselines.choose(variants, request.baseline)
-    if len(variants) < 2:
-        raise OneVariant(name=variants[0], advice=reader.lone_variant)
     judgement = judge(
         observations,
         variants,
@@ -123,8 +134,11 @@ def _report(
         margin=request.margin,
         alpha=request.alpha,
         correction=request.correction,
+        scope=gathered.scope,
     )
-    analyses = tuple(analyse(observed, baseline, request.alpha, request.margin) for observed in observations)
+    analyses = tuple(
+        analyse(observed, baseline, request.alpha, request.margin, judgement.family) for observed in observations
+    )
     values, thinned = _values(observations)
     return FileReport(
         title=listed(list(dict.fromkeys(source.shown for source in sources))),
@@ -142,7 +156,7 @@ def _report(
             *thinned,
         ),
         benchmarks=tuple(
-            Benchmark(
+            AnyBenchmark(
                 name=observed.benchmark,
                 test=observed.benchmark,
                 unit=observed.unit,
@@ -168,7 +182,11 @@ def _better(observations: Sequence[Observations]) -> str:
     higher = [observed.benchmark for observed in observations if observed.direction == "higher"]
     if lower and higher:
         return f"lower is better of {listed(lower)}, higher of {listed(higher)}"
-    return f"{'lower' if lower else 'higher'} is better"
+    if len(lower) == len(observations) or len(higher) == len(observations):
+        return f"{'lower' if lower else 'higher'} is better"
+    known = f", {'lower' if lower else 'higher'} of {listed(lower or higher)}" if lower or higher else ""
+    unknown = [observed.benchmark for observed in observations if observed.direction is None]
+    return f"which is better of {listed(unknown)} isn't known{known}"
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:

@@ -23,6 +23,7 @@ def caveats(
     """Everything that a reader must know of the data, one sentence each."""
     return (
         *_boots(gathered),
+        *gathered.confounded,
         *_layout(gathered),
         *_days(gathered, baseline),
         *_drift(analyses, alpha),
@@ -35,16 +36,14 @@ def caveats(
 
 def _boots(gathered: Gathered) -> Iterator[str]:
     if gathered.boots:
-        yield f"{gathered.boots}: what changes from boot to boot may be part of the effect, and isn't in the interval"
+        yield (
+            f"replicates may be of one boot: {gathered.boots}. What changes from boot to boot isn't in the interval, "
+            f"and verdicts are marked (these boots){'' if gathered.published else '; a column `boot` says more'}"
+        )
 
 
 def _layout(gathered: Gathered) -> Iterator[str]:
-    sampled = [
-        isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
-        for observed in gathered.observations
-        for group in observed.groups.values()
-    ]
-    if not all(sampled):
+    if not gathered.layouts_sampled:
         yield "layout wasn't sampled: relinking alone can make a difference as large as some of these"
 
 
@@ -57,14 +56,30 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
                 continue
             if days and not days[variant] & days[baseline]:
                 caveat = f"{variant} was measured on other days than {baseline}"
-            elif not days and _one_after_other(observed, variant, baseline):
+            elif _one_after_other(observed, variant, baseline):
                 caveat = f"{variant} and {baseline} weren't interleaved, but one after the other"
+            elif _rows_apart(gathered, observed, variant, baseline):
+                caveat = (
+                    f"the rows of {variant} and {baseline} are one after the other: if the rows are in the order of "
+                    "measuring, they weren't interleaved"
+                )
             else:
                 continue
             apart.setdefault(caveat, []).append(observed.benchmark)
     for caveat, benchmarks in apart.items():
         names = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
-        yield f"{caveat}{names}: whatever changed meanwhile looks like an effect"
+        yield f"{caveat}{names}; whatever changed meanwhile looks like an effect"
+
+
+def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
+    """Whether two variants take turns nowhere in the file, and nothing but that tells in which order they came."""
+    ours, theirs = observed.sample(variant), observed.sample(baseline)
+    places = gathered.places.get(observed.benchmark, {})
+    if ours is None or theirs is None or not places or ours.blocks is not None or ours.order is not None:
+        return False
+    (first, last), (other_first, other_last) = places[variant], places[baseline]
+    several = last > first and other_last > other_first
+    return several and (last < other_first or other_last < first)
 
 
 def _one_after_other(observed: Observations, variant: str, baseline: str) -> bool:

@@ -1,13 +1,13 @@
-"""Published statistics of pairs: does each follow from the means and standard deviations published with it?"""
+"""Files with what was published of the data: statistics of pairs, and tables of means and standard deviations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kdyno.foreign.errors import NoClaim, TooLarge
-from kdyno.foreign.readings import Published
 from kdyno.foreign.roles import folded
 from kdyno.foreign.sheet import Grid, is_printed_number
 
@@ -20,17 +20,19 @@ _COLUMNS = {
     "p": ("p", "p_value", "pvalue", "p_adj", "p_adjusted"),
 }
 _VERSUS = re.compile(r" (?:vs\.?|versus|against|and|-|–|/) ", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
 MOST_CLAIMS = 1000
-MOST_VARIANTS = 50
+"""Published statistics, and published means that are held against values."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A pair's statistic as it was printed."""
+    """A pair's statistic as it was printed, with the names that were printed beside it."""
 
-    where: str
-    """`FILE, line 3`"""
+    file: str
+    line: int
     benchmark: str
+    """Empty if nothing was printed."""
     first: str
     second: str
     q: str
@@ -43,22 +45,14 @@ def looks_like(header: Sequence[str]) -> bool:
     return "q" in columns and ("pair" in columns or {"first", "second"} <= columns.keys())
 
 
-def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
-    """Read a table of claims about what was published; names may be shortened as long as they are clear.
-
-    Raises NoClaim and TooLarge.
-    """
+def read(grid: Grid, file: str) -> list[Claim]:
+    """Read a table of published statistics. Raises NoClaim and TooLarge."""
     if len(grid.rows) > MOST_CLAIMS:
         raise TooLarge(file=file, most=MOST_CLAIMS, what="published statistics")
     columns = _columns(grid.header)
-    benchmarks: dict[str, list[Published]] = {}
-    for summary in published:
-        benchmarks.setdefault(summary.benchmark, []).append(summary)
     claims = []
     for row in grid.rows:
         text = {role: row.cells[index] for role, index in columns.items()}
-        if "q" not in text or not ("pair" in text or {"first", "second"} <= text.keys()):
-            raise NoClaim(file=file, line=row.line, why="there is no pair with a Q in it")
         pair = (
             _VERSUS.split(" ".join(text["pair"].split()))
             if "pair" in text
@@ -66,25 +60,10 @@ def read(grid: Grid, file: str, published: Sequence[Published]) -> list[Claim]:
         )
         if len(pair) != 2:
             raise NoClaim(file=file, line=row.line, why=f"{text['pair']!r} is not a pair like `a vs b`")
-        if "benchmark" not in text and len(benchmarks) > 1:
-            raise NoClaim(file=file, line=row.line, why="nothing says which benchmark the statistic is of")
-        benchmark = _match(text.get("benchmark", next(iter(benchmarks))), {name: name for name in benchmarks})
-        if benchmark is None:
-            raise NoClaim(file=file, line=row.line, why=f"no benchmark like {text['benchmark']!r}")
-        own = benchmarks[benchmark]
-        if len(own) > MOST_VARIANTS:
-            raise TooLarge(file=file, most=MOST_VARIANTS, what=f"variants of {benchmark} to check statistics of")
-        if all(summary.n == 1 for summary in own):
-            raise NoClaim(file=file, line=row.line, why=f"the means of {benchmark} are of one value each: no variance")
-        names = {name: summary.variant for summary in own for name in (summary.variant, summary.label) if name}
-        first, second = (_match(name, names) for name in pair)
-        if first is None or second is None:
-            wrong = pair[0] if first is None else pair[1]
-            raise NoClaim(file=file, line=row.line, why=f"no variant like {wrong!r} in {benchmark}")
         q, p = text.get("q", ""), text.get("p", "")
         if not is_printed_number(q) or (p and not is_printed_number(p)):
             raise NoClaim(file=file, line=row.line, why=f"Q {q!r} or p {p!r} is not a number")
-        claims.append(Claim(f"{file}, line {row.line}", benchmark, first, second, q, p))
+        claims.append(Claim(file, row.line, text.get("benchmark", ""), pair[0], pair[1], q, p))
     return claims
 
 
@@ -98,13 +77,26 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _match(text: str, names: dict[str, str]) -> str | None:
-    """The name that is meant: exactly, in whatever case, or the only one that it is a part of."""
+def meant(text: str, names: Mapping[str, str]) -> str | None:
+    """What a name stands for: exactly, in whatever case, or the only one that it is a part of, or whose words it has.
+
+    `names` may have several names for one thing.
+    """
     text = text.strip()
     if text in names:
         return names[text]
-    low = text.lower()
-    same = {names[name] for name in names if name.lower() == low} or {
-        names[name] for name in names if low in name.lower()
-    }
-    return same.pop() if len(same) == 1 else None
+    low, words = text.lower(), _words(text)
+    for alike in (
+        {thing for name, thing in names.items() if name.lower() == low},
+        {thing for name, thing in names.items() if low and low in name.lower()},
+        {thing for name, thing in names.items() if _words(name).strip() and _words(name) in words},
+    ):
+        if alike:
+            return alike.pop() if len(alike) == 1 else None
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> str:
+    """The words of a name, each between blanks."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "

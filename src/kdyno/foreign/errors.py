@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from kdyno.errors import UserError
 from kdyno.text import clean
 
@@ -14,10 +16,21 @@ class FileError(UserError):
         self.advice = clean(self.advice)
         self.args = (clean(str(self)),)
 
+    def with_example(self, example: str) -> Self:
+        """The same error, with a command that would work, if there is one, at the end of its hint."""
+        if example:
+            self.advice = clean(f"{self.advice}; for example: {example}")
+        return self
+
 
 class Unreadable(FileError):
     message = "can't read {file}: {why}"
     hint = "name a file that exists and that you may read"
+
+
+class FileTwice(FileError):
+    message = "{file} and {first} are one file: its values would count twice"
+    hint = "name each file once; for several files of one variant give them one name: before=run1.csv before=run2.csv"
 
 
 class EmptyFile(FileError):
@@ -28,7 +41,8 @@ class EmptyFile(FileError):
 class NotText(FileError):
     message = "{file} is not text: {why}"
     hint = (
-        "name a file of one of these formats: CSV, markdown table, hyperfine, pyperf, lmbench, stress-ng, perf stat -x,"
+        "name a file of one of these formats: CSV, markdown table, hyperfine, pyperf, criterion, google-benchmark, "
+        "lmbench, stress-ng, pgbench, Phoronix's composite.xml, perf stat -x, or -j, rustc-perf"
     )
 
 
@@ -54,7 +68,7 @@ class NothingButComments(FileError):
 
 class NoHeader(FileError):
     message = "{file}: the first line holds numbers, not the names of columns"
-    hint = "put a line of names above it: variant,value"
+    hint = "put a line of names above it, such as variant,value; for example: {command}"
 
 
 class Broken(FileError):
@@ -64,9 +78,21 @@ class Broken(FileError):
     hint = "say what it is with --format, or write the file again"
 
 
+class UnknownForm(FileError):
+    """JSON or XML that none of the programs writes."""
+
+    message = "{file} is {form}, but not as {programs} write it"
+    hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
+
+
 class RaggedRow(FileError):
     message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
     hint = "mend that line; text with {delimiter} in it must be quoted"
+
+
+class ColumnTwice(FileError):
+    message = "{file}, line {line}: columns {first} and {second} are both called {column!r}"
+    hint = "give them different names in that line: no option could tell them apart"
 
 
 class HugeField(FileError):
@@ -137,15 +163,28 @@ class SummaryTwice(FileError):
 
 
 class OnlyStatistics(FileError):
-    message = "{file} has published statistics, and there is no table of means to check them against"
-    hint = "name the file with means, standard deviations and n as well"
+    message = "{file} has what was published of data, and there is nothing to check it against"
+    hint = "name the file with the values, or with means, standard deviations and n, as well"
 
 
 class NothingThere(FileError):
     message = "{file}: no measurement found in it ({format})"
-    hint = "say what it is with --format"
+    hint = "such a file has {excerpt}; if it is something else, say what with --format"
 
 
 class NoClaim(FileError):
     message = "{file}, line {line}: {why}"
-    hint = "a published statistic needs the columns pair (`a vs b`), Q and p, and benchmark if there are several"
+    hint = (
+        "a published statistic needs the columns pair (`a vs b`), Q and p, a published mean those of mean, sd and n, "
+        "and both benchmark if there are several"
+    )
+
+
+class UndecidedColumn(FileError):
+    message = "column {column!r} has {count} values ({levels}) within variant {variant!r} of {benchmark!r}"
+    hint = "{option} {does}, {pool} takes them all together"
+
+
+class SummaryColumn(FileError):
+    message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean, which differ in {column!r}"
+    hint = "--benchmark {columns} compares each of its values by itself"

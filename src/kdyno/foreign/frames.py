@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import union_categoricals  # type: ignore[import-untyped]
@@ -9,6 +12,16 @@ from pandas.api.types import union_categoricals  # type: ignore[import-untyped]
 from kdyno.foreign import units
 from kdyno.foreign.errors import MixedUnits
 from kdyno.foreign.readings import Frame
+from kdyno.judge.observations import Labels, Values
+
+MOST_DECIMALS = 12
+MOST_EXACT = 2.0**50
+"""Above it, next to every number is a multiple of whatever is asked for."""
+ROUNDING = 2.0**-48
+"""What reading and scaling may do to a number, as a fraction of it."""
+LEAST_TIME = 1e8
+"""Larger numbers are seconds since 1970, smaller ones dates such as 20250301."""
+_NO_DATE = re.compile(r"\d{1,2}:\d\d|\d{9}")
 
 
 def joined(parts: list[Frame]) -> Frame:
@@ -27,22 +40,42 @@ def joined(parts: list[Frame]) -> Frame:
 
 
 def with_order(table: Frame) -> Frame:
-    """Turn `order`, or a `day` with the time of day, into places in the order of measuring, where that can be."""
-    source = "order" if "order" in table else "day" if "day" in table else None
-    if source is None:
-        return table
-    names = pd.Series(table[source].cat.categories.astype(str))
+    """Turn `order`, or a `day` with the time of day, into places in the order of measuring, where that can be.
+
+    A `day` that shows no date is dropped: it is a time of some day, or seconds since 1970.
+    """
+    places = {}
+    for source in ("order", "day"):
+        if source in table and (place := _places(table[source], source)) is not None:
+            places[source] = place[table[source].cat.codes.to_numpy()]
+    if "day" in table and all(_NO_DATE.match(str(name)) for name in table["day"].cat.categories):
+        table = table.drop(columns="day")
+    order = next(iter(places.values()), None)
+    return table.drop(columns="order", errors="ignore") if order is None else table.assign(order=order)
+
+
+def _places(column: Any, role: str) -> Labels | None:
+    """The place of each category in the order of measuring; None if they don't tell, as days without a time don't."""
+    names = pd.Series(column.cat.categories.astype(str))
     numbers = pd.to_numeric(names, errors="coerce")
     if numbers.isna().any():
         numbers = pd.to_datetime(names, errors="coerce", format="mixed", utc=True)
-        if source == "day" and not numbers.isna().any() and (numbers == numbers.dt.normalize()).all():
-            return table
-    elif source == "day":
-        return table
-    if numbers.isna().any():
-        return table.drop(columns="order", errors="ignore")
-    place = numbers.rank(method="dense").to_numpy().astype(np.int64) - 1
-    return table.assign(order=place[table[source].cat.codes.to_numpy()])
+        if numbers.isna().any() or (role == "day" and (numbers == numbers.dt.normalize()).all()):
+            return None
+    elif role == "day" and numbers.min() < LEAST_TIME:
+        return None
+    return numbers.rank(method="dense").to_numpy().astype(np.int64) - 1  # type: ignore[no-any-return]
+
+
+def printed_step(values: Values) -> float:
+    """The smallest 1e-k, k from 0 to 12, of which all values are multiples; 0 where none is, or digits run out."""
+    for digits in range(MOST_DECIMALS + 1):
+        scaled = values * 10.0**digits
+        if scaled.max(initial=0) > MOST_EXACT:
+            return 0.0
+        if (np.abs(scaled - np.rint(scaled)) <= scaled * ROUNDING).all():
+            return 10.0**-digits
+    return 0.0
 
 
 def in_one_unit(table: Frame) -> Frame:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from kdyno.foreign import units
 from kdyno.foreign.readings import Published
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Grid
-from kdyno.judge.observations import Observations
+from kdyno.judge.observations import Observations, Sample
+from kdyno.judge.verdict import Scope
 from kdyno.measurement import Direction
 from kdyno.text import listed
 
@@ -27,22 +30,45 @@ class Gathered:
     """Tables of published statistics among those, each with its file."""
     days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Benchmark -> variant -> days of measuring."""
+    places: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    """Benchmark -> variant -> its first and last row, where nothing but the rows may tell the order of measuring."""
+    summed_up: bool = False
+    """Whether values are medians of several: what was published of single values can't be held against them."""
+    confounded: tuple[str, ...] = ()
+    """Sentences on columns that differ with the variant."""
 
     @property
     def variants(self) -> tuple[str, ...]:
         """In the order of the files."""
         return tuple(dict.fromkeys(variant for observed in self.observations for variant in observed.groups))
 
+    @property
+    def layouts_sampled(self) -> bool:
+        """Whether all values come from several link orders of their variant."""
+        return all(
+            isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
+            for observed in self.observations
+            for group in observed.groups.values()
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """What verdicts are about."""
+        if self.boots:
+            return "boots"
+        return "kernels" if self.layouts_sampled else "images"
+
 
 @dataclass
 class Directions:
-    """Decides which direction is better, and remembers the benchmarks for which it had no reason."""
+    """Decides which direction is better where that is certain, and remembers the benchmarks of which it isn't."""
 
     request: JudgeRequest
     unknown: list[str] = field(default_factory=list)
 
-    def of(self, benchmark: str, unit: str, written: str = "") -> Direction:
-        """As the user says, else as the file has it (`written`), else a guess; lower if nothing tells."""
+    def of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
+        """As the user says, else as the file has it (`written`), else by the unit or the names of the benchmark and of
+        the `column` of its values, if one of them leaves no doubt; None if nothing tells."""
         if self.request.direction:
             return self.request.direction
         word = written.strip().lower()
@@ -50,14 +76,18 @@ class Directions:
             return "lower"
         if word.startswith(("high", "more", "big", "larg")):
             return "higher"
-        if guess := units.direction(unit, benchmark):
-            return guess
+        if certain := units.direction(unit, f"{benchmark} {column}"):
+            return certain
         self.unknown.append(benchmark)
-        return "lower"
+        return None
 
     @property
     def notes(self) -> tuple[str, ...]:
         if not self.unknown:
             return ()
         names = listed(self.unknown)
-        return (f"nothing says whether lower or higher is better of {names}: lower was taken (else --higher)",)
+        called = "they are" if len(self.unknown) > 1 else "it is"
+        return (
+            f"nothing says whether lower or higher is better of {names}: {called} called higher and lower, not faster "
+            "and slower; --higher or --lower says it",
+        )

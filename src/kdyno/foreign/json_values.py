@@ -24,6 +24,12 @@ def text(value: Any, name: str) -> str:
     return value.encode(errors="replace").decode()
 
 
+def number(value: Any, name: str) -> float:
+    if not isinstance(value, float):
+        raise ValueError(f"{name} is no number")
+    return value
+
+
 def numbers(value: Any, name: str) -> tuple[float, ...]:
     values = rows(value, name)
     if not all(isinstance(number, float) for number in values):

@@ -19,39 +19,53 @@ from kdyno.text import listed
 
 MOST_NOTES = 50
 
-ByVariant = dict[str, list[tuple[str, Series]]]
-"""Variant -> (file, series) in the order of the files."""
+ByVariant = dict[str, list[tuple[int, Series]]]
+"""Variant -> (number of the file, series) in the order of the files."""
 
 
-def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, format_name: str) -> Gathered:
+def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
     """Put files of one program together. Raises NothingThere, NoSize and MixedUnits."""
     if not any(output.series for _, output in files):
-        raise NothingThere(file=files[0][0].shown, format=format_name)
+        raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt)
     lone = len({source.name for source, _ in files}) == 1
     benchmarks: dict[str, ByVariant] = {}
-    for source, output in files:
+    for number, (source, output) in enumerate(files):
+        several = len({series.variant for series in output.series}) > 1
         for series in output.series:
-            benchmark, variant = _names(source, series, lone)
-            benchmarks.setdefault(benchmark, {}).setdefault(variant, []).append((source.shown, series))
+            benchmark, variant = _names(source, series, lone, several)
+            benchmarks.setdefault(benchmark, {}).setdefault(variant, []).append((number, series))
     directions, single, observations = Directions(request), True, []
+    pooled: dict[str, None] = {}
     for benchmark, as_read in benchmarks.items():
         by_variant, unit = _one_unit(benchmark, as_read, request.unit)
-        count = min(len({file for file, _ in measured}) for measured in by_variant.values())
+        counts = {variant: len({file for file, _ in measured}) for variant, measured in by_variant.items()}
+        count = min(counts.values())
         single &= count == 1
+        if count == 1:
+            pooled |= {variant: None for variant, number in counts.items() if number > 1}
+        all_series = [series for measured in by_variant.values() for _, series in measured]
+        direction = directions.of(benchmark, unit, all_series[0].direction or "")
         observations.append(
             Observations(
                 benchmark=benchmark,
                 unit=unit,
-                direction=directions.of(benchmark, unit, next(iter(by_variant.values()))[0][1].direction or ""),
+                direction=direction,
                 description=benchmark,
-                groups=_summaries(by_variant, request)
+                groups=_summaries(by_variant, request, files, title)
                 if count == 1 and _only_means(by_variant)
                 else _samples(by_variant, count),
+                quantity=units.quantity(unit, benchmark, direction),
+                step=max(series.step for series in all_series),
             )
         )
     notes = _notes(files)
     if not single:
         notes.append("each file counts once for its variant, with the median of its values")
+    if pooled:
+        names = listed(list(pooled))
+        notes.append(
+            f"all values of the files of {names} are taken together, because another variant has only one file"
+        )
     return Gathered(
         observations=tuple(observations),
         notes=(*notes, *directions.notes),
@@ -60,11 +74,15 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
     )
 
 
-def _names(source: Source, series: Series, lone: bool) -> tuple[str, str]:
-    """(benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files."""
+def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[str, str]:
+    """(benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; what a file
+    itself calls its variants stands in a lone file, and beside the name of one of several that has several."""
     if lone and series.command is not None:
         return series.benchmark, series.command
-    return series.command or series.benchmark, source.name
+    benchmark = series.command or series.benchmark
+    if series.variant is None or not (lone or several):
+        return benchmark, source.name
+    return benchmark, series.variant if lone else f"{source.name} {series.variant}"
 
 
 def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVariant, str]:
@@ -91,7 +109,8 @@ def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVar
 
 
 def _scaled(series: Series, factor: float, unit: str) -> Series:
-    return replace(series, unit=unit, values=tuple(value * factor for value in series.values))
+    values = tuple(value * factor for value in series.values)
+    return replace(series, unit=unit, values=values, step=series.step * factor)
 
 
 def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
@@ -106,29 +125,41 @@ def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
 
 
 def _only_means(by_variant: ByVariant) -> bool:
-    """Whether nothing is there but means with standard errors."""
-    return all(series.error is not None for measured in by_variant.values() for _, series in measured)
+    """Whether nothing is there but one mean for each variant, with its standard error or deviation."""
+    return all(
+        len(measured) == 1 and (measured[0][1].error is not None or measured[0][1].sd is not None)
+        for measured in by_variant.values()
+    )
 
 
-def _summaries(by_variant: ByVariant, request: JudgeRequest) -> dict[str, Summary]:
+def _summaries(
+    by_variant: ByVariant, request: JudgeRequest, files: Sequence[tuple[Source, ProgramOutput]], title: str
+) -> dict[str, Summary]:
     summaries = {}
-    for variant, [(file, series)] in by_variant.items():
-        n, mean = whole_number(request.n or ""), series.values[0]
+    for variant, [(number, series)] in by_variant.items():
+        n, mean = series.n or whole_number(request.n or ""), series.values[0]
         if n is None:
-            raise NoSize(file=file, what=f"{series.benchmark} (perf stat -r doesn't write it)")
-        summaries[variant] = Summary(mean=mean, sd=(series.error or 0.0) * mean * n**0.5, n=n)
+            what = f"{series.command or series.benchmark} ({title} with means doesn't hold it)"
+            raise NoSize(file=files[number][0].shown, what=what)
+        if series.sd is None:
+            sd = (series.error or 0.0) * mean * n**0.5
+        else:
+            sd = series.sd * mean * ((n / (n - 1)) ** 0.5 if series.population and n > 1 else 1.0)
+        summaries[variant] = Summary(mean=mean, sd=sd, n=n)
     return summaries
 
 
 def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
-    """One value for each file where every variant has several; else all values of the file."""
-    return {
-        variant: Sample(
-            values=np.array(
-                [float(np.median(series.values)) for _, series in measured]
-                if files > 1
-                else [value for _, series in measured for value in series.values]
-            )
-        )
-        for variant, measured in by_variant.items()
-    }
+    """One value for each file where every variant has several, and the file as its boot; else all values of the
+    file, of which nobody knows the boot."""
+    samples = {}
+    for variant, measured in by_variant.items():
+        by_file: dict[int, list[float]] = {}
+        for number, series in measured:
+            by_file.setdefault(number, []).extend(series.values)
+        if files > 1:
+            medians = np.array([float(np.median(values)) for values in by_file.values()])
+            samples[variant] = Sample(values=medians, boots=np.array(list(by_file), np.int64))
+        else:
+            samples[variant] = Sample(values=np.concatenate([np.array(values) for values in by_file.values()]))
+    return samples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kdyno.foreign.roles import Roles
@@ -12,7 +12,8 @@ from kdyno.measurement import Direction
 
 Frame = Any
 """A pandas.DataFrame with the columns `value`, `variant`, `benchmark`, `unit` and those of the other roles found;
-all but `value` are categories."""
+all but `value` are categories. A column that has no role and may be a factor is there as LEFT and its name."""
+LEFT = "left: "
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,25 @@ class Series:
     """What was run, where a file has several commands that may be the variants."""
     error: float | None = None
     """Standard error of the only value, which is a mean, as a fraction of it."""
+    sd: float | None = None
+    """Standard deviation of what the only value is the mean of, as a fraction of it."""
+    population: bool = False
+    """Whether `sd` has n in its denominator, and not n - 1."""
+    n: int | None = None
+    """How many measurements the only value sums up, where the file says it."""
     direction: Direction | None = None
     """None where the unit tells."""
+    variant: str | None = None
+    """What was measured, where a file holds several variants and names them."""
+    step: float = 0.0
+    """What values were rounded to, in their unit; 0 where they were written as precisely as they were known."""
+
+
+ONE_PROCESS = (
+    "the values of a file are of one process, with one memory layout: several files of each variant, named alike, say "
+    "more (before=1.FILE before=2.FILE)"
+)
+"""The note of a program that repeats its measurement without starting anew."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,8 @@ class LongTable:
 
     frame: Frame
     roles: Roles
+    name: str
+    """The variant that the file stands for where no column says it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,10 @@ class Published:
     n: int
     unit: str
     direction: str
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Column without a role -> what it has in this row."""
+    benchmark_column: str = ""
+    """The columns that the benchmark's name is from, as `--benchmark` takes them; empty if none is."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,16 @@ import numpy as np
 
 from kdyno.foreign import units
 from kdyno.foreign.errors import BlockTwice
-from kdyno.foreign.frames import in_one_unit, with_order
+from kdyno.foreign.factors import codes_of
+from kdyno.foreign.frames import in_one_unit, printed_step, with_order
 from kdyno.foreign.readings import Frame
 from kdyno.judge.observations import Labels, Sample
+
+LOOKED_AT = 10_000
+"""Values of a benchmark from which its rounding step is told."""
+
+RowNumbers = Mapping[tuple[str, str], Labels]
+"""(benchmark, variant) -> the rows of it, in the order of the file."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,12 @@ class Measured:
     """By variant: the days on which it was measured; empty where none are given."""
     boots: Mapping[str, int]
     """By variant: number of boots; empty where no column tells boots apart."""
+    places: Mapping[str, tuple[int, int]]
+    """By variant: its first and its last row."""
+    readings: Mapping[str, Sample] | None
+    """The samples as they would be without a column for boots; None where that has no meaning."""
+    step: float
+    """The values were printed as multiples of this; 0 where that is not known."""
 
 
 def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
@@ -40,34 +53,65 @@ def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
     notes: list[str] = []
     names = _in_order(table["benchmark"])
     variants = _in_order(table["variant"])
-    table = _summed_up(_without_lone_layouts(in_one_unit(with_order(table))), notes)
-    labels = {role: _labels(table[role]) for role in ("block", "layout", "order") if role in table}
-    values = table["value"].to_numpy()
-    row_numbers = _row_numbers(table)
+    as_printed, numbers_before = table, _row_numbers(table)
+    before = _without_lone_layouts(in_one_unit(with_order(table)))
+    table = _summed_up(_with_boot_labels(before), notes)
+    row_numbers = numbers_before if len(table) == len(before) else _row_numbers(table)
+    samples = _samples(table, row_numbers)
+    readings = _samples(before.drop(columns="boot"), numbers_before) if "boot" in before else {}
     benchmarks = []
     for name in names:
         groups = {variant: row_numbers[name, variant] for variant in variants if (name, variant) in row_numbers}
         rows = {variant: table.iloc[numbers] for variant, numbers in groups.items()} if _has_words(table) else {}
         first = table.iloc[next(iter(groups.values()))[0]]
+        printed = [numbers_before[name, variant] for variant in groups]
         benchmarks.append(
             Measured(
                 name=name,
                 unit=units.shown(str(first["unit"])),
                 direction=str(first["direction"]) if "direction" in table else "",
-                samples={
-                    variant: Sample(
-                        values=values[numbers],
-                        blocks=labels["block"][numbers] if "block" in labels else None,
-                        order=labels["order"][numbers] if "order" in labels else None,
-                        clusters=labels["layout"][numbers] if "layout" in labels else None,
-                    )
-                    for variant, numbers in groups.items()
-                },
+                samples={variant: samples[name, variant] for variant in groups},
                 days={variant: _days(own) for variant, own in rows.items() if "day" in own},
                 boots={variant: own["boot"].nunique() for variant, own in rows.items() if "boot" in own},
+                places={
+                    variant: (int(numbers[0]), int(numbers[-1]))
+                    for variant, numbers in zip(groups, printed, strict=True)
+                },
+                readings={variant: readings[name, variant] for variant in groups}
+                if readings and "block" not in before
+                else None,
+                step=_step(as_printed, printed, str(first["unit"])),
             )
         )
     return benchmarks, tuple(notes)
+
+
+def _samples(table: Frame, row_numbers: RowNumbers) -> dict[tuple[str, str], Sample]:
+    """(benchmark, variant) -> its values."""
+    roles = {"block": "blocks", "order": "order", "layout": "clusters", "boot_label": "boots"}
+    labels = {kind: _labels(table[role]) for role, kind in roles.items() if role in table}
+    values = table["value"].to_numpy()
+    return {
+        names: Sample(values=values[numbers], **{kind: own[numbers] for kind, own in labels.items()})
+        for names, numbers in row_numbers.items()
+    }
+
+
+def _with_boot_labels(table: Frame) -> Frame:
+    """Number the boots: those of different variants are different ones, whatever their names."""
+    if "boot" not in table:
+        return table
+    names = ["variant", *(role for role in ("run", "block", "layout", "boot") if role in table)]
+    return table.assign(boot_label=codes_of(table, names)[0])
+
+
+def _step(table: Frame, groups: Sequence[Labels], unit: str) -> float:
+    """The rounding step of a benchmark's values as they were printed, in its `unit`."""
+    most = max(1, LOOKED_AT // len(groups))
+    rows = np.concatenate([numbers[:: -(-len(numbers) // most)] for numbers in groups])
+    values, codes = table["value"].to_numpy()[rows], table["unit"].cat.codes.to_numpy()[rows]
+    steps = {str(table["unit"].cat.categories[code]): printed_step(values[codes == code]) for code in np.unique(codes)}
+    return max(step * (units.factor(printed, unit) or 0.0) for printed, step in steps.items())
 
 
 def _days(rows: Frame) -> frozenset[str]:
@@ -84,7 +128,6 @@ def _in_order(column: Any) -> list[str]:
 
 
 def _row_numbers(table: Frame) -> dict[tuple[str, str], Labels]:
-    """(benchmark, variant) -> the rows of it, in the order of the file."""
     benchmark, variant = table["benchmark"].cat, table["variant"].cat
     wide = len(variant.categories)
     codes = benchmark.codes.to_numpy().astype(np.int64) * wide + variant.codes.to_numpy()
@@ -142,6 +185,7 @@ def _summed_up(table: Frame, notes: list[str]) -> Frame:
             variant=first["variant"], benchmark=first["benchmark"], block=str(first["block"]), count=len(same)
         )
     before = len(table)
+    table = table.drop(columns="boot_label", errors="ignore")  # a median may be of several boots
     table = _medians(table, [*what, *(role for role in within if role != "boot")])
     notes.append(
         f"a variant counts once in a block, with the median of its values ({before:,} values, {len(table):,} medians)"

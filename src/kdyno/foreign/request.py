@@ -18,7 +18,9 @@ class JudgeRequest:
     """The name of a reader; None: recognise the format."""
     baseline: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Role -> column, for the roles in roles.ROLES and for mean and sd."""
+    """Role -> column, for the roles in roles.ROLES and for mean and sd; `test,host` for a benchmark of two columns."""
+    pooled: tuple[str, ...] = ()
+    """Columns whose values are taken together."""
     values: tuple[str, ...] = ()
     """Columns with values; several columns are several benchmarks."""
     n: str | None = None

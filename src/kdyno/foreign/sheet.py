@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from kdyno.foreign.errors import HugeField, NoHeader, NoRows, NothingButComments, RaggedRow, TooLarge
+from kdyno.foreign.errors import ColumnTwice, HugeField, NoHeader, NoRows, NothingButComments, RaggedRow, TooLarge
 from kdyno.foreign.source import LOOKED_AT, Source
 
 DELIMITERS = ",;\t|"
@@ -20,9 +21,13 @@ MOST_ROWS = 10_000
 """Of a table that is held as text."""
 LEAST, LARGEST = 1e-60, 1e60
 """Between these lie values and standard deviations: statistics are made of fourth powers."""
+MOST_NAMES = 20
+"""Columns for which names are made up."""
 MOST_DIGITS = 9
 """Of a whole number."""
-_DASHES = re.compile(r":?-{2,}:?")
+DOUBLE_DIGITS = 15
+"""Of a number that was written as precisely as it was known."""
+_DASHES = re.compile(r":?-+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PRINTED = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,2})?")
 _MARKS = re.compile(r"\*\*|__|`")
@@ -77,7 +82,7 @@ def is_number(text: str) -> bool:
 def shape_of(source: Source) -> Shape:
     """Find out delimiter and header.
 
-    Raises NothingButComments, HugeField, TooLarge, NoHeader, and what Source.require_text raises.
+    Raises NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and what Source.require_text raises.
     """
     source.require_text()
     lines = _LINE_END.split(source.head)
@@ -90,12 +95,24 @@ def shape_of(source: Source) -> Shape:
     sample = lines[above : min(above + 30, whole)]
     delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
-    header, first = rows[0], tuple(rows[1:])
+    header, first = _filled(rows[0]), tuple(rows[1:])
     _require_small(source, above + 1, header)
-    if all(is_number(cell) or not cell for cell in header):
-        raise NoHeader(file=source.shown)
+    _require_different(source, above + 1, header)
+    if all(is_number(cell) or not cell for cell in rows[0]):
+        names = ["value"] if len(header) == 1 else [f"value{number}" for number, _ in enumerate(header, 1)]
+        line = delimiter.join(names[:MOST_NAMES])
+        raise NoHeader(file=source.shown, command=shlex.join(["sed", "-i", f"1i {line}", source.shown]))
     comma = delimiter != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row)
     return Shape(delimiter, header, above, "," if comma else ".", first)
+
+
+def last_place(text: str) -> float:
+    """What a printed decimal number was rounded to: 0.01 for `0.31`; 0 where it has all the digits of a double."""
+    digits, _, exponent = text.lower().partition("e")
+    fraction = digits.partition(".")[2]
+    if len(digits.lstrip("-+0.").replace(".", "")) >= DOUBLE_DIGITS:
+        return 0.0
+    return float(f"1e{int(exponent or 0) - len(fraction)}")
 
 
 def rows(source: Source, shape: Shape) -> Iterator[Row]:
@@ -126,7 +143,10 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
 
 
 def grids(source: Source) -> list[Grid]:
-    """All tables of a file: pipe tables if it has any, else the one that it is. Raises NoRows and TooLarge."""
+    """All tables of a file: pipe tables if it has any, else the one that it is.
+
+    Raises NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
+    """
     source.require_text()
     tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
     if not any(table.rows for table in tables):
@@ -155,6 +175,20 @@ def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
         raise HugeField(file=source.shown, line=line, size=longest)
 
 
+def _require_different(source: Source, line: int, header: Sequence[str]) -> None:
+    """Raise ColumnTwice where two columns have one name, by which nobody can ask for either."""
+    first: dict[str, int] = {}
+    for number, column in enumerate(header, 1):
+        if column and column in first:
+            raise ColumnTwice(file=source.shown, line=line, column=column, first=first[column], second=number)
+        first[column] = number
+
+
+def _filled(header: Sequence[str]) -> tuple[str, ...]:
+    """The header with a name for every column that has none, such as those of commas at the ends of lines."""
+    return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
+
+
 def _whole(source: Source) -> Grid:
     shape = shape_of(source)
     table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
@@ -172,6 +206,7 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
             continue
         header, body = _cells(lines[at]), []
         _require_small(source, at + 1, header)
+        _require_different(source, at + 1, header)
         at += 2
         while at < len(lines) and "|" in lines[at]:
             cells = _cells(lines[at])

@@ -7,12 +7,13 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from kdyno.foreign.errors import Broken, EmptyFile, NotText, TooLarge, Unreadable, WrongEncoding
+from kdyno.foreign.errors import Broken, EmptyFile, FileTwice, NotText, TooLarge, Unreadable, WrongEncoding
 from kdyno.names import printable
 
 LOOKED_AT = 65536
@@ -22,6 +23,22 @@ MOST_TEXT = 64 << 20
 """Bytes of a file that is read as one text, or as a document, of which Python may make thirty times as many."""
 CHUNK = 1 << 20
 STANDARD_INPUT = Path("/dev/stdin")
+EXTENSIONS = frozenset({".csv", ".tsv", ".txt", ".log", ".out", ".json", ".xml", ".yaml", ".yml", ".md", ".dat"})
+"""What ends the names of data files and says nothing of the variant; `.1` of `6.12.1` and `host.1` does."""
+BINARY = {
+    b"SQLite format 3\0": "it is an SQLite database; export what to compare: "
+    "sqlite3 -csv -header FILE 'SELECT variant, benchmark, value FROM ...'",
+    b"PERFILE2": "it is a recording of perf; what can be compared is written by perf stat -x, -o FILE",
+    b"\x1f\x8b": "it is compressed; gunzip it",
+    b"\xfd7zXZ\0": "it is compressed; unxz it",
+    b"\x28\xb5\x2f\xfd": "it is compressed; unzstd it",
+    b"\xff\xfe": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
+}
+"""First bytes -> what is to be done with such a file."""
+Form = Literal["text", "json", "xml"]
+_IN_A_LIST = '[{"]-0123456789tfnNI'
+"""What a list in JSON begins with; lmbench's results begin with `[lmbench3.0 results`."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +48,7 @@ class Source:
     shown: str
     """As the user named it."""
     name: str
-    """The variant that the file stands for where its format knows none: NAME of NAME=FILE, else the file's stem."""
+    """The variant that the file stands for where its format knows none: NAME of NAME=FILE, else the file's name."""
     data: bytes
 
     @cached_property
@@ -42,6 +59,14 @@ class Source:
     def head(self) -> str:
         """The beginning of the text; enough to see what it is."""
         return self.data[:LOOKED_AT].decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def form(self) -> Form:
+        """How the file begins: as JSON does, as XML does, or otherwise."""
+        beginning = self.head.lstrip()
+        if beginning.startswith("{") or (beginning.startswith("[") and beginning[1:].lstrip()[:1] in _IN_A_LIST):
+            return "json"
+        return "xml" if beginning.startswith(("<?xml", "<PhoronixTestSuite")) else "text"
 
     @cached_property
     def text(self) -> str:
@@ -70,8 +95,9 @@ class Source:
     def _is_text(self) -> bool:
         if not self.data.removeprefix(codecs.BOM_UTF8).strip():
             raise EmptyFile(file=self.shown)
-        if self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise NotText(file=self.shown, why="it is UTF-16; convert it: iconv -f utf-16 -t utf-8")
+        for beginning, why in BINARY.items():
+            if self.data.startswith(beginning):
+                raise NotText(file=self.shown, why=why)
         if b"\0" in self.data:
             raise NotText(file=self.shown, why="it has zero bytes")
         wrong = _not_utf8(self.data)
@@ -81,24 +107,77 @@ class Source:
         return True
 
 
+def read_all(named: Sequence[str]) -> list[Source]:
+    """Read several files, each FILE or NAME=FILE. Raises FileTwice, Unreadable and TooLarge.
+
+    Files without a NAME are different variants, named as differently as they are.
+    """
+    places = [_place(name) for name in named]
+    first: dict[Path, str] = {}
+    for (_, path), name in zip(places, named, strict=True):
+        real = Path(os.path.realpath(path))
+        if real in first:
+            raise FileTwice(file=printable(name), first=printable(first[real]))
+        first[real] = name
+    own = iter(_own_names([path for name, path in places if not name], {name for name, _ in places if name}))
+    return [_read(path, name or next(own)) for name, path in places]
+
+
 def read(named: str) -> Source:
     """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
 
     Raises Unreadable and TooLarge.
     """
+    [source] = read_all([named])
+    return source
+
+
+def _place(named: str) -> tuple[str, Path]:
+    """(NAME or nothing, FILE)"""
     path, name = Path(named), ""
     if "=" in named and not path.exists():
         name, _, rest = named.partition("=")
         path = Path(rest)
-    if path == Path("-"):
-        path = STANDARD_INPUT
+    return name, STANDARD_INPUT if path == Path("-") else path
+
+
+def _own_names(paths: Sequence[Path], taken: set[str]) -> list[str]:
+    """What files are called as variants: their names without extensions, and before those as many of the directories
+    as tell them apart; the extension stays where nothing else does."""
+    names = [_without_extension(path.name) for path in paths]
+    for name in set(names):
+        alike = [index for index, other in enumerate(names) if other == name]
+        if len(alike) == 1 and name not in taken:
+            continue
+        for index, longer in zip(alike, _apart([paths[index] for index in alike], taken), strict=True):
+            names[index] = longer
+    return names
+
+
+def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
+    """The shortest ends of these paths that differ from each other, and from the names taken."""
+    deepest = max(len(path.parts) for path in paths)
+    for shorten in (_without_extension, str):
+        for depth in range(1, deepest + 1):
+            ends = [shorten("/".join(path.parts[-depth:])) for path in paths]
+            if len(set(ends)) == len(ends) and not taken & set(ends):
+                return ends
+    return [str(path) for path in paths]
+
+
+def _without_extension(name: str) -> str:
+    extension = Path(name).suffix
+    return name.removesuffix(extension) if extension.lower() in EXTENSIONS else name
+
+
+def _read(path: Path, name: str) -> Source:
     try:
         content = _content(path)
     except OSError as error:
         raise Unreadable(file=printable(path), why=error.strerror) from error
     if len(content) > MOST_BYTES:
         raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
-    return Source(shown=printable(path), name=printable(name or path.stem), data=content)
+    return Source(shown=printable(path), name=printable(name), data=content)
 
 
 def _content(path: Path) -> bytes:

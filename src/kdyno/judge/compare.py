@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from kdyno.frozen import Frozen
-from kdyno.judge import absence, logratio
-from kdyno.judge.contrast import Contrast, Paired, Published, contrast_of, estimated, log_ratio, middle
-from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits, estimate_ratio
-from kdyno.judge.logratio import MOST_VARIATION, LogRatio
+from kdyno.judge import absence, skewness
+from kdyno.judge.contrast import Contrast, Paired, Published, contrast_of, estimated, middle
+from kdyno.judge.detectable import detectable
+from kdyno.judge.estimate import CONFIDENCE, Estimate, Limits
+from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.multiplicity import adjusted
-from kdyno.judge.observations import Labels, Observations, Values, require_usable
-from kdyno.judge.verdict import NO_SPREAD, Verdict, decide, sentence
-from kdyno.measurement import Correction, Direction
+from kdyno.judge.observations import Observations, require_usable
+from kdyno.judge.overall import NOT_TOGETHER, Overall, overall
+from kdyno.judge.verdict import NOUNS, Nouns, Scope, Verdict, caution, decide, reason, sentence
+from kdyno.measurement import Correction, Direction, Quantity
 from kdyno.text import percent
+
+FEW = 5
+"""Fewer boots than this hardly know how much boots differ."""
 
 Why = Callable[[str, Sequence[str]], str]
 """Says why a benchmark of (baseline, variant) has no comparison."""
@@ -29,9 +33,14 @@ class Judged(Frozen):
     estimate: Estimate | None = None
     p_adjusted: float | None = None
     """p, adjusted for all comparisons of its kind in the run."""
+    quantity: Quantity = "speed"
     verdict: Verdict | None = None
+    scope: Scope
+    """What the verdict is about: kernels, these images, or these boots."""
     reason: str = ""
     """Why there is no estimate, or why the verdict is undecided without regard to it."""
+    caution: str = ""
+    """What the interval doesn't show: what replicates that agree exactly may have missed, or that they are skewed."""
     sentence: str = ""
 
 
@@ -39,7 +48,7 @@ class Comparison(Judged):
     """One benchmark: the ratio is the variant's value over the baseline's."""
 
     benchmark: str
-    direction: Direction
+    direction: Direction | None
     baseline_value: float | None = None
     """Geometric means over what was compared, in the benchmark's unit (of a summary its mean): their ratio is the
     estimate's, unless layouts have different numbers of blocks."""
@@ -49,13 +58,14 @@ class Comparison(Judged):
 
 
 class GeometricMean(Judged):
-    """The whole workload: the ratio is of speeds, so that above 1 is faster whatever the benchmarks' directions."""
+    """The whole workload: the ratio is of speeds, so that above 1 is better whatever the benchmarks' directions."""
 
+    unit: str = "speed"
+    """What the effect is one of: `speed`, or `work/instr` where instructions are counted, `work/count` elsewhere."""
     benchmarks: int = 0
     left_out: tuple[str, ...] = ()
-    """Benchmarks without a value in every block compared, or that could not be compared."""
-    independent: bool = False
-    """The values are not in blocks, and the interval takes the benchmarks to be independent of one another."""
+    """Benchmarks that have no value in some block or boot, no direction, or could not be compared; and counts where
+    there are speeds."""
 
 
 class Judgement(Frozen):
@@ -64,6 +74,22 @@ class Judgement(Frozen):
     comparisons: tuple[Comparison, ...]
     """By variant in the order given, then by benchmark."""
     geometric_means: tuple[GeometricMean, ...]
+
+    @property
+    def family(self) -> int:
+        """How many comparisons share alpha; 1 if none does."""
+        return max(1, sum(comparison.p_adjusted is not None for comparison in self.comparisons))
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What all verdicts of a run have in common."""
+
+    limits: Limits
+    correction: Correction
+    scope: Scope
+    nouns: Nouns
+    why: Why | None
 
 
 def judge(
@@ -75,17 +101,28 @@ def judge(
     alpha: float,
     confidence: float = CONFIDENCE,
     correction: Correction = "holm",
+    scope: Scope = "kernels",
+    nouns: Nouns = NOUNS,
     why: Why | None = None,
 ) -> Judgement:
     """Judge all variants against the baseline. `margin`, `alpha` and `confidence` are fractions.
 
-    A run that may stop early passes the nominal level of its look as `alpha` and 1 - level as `confidence`. `why`
-    explains why a benchmark has no comparison; without it the explanation comes from the values alone.
-    Raises UnusableSample, UnusableSummary and BlockTwice.
+    A run that may stop early passes the nominal level of its look as `alpha` and 1 - level as `confidence`. `scope` is
+    what the data can speak of, `nouns` is what the replicates are called. `why` explains why a benchmark has no
+    comparison; without it the explanation comes from the values alone. Raises UnusableSample, UnusableSummary and
+    BlockTwice.
     """
     for observed in observations:
         require_usable(observed)
-    limits = Limits(margin, alpha, confidence)
+    rule = _Rule(Limits(margin, alpha, confidence), correction, scope, nouns, why)
+    judgement = _judged(observations, variants, baseline, rule)
+    by_reading = [_of_readings(observed) for observed in observations if observed.readings is not None]
+    if not by_reading:
+        return judgement
+    return _filled_in(judgement, _judged(by_reading, variants, baseline, replace(rule, scope="boots")))
+
+
+def _judged(observations: Sequence[Observations], variants: Sequence[str], baseline: str, rule: _Rule) -> Judgement:
     comparisons: list[Comparison] = []
     means: list[GeometricMean] = []
     for variant in variants:
@@ -93,40 +130,75 @@ def judge(
             continue
         contrasts = [contrast_of(observed, variant, baseline) for observed in observations]
         comparisons += [
-            _compared(observed, contrast, (baseline, variant), limits, why)
+            _compared(observed, contrast, (baseline, variant), rule)
             for observed, contrast in zip(observations, contrasts, strict=True)
         ]
-        means.append(_geometric_mean(variant, observations, contrasts, limits))
+        means.append(_geometric_mean(variant, observations, contrasts, rule))
     texts = {observed.benchmark: observed.description or observed.benchmark for observed in observations}
+    ps = _adjusted(comparisons, rule.correction)
+    mean_ps = _adjusted(means, rule.correction)
     return Judgement(
         comparisons=tuple(
             comparison.model_copy(
-                update=_decided(comparison, p, comparison.direction, texts[comparison.benchmark], limits)
+                update=_decided(comparison, p, comparison.direction, texts[comparison.benchmark], _family(ps), rule)
             )
-            for comparison, p in zip(comparisons, _adjusted(comparisons, correction), strict=True)
+            for comparison, p in zip(comparisons, ps, strict=True)
         ),
         geometric_means=tuple(
-            mean.model_copy(update=_decided(mean, p, "higher", "speed over all benchmarks", limits))
-            for mean, p in zip(means, _adjusted(means, correction), strict=True)
+            mean.model_copy(
+                update=_decided(mean, p, "higher", f"{mean.unit} over all benchmarks", _family(mean_ps), rule)
+            )
+            for mean, p in zip(means, mean_ps, strict=True)
         ),
     )
 
 
-def _compared(
-    observed: Observations, contrast: Contrast | None, names: tuple[str, str], limits: Limits, why: Why | None
-) -> Comparison:
-    blank = Comparison(variant=names[1], benchmark=observed.benchmark, direction=observed.direction)
+def _of_readings(observed: Observations) -> Observations:
+    """The same as if nothing were known of boots."""
+    return replace(observed, groups=observed.readings or {}, readings=None)
+
+
+def _filled_in(judgement: Judgement, by_reading: Judgement) -> Judgement:
+    """Take the verdict on these boots where the boots themselves are too few for one on kernels.
+
+    A column that tells boots apart must not cost a verdict that would be given without it.
+    """
+    narrow = {(comparison.benchmark, comparison.variant): comparison for comparison in by_reading.comparisons}
+    return Judgement(
+        comparisons=tuple(
+            _of_both(comparison, narrow.get((comparison.benchmark, comparison.variant)))
+            for comparison in judgement.comparisons
+        ),
+        geometric_means=judgement.geometric_means,
+    )
+
+
+def _of_both(wide: Comparison, narrow: Comparison | None) -> Comparison:
+    too_few = wide.estimate is None or wide.estimate.units < FEW
+    undecided = wide.verdict in (None, "undecided")
+    return narrow if narrow and narrow.verdict and too_few and undecided else wide
+
+
+def _compared(observed: Observations, contrast: Contrast | None, names: tuple[str, str], rule: _Rule) -> Comparison:
+    blank = Comparison(
+        variant=names[1],
+        benchmark=observed.benchmark,
+        direction=observed.direction,
+        quantity=observed.quantity,
+        scope=rule.scope,
+    )
     if contrast is None:
-        reason = why(observed.benchmark, names) if why else absence.of_values(observed, names)
-        return blank.model_copy(update={"reason": reason, "dropped": _in_one_only(observed, names)})
+        why = rule.why(observed.benchmark, names) if rule.why else absence.of_values(observed, names)
+        return blank.model_copy(update={"reason": why, "dropped": _in_one_only(observed, names)})
     baseline_value, variant_value = middle(contrast)
     return blank.model_copy(
         update={
-            "estimate": estimated(contrast, limits),
+            "estimate": estimated(contrast, rule.limits),
             "baseline_value": baseline_value,
             "variant_value": variant_value,
             "dropped": contrast.dropped if isinstance(contrast, Paired) else 0,
             "reason": _distrusted(contrast),
+            "caution": skewness.sentence(skew) if (skew := skewness.of_contrast(contrast)) else "",
         }
     )
 
@@ -148,85 +220,66 @@ def _distrusted(contrast: Contrast) -> str:
 
 
 def _geometric_mean(
-    variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], limits: Limits
+    variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], rule: _Rule
 ) -> GeometricMean:
-    """Mean over benchmarks of the logarithm of the speed ratio: block by block, and then as any other comparison."""
-    compared = [
-        (observed, contrast) for observed, contrast in zip(observations, contrasts, strict=True) if contrast is not None
-    ]
-    paired = [(observed, contrast) for observed, contrast in compared if isinstance(contrast, Paired)]
-    blocks = _all_blocks([contrast.blocks for _, contrast in paired])
-    full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
-    if len(paired) == len(compared):
-        names, ratio = {observed.benchmark for observed, _ in full}, _blockwise(full, limits)
-    else:
-        usable = [(observed, contrast) for observed, contrast in compared if not _distrusted(contrast)]
-        names, ratio = {observed.benchmark for observed, _ in usable}, _independent(usable, limits)
-    mean = GeometricMean(
-        variant=variant,
-        benchmarks=len(names),
-        left_out=tuple(observed.benchmark for observed in observations if observed.benchmark not in names),
-        independent=len(paired) < len(compared),
-        estimate=ratio,
-    )
-    return mean if ratio else mean.model_copy(update={"reason": "no benchmark was measured in all blocks by both"})
-
-
-def _blockwise(full: Sequence[tuple[Observations, Paired]], limits: Limits) -> Estimate | None:
-    if not full:
-        return None
-    sorted_by_block = [np.argsort(contrast.blocks, kind="stable") for _, contrast in full]
-    speeds: Values = np.mean(
+    """Mean over benchmarks of the logarithm of the speed ratio, and then as any other comparison."""
+    found = overall(
         [
-            _speed(observed) * (contrast.variant - contrast.baseline)[order]
-            for (observed, contrast), order in zip(full, sorted_by_block, strict=True)
+            (observed, contrast)
+            for observed, contrast in zip(observations, contrasts, strict=True)
+            if contrast is not None and not _distrusted(contrast)
         ],
-        axis=0,
+        rule.limits,
     )
-    first, order = full[0][1], sorted_by_block[0]
-    layouts = None if first.layouts is None else first.layouts[order]
-    return estimated(Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0), limits)
+    return GeometricMean(
+        variant=variant,
+        benchmarks=len(found.benchmarks),
+        left_out=tuple(observed.benchmark for observed in observations if observed.benchmark not in found.benchmarks),
+        quantity=found.quantity,
+        scope=rule.scope,
+        unit=_overall_unit(observations, found),
+        estimate=found.estimate,
+        reason=found.reason,
+    )
 
 
-def _all_blocks(by_benchmark: Sequence[Labels]) -> Labels:
-    """The blocks of any of the benchmarks."""
-    if by_benchmark and all(np.array_equal(by_benchmark[0], blocks) for blocks in by_benchmark):
-        return by_benchmark[0]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *by_benchmark]))
-
-
-def _independent(usable: Sequence[tuple[Observations, Contrast]], limits: Limits) -> Estimate | None:
-    if not usable:
-        return None
-    parts = []
-    for observed, contrast in usable:
-        ratio = log_ratio(contrast)
-        parts.append(LogRatio(_speed(observed) * ratio.mean, ratio.error, ratio.df, ratio.units))
-    return estimate_ratio(logratio.of_independent(parts), "welch", limits)
-
-
-def _speed(observed: Observations) -> int:
-    """What turns the logarithm of a ratio of values into that of a ratio of speeds."""
-    return 1 if observed.direction == "higher" else -1
+def _overall_unit(observations: Sequence[Observations], found: Overall) -> str:
+    if found.quantity == "speed":
+        return "speed"
+    units = {observed.unit for observed in observations if observed.benchmark in found.benchmarks}
+    return "work/instr" if units <= {"instr", "B/instr"} else "work/count"
 
 
 def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
-    """Adjust the p-values of all that have one, as one family."""
+    """Adjust the p-values of all that have one, as one family. What agrees exactly has none, and costs nothing."""
     return adjusted([result.estimate.p if result.estimate else None for result in judged], correction)
 
 
+def _family(ps: Sequence[float | None]) -> int:
+    """How many comparisons share alpha."""
+    return sum(p is not None for p in ps)
+
+
 def _decided(
-    judged: Judged, p_adjusted: float | None, direction: Direction, what: str, limits: Limits
+    judged: Judged, p_adjusted: float | None, direction: Direction | None, what: str, family: int, rule: _Rule
 ) -> dict[str, Any]:
     """What the verdict adds to an estimate; nothing where there is none."""
-    estimate = judged.estimate
+    estimate, limits = judged.estimate, rule.limits
     if estimate is None:
         return {}
-    reason = judged.reason or (NO_SPREAD[estimate.method] if estimate.low is None else "")
-    verdict = "undecided" if reason else decide(estimate, p_adjusted, direction, limits.margin, limits.alpha)
+    if estimate.error and estimate.df:
+        could = detectable(estimate.error, estimate.df, limits, family=family, rounding=estimate.rounding)
+        estimate = estimate.model_copy(update={"detectable": could})
+    why = judged.reason or reason(estimate)
+    warned = caution(estimate, rule.nouns) or judged.caution
+    verdict: Verdict | None = None if judged.reason == NOT_TOGETHER else "undecided"
+    if not why:
+        verdict = decide(estimate, p_adjusted, direction, judged.quantity, limits.margin, limits.alpha)
     return {
+        "estimate": estimate,
         "p_adjusted": p_adjusted,
         "verdict": verdict,
-        "reason": reason,
-        "sentence": sentence(what, estimate, verdict, limits.margin),
+        "reason": why,
+        "caution": warned,
+        "sentence": sentence(what, estimate, verdict, judged.scope, limits.margin, why, warned),
     }

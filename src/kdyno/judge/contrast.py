@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Paired:
     """The layout that both had in each block; None where layout wasn't sampled."""
     dropped: int
     """Blocks that have the value of only one of the two."""
+    rounding: float = 0.0
+    """How far the mean of ln(variant / baseline) may be off because values were rounded."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class Unpaired:
 
     variant: Values
     baseline: Values
+    together: tuple[Labels, Labels] | None
+    """For the variant's values and the baseline's: what was measured together has one label in all benchmarks, a boot
+    or a layout. None where nothing says it."""
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Published:
 
     variant: Summary
     baseline: Summary
+    rounding: float = 0.0
 
 
 Contrast = Paired | Unpaired | Published
@@ -48,13 +55,20 @@ def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast
     """Return what can be compared of two variants; None if one has no value, or no block has both."""
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     if ours is not None and theirs is not None:
-        return _of_samples(ours, theirs)
+        return _of_samples(ours, theirs, observed.step)
     our_summary, their_summary = observed.summary(variant), observed.summary(baseline)
-    return Published(our_summary, their_summary) if our_summary is not None and their_summary is not None else None
+    if our_summary is None or their_summary is None:
+        return None
+    rounding = sum(_hidden(summary.mean, summary.sd, observed.step) for summary in (our_summary, their_summary))
+    return Published(our_summary, their_summary, rounding)
 
 
 def log_ratio(contrast: Contrast) -> LogRatio:
     """The mean of ln(variant / baseline) and its error, after the design."""
+    return replace(_moments(contrast), rounding=contrast.rounding)
+
+
+def _moments(contrast: Contrast) -> LogRatio:
     if isinstance(contrast, Published):
         return logratio.of_summaries(contrast.variant, contrast.baseline)
     if isinstance(contrast, Unpaired):
@@ -87,9 +101,9 @@ def middle(contrast: Contrast) -> tuple[float, float]:
     return exp(float(np.mean(contrast.baseline))), exp(float(np.mean(contrast.variant)))
 
 
-def _of_samples(ours: Sample, theirs: Sample) -> Paired | Unpaired | None:
+def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
     if ours.blocks is None or theirs.blocks is None:
-        return Unpaired(_independent(ours), _independent(theirs))
+        return _unpaired(ours, theirs, step)
     blocks, our_index, their_index = _common(ours.blocks, theirs.blocks)
     if not len(blocks):
         return None
@@ -97,13 +111,26 @@ def _of_samples(ours: Sample, theirs: Sample) -> Paired | Unpaired | None:
     if ours.clusters is not None and theirs.clusters is not None:
         layouts = ours.clusters[our_index]
         if not np.array_equal(layouts, theirs.clusters[their_index]):
-            return Unpaired(_independent(ours), _independent(theirs))
+            return _unpaired(ours, theirs, step)
+    our_values, their_values = ours.values[our_index], theirs.values[their_index]
     return Paired(
-        variant=np.log(ours.values[our_index]),
-        baseline=np.log(theirs.values[their_index]),
+        variant=np.log(our_values),
+        baseline=np.log(their_values),
         blocks=blocks,
         layouts=layouts,
         dropped=len(ours.blocks) + len(theirs.blocks) - 2 * len(blocks),
+        rounding=_hidden_in(our_values, step) + _hidden_in(their_values, step),
+    )
+
+
+def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
+    (our_logs, our_labels), (their_logs, their_labels) = _independent(ours), _independent(theirs)
+    known = our_labels is not None and their_labels is not None
+    return Unpaired(
+        variant=our_logs,
+        baseline=their_logs,
+        together=(our_labels, their_labels) if known else None,  # type: ignore[arg-type]
+        rounding=_hidden_in(ours.values, step) + _hidden_in(theirs.values, step),
     )
 
 
@@ -115,6 +142,20 @@ def _common(ours: Labels, theirs: Labels) -> tuple[Labels, slice | Labels, slice
     return blocks, our_index, their_index
 
 
-def _independent(sample: Sample) -> Values:
+def _independent(sample: Sample) -> tuple[Values, Labels | None]:
+    """Logarithms of what is independent, and the label of what each was measured together with."""
     logs: Values = np.log(sample.values)
-    return logs if sample.clusters is None else logratio.cluster_means(logs, sample.clusters)
+    if sample.clusters is None:
+        return logs, sample.boots
+    return logratio.cluster_means(logs, sample.clusters), np.unique(sample.clusters)
+
+
+def _hidden_in(values: Values, step: float) -> float:
+    if not step:
+        return 0.0
+    return _hidden(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, step)
+
+
+def _hidden(mean: float, sd: float, step: float) -> float:
+    """How far rounding may move the logarithm of a mean: rounding errors cancel out only where values spread."""
+    return step / 2 / mean if sd < step / 2 else 0.0

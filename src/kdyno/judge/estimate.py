@@ -1,4 +1,4 @@
-"""What the replicates say about one ratio: its interval, its p-values, and what they could have detected."""
+"""What the replicates say about one ratio: its interval, its p-values, and what they can't exclude."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Estimate(Frozen):
 
     ratio: float
     low: float | None
-    """Ends of the interval; None when a single replicate leaves the spread unknown."""
+    """Ends of the interval. None when a single replicate leaves the spread unknown, and when all replicates agree
+    exactly. Where they agree but were rounded, what rounding leaves open."""
     high: float | None
     confidence: float
     """Coverage of the interval, and of the bootstrap's: 0.95 unless the run may stop early."""
@@ -46,8 +47,15 @@ class Estimate(Frozen):
     """The same ends by the studentized bootstrap. None where everything agrees exactly, for summaries, at a confidence
     above 0.99, with fewer than five replicates, and with more than a thousand: it then says what the interval says."""
     bootstrap_high: float | None = None
-    detectable: float | None
-    """Smallest effect, as a fraction, that a run of this size and spread sees with 80 % power."""
+    detectable: float | None = None
+    """Smallest effect, as a fraction, that the rule calls different in 80 % of runs of this size and spread."""
+    unseen: float | None = None
+    """Where all replicates agree exactly: what happens in up to this share of boots, n of them may have missed. The
+    bound of 95 % confidence, 1 - 0.05^(1/n). None where replicates differ."""
+    error: float | None = None
+    """Standard error of ln(ratio)."""
+    rounding: float = 0.0
+    """How far ln(ratio) may be off because values were rounded; the interval is wider by it on both sides."""
     method: Method
     blocks: int
     """Complete blocks: boots of both variants; 0 where values are not paired."""
@@ -58,7 +66,7 @@ class Estimate(Frozen):
     p_equivalence: float | None
     """Of the hypothesis that the ratio is not within 1 ± margin: two one-sided t-tests (Schuirmann 1987)."""
     p: float | None
-    """Of the hypothesis that the ratio is 1; 0 when all replicates agree exactly on another one."""
+    """Of the hypothesis that the ratio is 1; None where no spread is known."""
 
 
 def estimate_ratio(
@@ -70,43 +78,43 @@ def estimate_ratio(
 ) -> Estimate:
     """Put a log-ratio back on the scale of ratios: exp(mean ± t(df) · error), and the p of the same t.
 
-    Smallest detectable effect: exp((t(1 - alpha/2, df) + t(power, df)) · error) - 1.
+    Replicates that agree exactly have no spread and no test: what they can't exclude is bounded by their number.
     """
-    low = high = p = p_equivalence = detectable = None
-    edge = math.log1p(limits.margin)
-    if log_ratio.error == 0:
-        low = high = exp(log_ratio.mean)
-        p, p_equivalence, detectable = float(log_ratio.mean == 0), float(abs(log_ratio.mean) > edge), 0.0
-    elif log_ratio.error is not None and log_ratio.df is not None:
-        half, seen = _quantiles(log_ratio.df, limits)
-        low, high = exp(log_ratio.mean - half * log_ratio.error), exp(log_ratio.mean + half * log_ratio.error)
-        t, df = log_ratio.mean / log_ratio.error, log_ratio.df
-        p = min(1.0, 2 * float(special.stdtr(df, -abs(t))))
-        p_equivalence = float(special.stdtr(df, abs(t) - edge / log_ratio.error))
-        detectable = exp(seen * log_ratio.error) - 1
+    low = high = p = p_equivalence = unseen = None
+    mean, error, df, rounding = log_ratio.mean, log_ratio.error, log_ratio.df, log_ratio.rounding
+    if error == 0:
+        unseen = unseen_share(log_ratio.units)
+        if rounding:
+            low, high = exp(mean - rounding), exp(mean + rounding)
+    elif error is not None and df is not None:
+        reach = float(special.stdtrit(df, (1 + limits.confidence) / 2)) * error + rounding
+        low, high = exp(mean - reach), exp(mean + reach)
+        p = min(1.0, 2 * float(special.stdtr(df, -max(0.0, abs(mean) - rounding) / error)))
+        p_equivalence = float(special.stdtr(df, (abs(mean) + rounding - math.log1p(limits.margin)) / error))
     return Estimate(
-        ratio=exp(log_ratio.mean),
+        ratio=exp(mean),
         low=low,
         high=high,
         confidence=limits.confidence,
         bootstrap_low=exp(bootstrap[0]) if bootstrap else None,
         bootstrap_high=exp(bootstrap[1]) if bootstrap else None,
-        detectable=detectable,
+        unseen=unseen,
+        error=error,
+        rounding=rounding,
         method=method,
         blocks=blocks,
         units=log_ratio.units,
-        df=log_ratio.df,
+        df=df,
         p_equivalence=p_equivalence,
         p=p,
     )
 
 
+def unseen_share(replicates: int) -> float:
+    """Return the largest share of boots that behave otherwise and that this many boots miss in 5 % of cases."""
+    return float(-math.expm1(math.log(1 - CONFIDENCE) / replicates))
+
+
 def exp(x: float) -> float:
     """e to the x, kept finite and positive: two blocks that disagree wildly know next to nothing."""
     return math.exp(max(-LARGEST, min(x, LARGEST)))
-
-
-def _quantiles(df: float, limits: Limits) -> tuple[float, float]:
-    """Half an interval, and the smallest detectable effect, both in standard errors."""
-    half = float(special.stdtrit(df, (1 + limits.confidence) / 2))
-    return half, float(special.stdtrit(df, 1 - limits.alpha / 2) + special.stdtrit(df, POWER))

@@ -25,6 +25,8 @@ class LogRatio:
     """Degrees of freedom of the error; None where there is no error."""
     units: int
     """Replicates that the error rests on; of the smaller side where the two differ."""
+    rounding: float = 0.0
+    """How far the mean may be off because values were rounded, and agree so closely that rounding hides where."""
 
 
 def of_differences(differences: Values) -> LogRatio:

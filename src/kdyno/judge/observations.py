@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.errors import UserError
-from kdyno.measurement import Direction
+from kdyno.measurement import Direction, Quantity
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -43,6 +43,9 @@ class Sample:
     """Place of each value in the order of measuring, over all variants; None where nobody wrote it down."""
     clusters: Labels | None = None
     """The layout of each value; None where layout wasn't sampled."""
+    boots: Labels | None = None
+    """The boot (or file) that each value is of, numbered alike in all benchmarks; None where nobody knows. Values of
+    different benchmarks with one label were measured together, and are not independent of one another."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,18 @@ class Observations:
 
     benchmark: str
     unit: str
-    direction: Direction
+    direction: Direction | None
+    """None where nothing says which is better: then a verdict is `higher` or `lower`."""
     description: str
     """What is measured, for sentences: `pipe latency`."""
     groups: Mapping[str, Sample] | Mapping[str, Summary]
     """By variant; variants that have no value are left out."""
+    quantity: Quantity = "speed"
+    step: float = 0.0
+    """Values were rounded to multiples of this, in the benchmark's unit; 0 where they are exact, or nobody knows."""
+    readings: Mapping[str, Sample] | None = None
+    """All single readings, where `groups` has one value for each boot and there are few boots: what could be said of
+    these boots if nothing were known of boots."""
 
     def sample(self, variant: str) -> Sample | None:
         """The variant's values; None if it has none, or only a summary."""

@@ -1,15 +1,29 @@
-"""The rule that turns an estimate into a verdict, and the sentence that says it."""
+"""The rule that turns an estimate into a verdict, and the words that say it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Literal
 
 from kdyno.judge.estimate import Estimate, Method
-from kdyno.measurement import Direction
+from kdyno.measurement import Direction, Quantity
 from kdyno.text import confidence, limit, percent, signed
 
-Verdict = Literal["faster", "slower", "equivalent", "undecided"]
+Verdict = Literal["faster", "slower", "fewer", "more", "higher", "lower", "equivalent", "undecided"]
+BETTER: frozenset[Verdict] = frozenset({"faster", "fewer"})
+WORSE: frozenset[Verdict] = frozenset({"slower", "more"})
+DIFFERENT: frozenset[Verdict] = BETTER | WORSE | {"higher", "lower"}
+
+Scope = Literal["kernels", "images", "boots"]
+"""What a verdict is about. images: each variant is one link order, and another may do otherwise. boots: nothing says
+that the replicates are of several boots, and another boot may do otherwise."""
+SCOPES: tuple[Scope, ...] = ("kernels", "images", "boots")
+"""From the widest to the narrowest."""
+
+Nouns = Mapping[Method, str]
+"""What the replicates are called."""
+NOUNS: Nouns = {"paired": "blocks", "layouts": "layouts", "welch": "values"}
 
 NO_SPREAD: dict[Method, str] = {
     "paired": "one block: no spread known",
@@ -19,31 +33,86 @@ NO_SPREAD: dict[Method, str] = {
 """Why an estimate has no interval."""
 
 
-def decide(estimate: Estimate, p_adjusted: float | None, direction: Direction, margin: float, alpha: float) -> Verdict:
+def decide(
+    estimate: Estimate,
+    p_adjusted: float | None,
+    direction: Direction | None,
+    quantity: Quantity,
+    margin: float,
+    alpha: float,
+) -> Verdict:
     """Judge an estimate: equal is looked for first, so that a real but negligible difference is called negligible."""
-    if estimate.low is None or estimate.high is None or p_adjusted is None:
-        return "undecided"
     edge = math.log1p(margin)
-    if -edge <= math.log(estimate.low) and math.log(estimate.high) <= edge:
+    if estimate.unseen is not None:
+        low, high = (estimate.low or estimate.ratio), (estimate.high or estimate.ratio)
+        different = not low <= 1 <= high
+    elif estimate.low is None or estimate.high is None or p_adjusted is None:
+        return "undecided"
+    else:
+        low, high, different = estimate.low, estimate.high, p_adjusted < alpha
+    if -edge <= math.log(low) and math.log(high) <= edge:
         return "equivalent"
-    if p_adjusted < alpha:
-        return "faster" if (estimate.ratio < 1) == (direction == "lower") else "slower"
-    return "undecided"
+    return word(estimate.ratio, direction, quantity) if different else "undecided"
 
 
-def sentence(what: str, estimate: Estimate, verdict: Verdict, margin: float) -> str:
-    """Say a verdict in one sentence: effect, interval and what could have been seen."""
+def word(ratio: float, direction: Direction | None, quantity: Quantity) -> Verdict:
+    """The verdict on a ratio that is not 1; of counts, `fewer` is the better one."""
+    if direction is None:
+        return "lower" if ratio < 1 else "higher"
+    if (ratio < 1) == (direction == "lower"):
+        return "faster" if quantity == "speed" else "fewer"
+    return "slower" if quantity == "speed" else "more"
+
+
+def in_scope(verdict: Verdict, scope: Scope) -> str:
+    """`faster (these images)`: a verdict never promises more than was sampled."""
+    return verdict if scope == "kernels" or verdict == "undecided" else f"{verdict} (these {scope})"
+
+
+def reason(estimate: Estimate) -> str:
+    """Why there can be no verdict whatever the effect is; empty if there can."""
+    return NO_SPREAD[estimate.method] if estimate.low is None and estimate.unseen is None else ""
+
+
+def sentence(
+    what: str, estimate: Estimate, verdict: Verdict | None, scope: Scope, margin: float, why: str, caution: str
+) -> str:
+    """Say a verdict in one sentence: effect, interval and what could have been seen; `why` is why there is none."""
     effect = estimate.ratio - 1
-    if estimate.low is None or estimate.high is None or estimate.detectable is None:
-        return f"{what} undecided: {signed(effect)} %; {NO_SPREAD[estimate.method]}"
+    outcome = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
+    if scope != "kernels" and verdict == "equivalent":
+        outcome += f" (these {scope})"
+    change = f"{percent(effect)} % {'lower' if effect < 0 else 'higher'}"
+    if estimate.unseen is not None:
+        rounded = _rounded(estimate)
+        if verdict in DIFFERENT:
+            return f"{what} {change}{rounded}: {in_scope(verdict, scope)}, {caution}"
+        return f"{what} {outcome}: {signed(effect)} %{rounded}, {caution}"
+    if estimate.low is None or estimate.high is None:
+        return f"{what} {verdict or 'not judged'}: {signed(effect)} %; {why}"
     low, high = estimate.low - 1, estimate.high - 1
     interval = f"{confidence(estimate.confidence)} interval"
-    seen = f"this run could have seen {percent(estimate.detectable)} %"
-    if verdict in ("faster", "slower"):
-        word = "lower" if effect < 0 else "higher"
-        if low * high < 0:  # where the correction is milder than the interval
-            return f"{what} {percent(effect)} % {word}, {interval} {signed(low)} to {signed(high)} ({verdict}); {seen}"
+    seen = "" if estimate.detectable is None else f"; this run could have seen {percent(estimate.detectable)} %"
+    if verdict not in DIFFERENT:
+        return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}{seen}"
+    ends = f"{signed(low)} to {signed(high)}"
+    if low * high >= 0:  # the interval may hold 0 where the correction is milder than the interval
         near, far = sorted((abs(low), abs(high)))
-        return f"{what} {percent(effect)} % {word}, {interval} {percent(near)} to {percent(far)} ({verdict}); {seen}"
-    outcome = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
-    return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}; {seen}"
+        ends = f"{percent(near)} to {percent(far)}"
+    return f"{what} {change}, {interval} {ends}: {in_scope(verdict, scope)}{seen}"
+
+
+def caution(estimate: Estimate, nouns: Nouns) -> str:
+    """What replicates that agree exactly may have missed; empty where they differ."""
+    if estimate.unseen is None:
+        return ""
+    things = "measurements" if estimate.method == "welch" else "boots"
+    share = f"{100 * estimate.unseen:.0f} %"
+    alike = f"identical in all {estimate.units} {nouns[estimate.method]}"
+    return f"{alike}; something that happens in up to {share} of {things} is not excluded"
+
+
+def _rounded(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f" ({signed(estimate.low - 1)} to {signed(estimate.high - 1)} by rounding)"

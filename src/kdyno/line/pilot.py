@@ -17,6 +17,7 @@ from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import pilot_blocks, pilot_layouts, pilot_seed
 from kdyno.judge.observations import Values
+from kdyno.judge.planning.bound import CONFIDENCE
 from kdyno.judge.planning.design import Bounds, Costs, Plan, plan
 from kdyno.judge.planning.levels import Components, components
 from kdyno.measurement import Benchmark, value
@@ -157,11 +158,23 @@ def _why(
         f"after the pilot run {run.id}: {decided.blocks} blocks{layouts}, {iterations} each, "
         f"to see {limit(effect)} % with {limit(aim)} % power."
     )
+    why = (plan_line, *_noise(decided))
     if not short:
-        return (plan_line,)
+        return why
     worst = sorted(short.items(), key=lambda item: -item[1].half_width)[:SHOWN]
     named = ", ".join(
-        f"{benchmark} of {variant} (± {percent(one.half_width)} %)" for (variant, benchmark), one in worst
+        f"{benchmark} of {variant} (± {percent(one.half_width)} % at most)" for (variant, benchmark), one in worst
     )
     more = f" and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
-    return (plan_line, f"Not enough, within the limit set, for: {named}{more}.")
+    return (*why, f"Not enough, within the limit set, for: {named}{more}.")
+
+
+def _noise(decided: Plan) -> tuple[str, ...]:
+    """What the plan takes the noise to be; nothing where none was seen."""
+    if not decided.noise_bound:
+        return ()
+    of = "layout" if decided.layouts else "block"
+    return (
+        f"That holds for noise of up to {percent(decided.noise_bound)} % from {of} to {of}: the pilot saw "
+        f"{percent(decided.noise)} %, and it is at most that with {limit(CONFIDENCE)} % confidence.",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.report.view import Axis
+from kdyno.report.view import Axis, Sides
 from kdyno.verdicts.rows import Span
 
 
@@ -34,8 +34,9 @@ def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
     return "".join(cells)
 
 
-def heading(axis: Axis, width: int) -> str:
+def heading(axis: Axis, sides: Sides, width: int) -> str:
     """Return the title of a column of bars: it says which side of the line is better."""
     zero = column(axis, 0.0, width)
     left, right = zero, width - zero - 1
-    return ("slower" if left >= 6 else "").rjust(left) + "│" + ("faster" if right >= 6 else "").ljust(right)
+    of_left, of_right = (name if len(name) <= room else "" for name, room in ((sides.left, left), (sides.right, right)))
+    return of_left.rjust(left) + "│" + of_right.ljust(right)

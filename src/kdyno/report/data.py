@@ -11,7 +11,7 @@ from kdyno.verdicts.model import RunReport
 
 COLUMNS = (
     *("run", "variant", "block", "layout", "position", "seed", "lane", "benchmark", "iteration"),
-    *("elapsed", "work", "value", "unit"),
+    *("elapsed", "work", "value", "unit", "direction"),
 )
 
 
@@ -35,7 +35,7 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
         for sample in boot.samples:
             benchmark = described[sample.benchmark]
             reading = (sample.iteration, sample.elapsed, sample.work, value(sample, benchmark))
-            writer.writerow((*where, _cell(sample.benchmark), *reading, _cell(benchmark.unit)))
+            writer.writerow((*where, _cell(sample.benchmark), *reading, _cell(benchmark.unit), benchmark.direction))
 
 
 def _cell(text: str) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.judge.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.estimate import Limits
 from kdyno.judge.planning.power import detectable
-from kdyno.measurement import Benchmark
-from kdyno.text import clean, confidence, limit, number, p_value, percent, signed
+from kdyno.judge.verdict import in_scope
+from kdyno.measurement import AnyBenchmark
+from kdyno.text import clean, confidence, counted, limit, number, p_value, percent, signed
 from kdyno.verdicts.model import Report
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
@@ -69,7 +71,7 @@ def _effects(report: Report, analysis: Analysis) -> Grid:
         rows.append(
             (
                 clean(comparison.variant),
-                comparison.verdict or "",
+                in_scope(comparison.verdict, comparison.scope) if comparison.verdict else "",
                 f"{signed(estimate.ratio - 1)} %",
                 _span(estimate.low, estimate.high),
                 _span(estimate.bootstrap_low, estimate.bootstrap_high),
@@ -92,7 +94,7 @@ def _effects(report: Report, analysis: Analysis) -> Grid:
     )
 
 
-def _groups(report: Report, analysis: Analysis, benchmark: Benchmark) -> Grid:
+def _groups(report: Report, analysis: Analysis, benchmark: AnyBenchmark) -> Grid:
     unit = clean(benchmark.unit)
     return Grid(
         title="Values",
@@ -142,7 +144,7 @@ def _anova_rows(table: AnovaTable) -> list[tuple[str, ...]]:
     ]
 
 
-def _pairs(table: PairTable, scale: Scale, benchmark: Benchmark, *, folded: bool = False) -> Grid:
+def _pairs(table: PairTable, scale: Scale, benchmark: AnyBenchmark, *, folded: bool = False) -> Grid:
     unit = ", %" if scale == "log" else f", {clean(benchmark.unit)}" if benchmark.unit else ""
     statistic = "t" if table.method == "dunnett" else "Q"
     return Grid(
@@ -206,10 +208,13 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         for comparison in report.comparisons
         if comparison.benchmark == analysis.benchmark and comparison.estimate
     }
+    limits = Limits(report.margin, report.alpha, report.confidence)
     rows = []
     for curve in sorted(analysis.power, key=lambda curve: report.variants.index(curve.variant)):
         paired = methods.get(curve.variant) != "welch"
-        seen = (detectable(curve.n * times, curve.sd, report.alpha, paired=paired) for times in MULTIPLES)
+        seen = (
+            detectable(curve.n * times, curve.sd, limits, family=report.family, paired=paired) for times in MULTIPLES
+        )
         needed = "" if curve.blocks_needed is None else f"{curve.blocks_needed:,}"
         spread = f"{percent(curve.sd)} %"
         rows.append((clean(curve.variant), str(curve.n), spread, *(f"{percent(effect)} %" for effect in seen), needed))
@@ -217,7 +222,9 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         title="What could have been seen",
         columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),
         rows=tuple(rows),
-        note="smallest effect with 80 % power, before the correction for many comparisons" if rows else "",
+        note=f"smallest effect that is called different in 80 % of runs of {counted(report.family, 'comparison')}"
+        if rows
+        else "",
     )
 
 

@@ -29,7 +29,7 @@ from kdyno.report.grids import CORRECTIONS
 from kdyno.store.artefacts import Artefacts
 from kdyno.text import clean
 from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, largest, mean_row, rows_of
+from kdyno.verdicts.rows import Row, grouped, largest, mean_row, rows_of
 
 if TYPE_CHECKING:
     from kdyno.explain.why import Reason
@@ -73,7 +73,8 @@ class Table:
     benchmarks: int
     """Of the geometric mean."""
     sentences: Sequence[str]
-    """What is faster or slower, the largest effects first."""
+    """What differs, the largest effects first."""
+    cautions: Sequence[str]
     forest: panels.Plot
     margin: panels.Plot | None
 
@@ -120,7 +121,8 @@ def _shown(report: Report) -> dict[str, Any]:
         "correction": CORRECTIONS[report.correction],
         "colours": list(style.colours(report)),
         "hues": len(style.VARIANT_COLOURS),
-        "verdicts": list(style.COLOURS),
+        "verdicts": [name for name in style.COLOURS if name in _given(tables) or name in ("equivalent", "undecided")],
+        "sides": view.sides(report),
         "few_sentences": FEW_SENTENCES,
         "parts": _parts(),
     }
@@ -158,11 +160,17 @@ def _tables(report: Report) -> list[Table]:
                 mean=mean,
                 benchmarks=next(mean.benchmarks for mean in report.geometric_means if mean.variant == variant),
                 sentences=[row.sentence for row in largest(own)],
+                cautions=[f"{names}: {caution}" for names, caution in grouped((*own, mean), lambda row: row.caution)],
                 forest=panels.Plot.of("", forest(report, variant, axis)),
                 margin=panels.Plot.of("", margin) if margin is not None else None,
             )
         )
     return tables
+
+
+def _given(tables: Sequence[Table]) -> set[str]:
+    """The verdicts that were given."""
+    return {row.verdict for table in tables for row in table.rows}
 
 
 def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Self
 from markupsafe import Markup
 
 from kdyno.judge.diagnostics.tables import Analysis
-from kdyno.measurement import Benchmark
+from kdyno.measurement import AnyBenchmark
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
@@ -86,7 +86,7 @@ def anchor(number: int) -> str:
 
 
 def _plots(
-    report: Report, benchmark: Benchmark, analysis: Analysis, values: boxes.Values, flags: order.Flags
+    report: Report, benchmark: AnyBenchmark, analysis: Analysis, values: boxes.Values, flags: order.Flags
 ) -> Iterator[Plot]:
     own = [value for name in report.variants for value in values.get((benchmark.name, name), [])]
     left = analysis.assumptions.residuals if analysis.assumptions else ()

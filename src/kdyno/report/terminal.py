@@ -10,13 +10,13 @@ from rich.text import Text
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.tables import render_analysis
-from kdyno.report.view import Axis
+from kdyno.report.view import Axis, Sides
 from kdyno.terminal import NARROWEST_NAME, STYLES
 from kdyno.text import clean, confidence, limit, signed
 from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, mean_row, rows_of
+from kdyno.verdicts.rows import Row, grouped, mean_row, rows_of
 
-NARROWEST_BAR, WIDEST_BAR = 11, 41
+NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6
 """Of a file; so few are printed with all their tables."""
 
@@ -35,19 +35,21 @@ def render(report: Report, console: Console) -> None:
     tables = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
     spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
     axis = view.axis(spans, report.margin)
+    sides = view.sides(report)
     for variant, (rows, mean) in tables.items():
         say.line("")
         say.line(f"{clean(variant)} against {clean(report.baseline)}", "bold")
-        console.print(_table(rows, mean, axis, report.margin, console.width))
-        for row in (*rows, mean):
-            if row.reason:
-                say.line(f"{row.name}: {row.reason}", "dim" if row.verdict else "yellow")
+        console.print(_table(rows, mean, axis, sides, report.margin, console.width))
+        for names, reason in grouped((*rows, mean), lambda row: row.reason):
+            say.line(f"{names}: {reason}", "yellow")
+        for names, caution in grouped((*rows, mean), lambda row: row.caution):
+            say.line(f"{names}: {caution}", "dim")
     if spans:
         say.line("")
         say.line(
             f"bars: {confidence(report.confidence)} intervals from {signed(axis.low)} to {signed(axis.high)} %, right "
-            f"of the line is faster, dots at the margin of {limit(report.margin)} %; sees: the smallest effect that "
-            "could have been seen",
+            f"of the line is {sides.right}, dots at the margin of {limit(report.margin)} %; sees: the smallest effect "
+            "that this judge calls different in 80 % of such runs",
             "dim",
         )
     if isinstance(report, RunReport):
@@ -93,28 +95,31 @@ def _boots(report: RunReport, say: _Speaker) -> None:
             say.line(f"  block {boot.block} {clean(boot.variant)}: {clean(boot.reason)}", style)
 
 
-def _table(rows: list[Row], mean: Row, axis: Axis, margin: float, width: int) -> Table:
+def _table(rows: list[Row], mean: Row, axis: Axis, sides: Sides, margin: float, width: int) -> Table:
     """Lay a table out so that it fills `width`: the bar takes what the texts leave over."""
     every = [*rows, mean]
-    values = [_value(row) for row in every]
+    values, verdicts = [_value(row) for row in every], [row.verdict_in_scope or "none" for row in every]
     fixed = [
         _widest("baseline", values),
         _widest("variant", [row.variant for row in every]),
         _widest("effect", [row.effect for row in every]),
-        _widest("verdict", [_verdict(row) for row in every]),
+        _widest("verdict", verdicts),
         _widest("sees", [row.seen for row in every]),
     ]
     left = width - sum(fixed) - 6
+    if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these images)"
+        verdicts = [verdict.replace("(these ", "(") for verdict in verdicts]
+        left, fixed[3] = left + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
     name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in every]), left - NARROWEST_BAR))
     bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, left - name_width))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", width=name_width, no_wrap=True, overflow="ellipsis")
     for title, size in zip(("baseline", "variant", "effect"), fixed, strict=False):
         table.add_column(title, width=size, no_wrap=True, justify="right")
-    table.add_column(Text(heading(axis, bar_width)), width=bar_width, no_wrap=True, overflow="crop")
+    table.add_column(Text(heading(axis, sides, bar_width)), width=bar_width, no_wrap=True, overflow="crop")
     table.add_column("verdict", width=fixed[3], no_wrap=True)
     table.add_column("sees", width=fixed[4], no_wrap=True, justify="right")
-    for row, value in zip(every, values, strict=True):
+    for row, value, verdict in zip(every, values, verdicts, strict=True):
         style = STYLES[row.verdict]
         table.add_row(
             Text(row.name, style="bold" if row is mean else ""),
@@ -122,7 +127,7 @@ def _table(rows: list[Row], mean: Row, axis: Axis, margin: float, width: int) ->
             Text(row.variant),
             Text(row.effect),
             Text(bar(row.span, axis, margin, bar_width), style=style),
-            Text(_verdict(row), style=style),
+            Text(verdict, style=style),
             Text(row.seen, style="dim"),
         )
     return table
@@ -130,10 +135,6 @@ def _table(rows: list[Row], mean: Row, axis: Axis, margin: float, width: int) ->
 
 def _value(row: Row) -> str:
     return f"{row.baseline} {row.unit}".strip()
-
-
-def _verdict(row: Row) -> str:
-    return row.verdict or "none"
 
 
 def _widest(title: str, texts: list[str]) -> int:

@@ -22,14 +22,32 @@ class Axis:
     high: float
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What the sides of no effect are called."""
+
+    left: str
+    right: str
+
+
+def sides(report: Report) -> Sides:
+    """Faster is right, and so is fewer; where nobody knows which is better, higher is."""
+    quantities = {comparison.quantity for comparison in report.comparisons if comparison.direction}
+    if not quantities and report.comparisons:
+        return Sides("lower", "higher")
+    if quantities == {"count"}:
+        return Sides("more", "fewer")
+    return Sides("worse", "better") if len(quantities) > 1 else Sides("slower", "faster")
+
+
 def first_lines(report: Report) -> list[str]:
     """What the values are, and how far this host is to be trusted: the first words of a report after its notices."""
     if not isinstance(report, RunReport):
         return [report.measured]
-    if report.selftest:
-        return [report.measured, report.selftest.sentence]
     replayed = not any(variant.images for variant in report.run.variants)
-    return [report.measured, *([] if replayed else [NO_SELFTEST.format(lane=report.run.lane)])]
+    unknown = [] if replayed else [NO_SELFTEST.format(lane=report.run.lane)]
+    links = [report.link_order.sentence] if report.link_order else []
+    return [report.measured, *([report.selftest.sentence] if report.selftest else unknown), *links]
 
 
 def drawn(report: Report, variant: str) -> list[Row]:

@@ -12,7 +12,7 @@ from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 from kdyno.verdicts.assemble import judged
 from kdyno.verdicts.model import RunReport
-from kdyno.verdicts.selftest import last_of_host
+from kdyno.verdicts.selftest import selftests_of
 
 
 class NotComparable(UserError):
@@ -38,7 +38,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
         ours = ", ".join(variant.name for variant in one.variants)
         raise NothingInCommon(first=one.id, second=two.id, ours=ours, theirs=", ".join(sorted(theirs)))
     boots = store.boots(one.id), store.boots(two.id)
-    selftest = last_of_host(store, one.host, one.lane)
+    selftests = selftests_of(store, one)
     benchmarks = {benchmark.name: benchmark for run in (two, one) for benchmark in store.benchmarks(run.id)}
     reports = []
     for name in common:
@@ -58,7 +58,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
                 ),
             }
         )
-        reports.append(judged(run, pair, list(benchmarks.values()), artefacts, selftest, analysed=analysed))
+        reports.append(judged(run, pair, list(benchmarks.values()), artefacts, selftests, analysed=analysed))
     return reports
 
 

@@ -12,6 +12,8 @@ from kdyno.errors import KdynoError, UserError
 from kdyno.judge.compare import judge
 from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.observations import Observations
+from kdyno.judge.verdict import NOUNS, Nouns
+from kdyno.lanes import LANES
 from kdyno.measurement import Benchmark, Correction
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
@@ -22,7 +24,7 @@ from kdyno.verdicts.contamination import contamination
 from kdyno.verdicts.lane import lane_line
 from kdyno.verdicts.looks import Look, look_of
 from kdyno.verdicts.model import ConsoleText, RunReport, Value
-from kdyno.verdicts.selftest import SelfTest, last_of_host
+from kdyno.verdicts.selftest import SelfTests, selftests_of
 from kdyno.verdicts.values import observations
 
 CONSOLE_BYTES = 64 * 1024
@@ -71,13 +73,12 @@ def assemble(
     RunAmbiguous, NoSuchVariant, UnusableSample and the store's errors.
     """
     run = by.applied(store.run(run_id))
-    selftest = last_of_host(store, run.host, run.lane)
     return judged(
         run,
         store.boots(run.id),
         store.benchmarks(run.id),
         artefacts,
-        selftest,
+        selftests_of(store, run),
         begun=store.begun(run.id),
         analysed=analysed,
     )
@@ -88,7 +89,7 @@ def judged(
     boots: Sequence[BootRecord],
     listed: Sequence[Benchmark],
     artefacts: Artefacts,
-    selftest: SelfTest | None,
+    selftests: SelfTests,
     *,
     begun: Sequence[datetime] = (),
     analysed: bool,
@@ -110,6 +111,8 @@ def judged(
         alpha=look.alpha,
         confidence=look.confidence,
         correction=run.correction,
+        scope="kernels" if run.layouts else "images",
+        nouns=nouns_of(run),
         why=partial(absence.reason, seen),
     )
     flags = contamination(boots, run.lane)
@@ -128,19 +131,25 @@ def judged(
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
         values=tuple(_values(observed)),
-        analyses=_analyses(observed, run, look) if analysed else (),
+        analyses=_analyses(observed, run, look, judgement.family) if analysed else (),
         flags=flags,
-        selftest=selftest,
+        selftest=selftests.aa,
+        link_order=selftests.link_order,
         boots=tuple(boots),
         consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),
         reproduce=reproduce(run),
     )
 
 
-def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look) -> tuple[Analysis, ...]:
+def nouns_of(run: RunRecord) -> Nouns:
+    """What its replicates are called: where instructions are counted, blocks differ in their seeds alone."""
+    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].icount else NOUNS
+
+
+def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, family: int) -> tuple[Analysis, ...]:
     from kdyno.judge.diagnostics.analysis import analyse  # brings half of scipy: only who looks at them pays for it
 
-    return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin) for of_benchmark in observed)
+    return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin, family) for of_benchmark in observed)
 
 
 def reproduce(run: RunRecord) -> str:

@@ -6,9 +6,9 @@ import json
 from typing import Literal
 
 from kdyno.frozen import Frozen
-from kdyno.judge.compare import Comparison, GeometricMean
+from kdyno.judge.compare import Comparison, GeometricMean, Judgement
 from kdyno.judge.diagnostics.tables import Analysis
-from kdyno.measurement import Benchmark, Correction
+from kdyno.measurement import AnyBenchmark, Benchmark, Correction
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.verdicts.contamination import Flag
 from kdyno.verdicts.selftest import SelfTest
@@ -53,12 +53,17 @@ class Report(Frozen):
     correction: Correction
     notices: tuple[str, ...]
     """What a reader must know first: the run's own notices, and what assembling the report added."""
-    benchmarks: tuple[Benchmark, ...]
+    benchmarks: tuple[AnyBenchmark, ...]
     comparisons: tuple[Comparison, ...]
     geometric_means: tuple[GeometricMean, ...]
     values: tuple[Value, ...]
     analyses: tuple[Analysis, ...]
     """By benchmark: analysis of variance, all pairs, assumptions, power."""
+
+    @property
+    def family(self) -> int:
+        """How many comparisons share alpha; 1 if none does."""
+        return Judgement(comparisons=self.comparisons, geometric_means=self.geometric_means).family
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -70,11 +75,15 @@ class RunReport(Report):
     """One run, judged. `kdyno report --json` prints it."""
 
     schema_version: Literal[2] = 2
+    benchmarks: tuple[Benchmark, ...]
     run: RunRecord
     flags: tuple[Flag, ...]
     """Boots during which the host did something else."""
     selftest: SelfTest | None
     """The last one on this host in this lane; None if there was none."""
+    link_order: SelfTest | None
+    """The last one of link order on this host, in this lane and clock; None if there was none, or where layouts were
+    sampled."""
     boots: tuple[BootRecord, ...]
     consoles: tuple[ConsoleText, ...]
     reproduce: str

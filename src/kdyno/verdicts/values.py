@@ -71,6 +71,7 @@ def observations(
             unit=each.unit,
             direction=each.direction,
             description=each.description,
+            quantity=each.quantity,
             groups={name: groups[each.name][name] for name in variants if name in groups[each.name]},
         )
         for each in benchmarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,20 @@ from kdyno.errors import UserError
 from kdyno.foreign import units
 from kdyno.foreign.errors import BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.foreign.frames import joined
-from kdyno.foreign.readings import Frame, LongTable
+from kdyno.foreign.readings import LEFT, Frame, LongTable
 from kdyno.foreign.request import JudgeRequest
-from kdyno.foreign.roles import Roles, find_roles
-from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, rows, shape_of
+from kdyno.foreign.roles import FACTORS, NUMBERING, Roles, find_roles, folded
+from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, rows, shape_of
 from kdyno.foreign.source import Source
 
 MOST = {"variant": 50, "benchmark": 2000}
 MOST_ROWS = 10_000_000
 CHUNK = 1 << 18
 """Rows that are held as text."""
+MOST_LEVELS = 2000
+"""A column without a role that has more values than this is no factor."""
+MOST_LEFT = 100
+"""Columns without a role that are looked at."""
 
 
 def read(source: Source, request: JudgeRequest) -> LongTable:
@@ -33,7 +38,8 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
     """
     shape = shape_of(source)
     roles = find_roles(shape, request, source.shown)
-    table = _frame(source, shape, roles)
+    looked_at = _looked_at(shape, roles)
+    table = _frame(source, shape, roles, looked_at)
     if not len(table):
         raise NoRows(file=source.shown)
     _require_good(source, shape, roles, table)
@@ -41,6 +47,7 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
     for column in roles.values:
         part = pd.DataFrame({role: table[name] for role, name in roles.columns.items()})
         part["value"] = table[column]
+        part = part.assign(**{LEFT + name: table[name] for name in (*roles.further, *looked_at) if name in table})
         if "variant" not in part:
             part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
         if "unit" not in part:
@@ -53,12 +60,29 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
-    return LongTable(whole, roles)
+    return LongTable(whole, roles, source.name)
 
 
-def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
-    """The columns that have a role, chunk by chunk: text as such is large, and as categories `6.10` would be 6.1."""
-    texts = list(dict.fromkeys(roles.columns.values()))
+def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
+    """The columns without a role that may be factors, by their names and first rows: fractions are measured."""
+    place = {name: index for index, name in enumerate(shape.header)}
+    columns = []
+    for name in roles.unused:
+        if folded(name) in NUMBERING:
+            continue
+        cells = [row[place[name]].replace(shape.decimal, ".") for row in shape.first if place[name] < len(row)]
+        if folded(name) in FACTORS or not any(is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells):
+            columns.append(name)
+    return tuple(sorted(columns, key=lambda name: folded(name) not in FACTORS)[:MOST_LEFT])
+
+
+def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> Frame:
+    """The columns that have a role, and those `looked_at` that have few values.
+
+    Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1.
+    """
+    named = _named(roles)
+    texts = list(dict.fromkeys((*named, *looked_at)))
     kinds: dict[str, Any] = dict.fromkeys(texts, str) | dict.fromkeys(roles.values, np.float64)
     try:
         with warnings.catch_warnings():
@@ -74,17 +98,19 @@ def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
                 encoding="utf-8-sig",
                 dtype=kinds,
                 keep_default_na=False,
-                na_values={name: [""] for name in kinds},
+                na_values={name: [""] for name in (*named, *roles.values)},
                 skipinitialspace=True,
                 chunksize=CHUNK,
             )
             parts, count = [], 0
             for chunk in chunks:
-                parts.append(
-                    pd.DataFrame(
-                        {name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds}
-                    )
+                part = pd.DataFrame(
+                    {name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds}
                 )
+                for name in looked_at:
+                    if name in kinds and len(part[name].cat.categories) > MOST_LEVELS:
+                        del kinds[name]
+                parts.append(part)
                 count += len(chunk)
                 if count > MOST_ROWS:
                     raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows")
@@ -92,15 +118,21 @@ def _frame(source: Source, shape: Shape, roles: Roles) -> Frame:
         raise NoRows(file=source.shown) from error
     except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
         raise _bad(source, shape, roles, str(error)) from error
-    return joined(parts)
+    return joined([part[list(kinds)] for part in parts])
+
+
+def _named(roles: Roles) -> list[str]:
+    """The columns that must have something in every row, beside the values."""
+    return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
 
 def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
     values = all(bool(((table[name] > LEAST) & (table[name] < LARGEST)).all()) for name in roles.values)
-    names = all(not table[name].hasnans for name in roles.columns.values())
+    texts = [name for name in table if name not in roles.values]
+    names = all(not table[name].hasnans for name in texts)
     short = all(
         max((len(str(category)) for category in table[name].cat.categories), default=0) <= LONGEST_FIELD
-        for name in roles.columns.values()
+        for name in texts
     )
     if not (values and names and short):
         raise _bad(source, shape, roles, "a value or a name in it is not one")
@@ -120,6 +152,9 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
         for role, name in roles.columns.items():
             if not row.cells[place[name]]:
                 return EmptyCell(file=source.shown, line=row.line, column=name, role=role)
+        for name in roles.further:
+            if not row.cells[place[name]]:
+                return EmptyCell(file=source.shown, line=row.line, column=name, role="benchmark")
     return Broken(file=source.shown, format="CSV", why=why)
 
 

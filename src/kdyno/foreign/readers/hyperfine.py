@@ -1,22 +1,34 @@
-"""hyperfine --export-json: results[] with command, times (seconds), exit codes."""
+"""hyperfine: --export-json has results[] with command, times (seconds), exit codes; --export-csv only their means."""
 
 from __future__ import annotations
 
 from kdyno.foreign import json_values as json
-from kdyno.foreign.errors import Broken
+from kdyno.foreign.errors import BadValue, Broken
 from kdyno.foreign.readings import ProgramOutput, Series, positive
+from kdyno.foreign.sheet import grids, is_printed_number
 from kdyno.foreign.source import Source
 
-TITLE = "hyperfine JSON"
+TITLE = "hyperfine output"
+_COLUMNS = "command,mean,stddev,median,user,system,min,max"
+"""How the CSV begins; parameters follow."""
 
 
 def recognises(source: Source) -> bool:
+    if source.form != "json":
+        return source.head.lstrip().startswith(_COLUMNS)
     results = source.document.get("results") if isinstance(source.document, dict) else None
     return isinstance(results, list) and any(isinstance(result, dict) and "command" in result for result in results)
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every command is a series. Runs that failed are left out, and a note says so. Raises Broken."""
+    """Every command is a series. Runs that failed are left out, and a note says so.
+
+    Raises Broken, and what a table can be refused for.
+    """
+    return _of_json(source) if source.form == "json" else _of_csv(source)
+
+
+def _of_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         series, notes = [], []
@@ -37,3 +49,21 @@ def read(source: Source) -> ProgramOutput:
         raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))
+
+
+def _of_csv(source: Source) -> ProgramOutput:
+    """Means and standard deviations of seconds; of a single run there is no standard deviation."""
+    series = []
+    for grid in grids(source):
+        if grid.header[:8] != tuple(_COLUMNS.split(",")):
+            raise Broken(file=source.shown, format=TITLE, why=f"its columns aren't {_COLUMNS}")
+        for row in grid.rows:
+            command, mean, sd = row.cells[:3]
+            for name, text in (("mean", mean), ("stddev", sd or "0")):
+                if not is_printed_number(text) or float(text) < 0:
+                    raise BadValue(file=source.shown, line=row.line, column=name, value=text)
+            value = float(mean)
+            series.append(
+                Series("elapsed", "s", (value,), command=command, sd=float(sd) / value if sd and value else None)
+            )
+    return ProgramOutput(*positive(series))

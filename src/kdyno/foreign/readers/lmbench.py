@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.foreign.readings import ProgramOutput, Series, positive
+from kdyno.foreign.sheet import last_place
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
 from kdyno.measurement import Direction
@@ -29,27 +30,30 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source) -> ProgramOutput:
     """Every line of a result and every row of a table is a benchmark; one that comes again has further values."""
-    values: dict[tuple[str, str, Direction], list[float]] = defaultdict(list)
+    values: dict[tuple[str, str, Direction], list[str]] = defaultdict(list)
     heading = ""
     for line in map(str.strip, source.text.splitlines()):
         if match := _LINE.match(line):
             name = _PATH.sub(lambda path: path[1], match[1])
-            values[name, shown(match[3]), _direction(match[3])].append(float(match[2]))
+            values[name, shown(match[3]), _direction(match[3])].append(match[2])
         elif match := _SWITCH.match(line):
             heading = f"context switch, {match[1]}"
         elif match := _STRIDE.match(line):
             heading = f"memory latency, stride {match[1]}"
         elif match := _FILES.match(line):
-            values[f"file create, {match[1]}", "ops/s", "higher"].append(float(match[3]))
-            values[f"file delete, {match[1]}", "ops/s", "higher"].append(float(match[4]))
+            values[f"file create, {match[1]}", "ops/s", "higher"].append(match[3])
+            values[f"file delete, {match[1]}", "ops/s", "higher"].append(match[4])
         elif (match := _ROW.match(line)) and heading:
             name, unit = _row(heading, match[1])
-            values[name, unit, _direction(unit)].append(float(match[2]))
+            values[name, unit, _direction(unit)].append(match[2])
         elif line.startswith('"') or line.endswith(("bandwidth", "localhost")):
             heading = line.lstrip('"')
         elif not line:
             heading = ""
-    series = [Series(name, unit, tuple(read), direction=direction) for (name, unit, direction), read in values.items()]
+    series = [
+        Series(name, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
+        for (name, unit, direction), texts in values.items()
+    ]
     return ProgramOutput(*positive(series))
 
 

@@ -6,12 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kdyno.foreign import claims
-from kdyno.foreign.errors import Broken
-from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng, summary_table
+from kdyno.foreign.errors import UnknownForm
+from kdyno.foreign.readers import (
+    criterion,
+    google_benchmark,
+    hyperfine,
+    lmbench,
+    perf_stat,
+    pgbench,
+    phoronix,
+    pyperf,
+    rustc_perf,
+    stress_ng,
+    summary_table,
+)
 from kdyno.foreign.readings import LongTable, ProgramOutput, Reading
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import has_pipe_table, shape_of
-from kdyno.foreign.source import Source
+from kdyno.foreign.source import Form, Source
+from kdyno.text import cut, listed
+
+SHOWN = 12
+"""Keys of a document that an error names."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +41,12 @@ class Reader:
     recognises: Callable[[Source, JudgeRequest], bool]
     """Whether a file is of this format, by its beginning; is asked only after the rows above have said no."""
     read: Callable[[Source, JudgeRequest], Reading]
-    json: bool = False
-    """Whether such a file is a JSON document."""
-    lone_variant: str = "one file for each variant: NAME=FILE"
-    """What to do if the files have a single variant."""
+    excerpt: str
+    """What such a file has in it."""
+    forms: tuple[Form, ...] = ("text",)
+    """What such a file begins like."""
+    lone_variant: str = ""
+    """What to do if the files have a single variant, besides naming one file for each."""
 
 
 def of_program(
@@ -36,12 +54,20 @@ def of_program(
     title: str,
     recognises: Callable[[Source], bool],
     read: Callable[[Source], ProgramOutput],
-    *,
-    json: bool = False,
-    lone_variant: str = Reader.lone_variant,
+    excerpt: str,
+    *forms: Form,
+    lone_variant: str = "",
 ) -> Reader:
-    """The row of a benchmark program, whose output leaves nothing to ask of the user."""
-    return Reader(name, title, lambda source, _: recognises(source), lambda source, _: read(source), json, lone_variant)
+    """The row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing else."""
+    return Reader(
+        name,
+        title,
+        lambda source, _: recognises(source),
+        lambda source, _: read(source),
+        excerpt,
+        forms or ("text",),
+        lone_variant,
+    )
 
 
 def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
@@ -51,31 +77,91 @@ def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
 
 
 READERS = (
-    of_program("lmbench", lmbench.TITLE, lmbench.recognises, lmbench.read),
+    of_program(
+        "lmbench",
+        lmbench.TITLE,
+        lmbench.recognises,
+        lmbench.read,
+        "lines like `Simple syscall: 0.1303 microseconds`",
+    ),
+    of_program(
+        "perf",
+        perf_stat.TITLE,
+        perf_stat.recognises,
+        perf_stat.read,
+        "lines like `1.79,msec,task-clock,1791568,100.00,,`",
+        "text",
+        "json",
+    ),
     of_program(
         "hyperfine",
         hyperfine.TITLE,
         hyperfine.recognises,
         hyperfine.read,
-        json=True,
-        lone_variant="one file with several commands, or one file for each kernel: NAME=FILE",
+        "`results` with `command` and `times`",
+        "text",
+        "json",
+        lone_variant="one file with several commands, or ",
     ),
-    of_program("pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, json=True),
-    of_program("perf", perf_stat.TITLE, perf_stat.recognises, perf_stat.read),
-    of_program("stress-ng", stress_ng.TITLE, stress_ng.recognises, stress_ng.read),
+    of_program(
+        "pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, "`benchmarks` with `runs` with `values`", "json"
+    ),
+    of_program(
+        "google-benchmark",
+        google_benchmark.TITLE,
+        google_benchmark.recognises,
+        google_benchmark.read,
+        "`benchmarks` with `run_name` and `real_time`",
+        "json",
+    ),
+    of_program(
+        "rustc-perf",
+        rustc_perf.TITLE,
+        rustc_perf.recognises,
+        rustc_perf.read,
+        "lines like `Finished GROUP/NAME (1/9)` and `[Cycles]: min: 1 mean: 2 stddev: 1`",
+        "text",
+        "json",
+    ),
+    of_program(
+        "phoronix",
+        phoronix.TITLE,
+        phoronix.recognises,
+        phoronix.read,
+        "`Result` with `Data`, `Entry` and `RawString`",
+        "xml",
+        lone_variant="a composite.xml with several identifiers, or ",
+    ),
+    of_program(
+        "pgbench",
+        pgbench.TITLE,
+        pgbench.recognises,
+        pgbench.read,
+        "lines like `transaction type: ...` and `tps = 85.184871 (without initial connection time)`",
+    ),
+    of_program("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
+    of_program(
+        "stress-ng",
+        stress_ng.TITLE,
+        stress_ng.recognises,
+        stress_ng.read,
+        "lines of --metrics like `stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62`",
+    ),
     Reader(
         "table",
         summary_table.TITLE,
         summary_table.recognises,
         summary_table.read,
-        lone_variant="name the column of the variants with --variant",
+        "the columns variant, mean, sd and n, or cells like `79.8 ± 0.1`",
+        lone_variant="name the column of the variants with --variant, or ",
     ),
     Reader(
         "csv",
         "CSV, one value a row",
         lambda _source, _request: True,
         _read_csv,
-        lone_variant="name the column of the variants with --variant, or one file for each variant: NAME=FILE",
+        "the columns variant, benchmark and value",
+        lone_variant="name the column of the variants with --variant, or ",
     ),
 )
 """In the order in which they are asked: whatever has columns and is nothing else is CSV."""
@@ -84,14 +170,13 @@ BY_NAME = {reader.name: reader for reader in READERS}
 
 
 def recognise(source: Source, request: JudgeRequest) -> Reader:
-    """Find the reader of a file. Raises Broken, NoHeader, and what Source.require_text raises."""
+    """Find the reader of a file. Raises UnknownForm, Broken, NoHeader, and what Source.require_text raises."""
     source.require_text()
-    json = _is_json(source)
     for reader in READERS:
-        if reader.json == json and reader.recognises(source, request):
+        if source.form in reader.forms and reader.recognises(source, request):
             return reader
-    programs = " nor ".join(f"{reader.name}'s" for reader in READERS if reader.json)
-    raise Broken(file=source.shown, format="JSON", why=f"it is neither {programs}")
+    programs = " or ".join(reader.name for reader in READERS if source.form in reader.forms)
+    raise UnknownForm(file=source.shown, form=source.form.upper(), programs=programs, keys=_keys(source))
 
 
 def is_claims(source: Source, request: JudgeRequest) -> bool:
@@ -101,6 +186,11 @@ def is_claims(source: Source, request: JudgeRequest) -> bool:
     return claims.looks_like(shape_of(source).header)
 
 
-def _is_json(source: Source) -> bool:
-    """Whether a file begins as JSON does; so does lmbench's `[lmbench3.0 results ...]`."""
-    return source.head.lstrip()[:1] in ("{", "[") and not lmbench.recognises(source)
+def _keys(source: Source) -> str:
+    """What an unknown document has in it, as the end of a hint."""
+    if source.form != "json":
+        return ""
+    document = source.document
+    rows = document if isinstance(document, list) else [document]
+    keys = dict.fromkeys(str(key) for row in rows[:SHOWN] if isinstance(row, dict) for key in row)
+    return f", from what it has: {listed([cut(key, 40) for key in keys], SHOWN)}" if keys else ""

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 
 from kdyno.foreign.readings import ProgramOutput, Series, positive
+from kdyno.foreign.sheet import last_place
 from kdyno.foreign.source import Source
 
 TITLE = "stress-ng output"
@@ -23,15 +24,18 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source) -> ProgramOutput:
     """Bogo operations per second of real time; every further run in a file is a further value."""
-    rates: dict[str, list[float]] = defaultdict(list)
+    rates: dict[str, list[str]] = defaultdict(list)
     stressor = ""
     for line in source.text.splitlines():
         if message := _HEAD.match(line):
             if row := _ROW.match(message[1]):
-                rates[row[1]].append(float(row[2]))
+                rates[row[1]].append(row[2])
         elif name := _STRESSOR.match(line):
             stressor = name[1]
         elif (rate := _RATE.match(line)) and stressor:
-            rates[stressor].append(float(rate[1]))
-    series = [Series(benchmark, UNIT, tuple(values), direction="higher") for benchmark, values in rates.items()]
+            rates[stressor].append(rate[1])
+    series = [
+        Series(benchmark, UNIT, tuple(map(float, texts)), direction="higher", step=max(map(last_place, texts)))
+        for benchmark, texts in rates.items()
+    ]
     return ProgramOutput(*positive(series))

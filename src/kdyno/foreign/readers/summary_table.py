@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from kdyno.foreign import claims, units
-from kdyno.foreign.errors import BadValue, NoColumn, NoSize
+from kdyno.foreign.errors import BadValue, NoSize
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
-from kdyno.foreign.roles import ROLES, find_column, folded
+from kdyno.foreign.roles import ROLES, find_column, find_columns, folded, with_level
 from kdyno.foreign.sheet import LEAST, Grid, Row, grids, has_pipe_table, is_printed_number, shape_of, whole_number
 from kdyno.foreign.source import Source
 
@@ -35,7 +35,7 @@ def recognises(source: Source, request: JudgeRequest) -> bool:
 def read(source: Source, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
-    Raises NoRows, TooLarge, NoColumn, NoSuchColumn, NoSize and BadValue.
+    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue.
     """
     published: list[Published] = []
     columns: dict[str, str] = {}
@@ -44,7 +44,10 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
         if claims.looks_like(grid.header):
             statistics.append(grid)
         elif (is_long := _is_long(grid.header, request)) or _is_wide(tuple(row.cells for row in grid.rows)):
-            rows, roles = (_read_long if is_long else _read_wide)(grid, source.shown, request)
+            if is_long:
+                rows, roles = _read_long(grid, source.shown, request, source.name)
+            else:
+                rows, roles = _read_wide(grid, source.shown, request)
             published += rows
             columns |= roles
     return SummaryTables(tuple(published), columns, tuple(statistics))
@@ -60,38 +63,44 @@ def _is_wide(rows: tuple[tuple[str, ...], ...]) -> bool:
     return any(sum(bool(_CELL.match(cell)) for cell in row) > 1 for row in rows)
 
 
-def _read_long(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Published], dict[str, str]]:
-    """One summary a row."""
+def _read_long(grid: Grid, file: str, request: JudgeRequest, whole: str) -> tuple[list[Published], dict[str, str]]:
+    """One summary a row. Without a column for the variant, all are of the one that the `whole` file stands for."""
     mean, sd = _named(grid.header, request, "mean", MEANS), _named(grid.header, request, "sd", SDS)
     roles = {"mean": mean, "sd": sd, "n": _named(grid.header, request, "n", SIZES)}
     left = [column for column in grid.header if column not in roles.values()]
+    further: list[str] = []
+    pooled = [find_column(name, grid.header, file) for name in request.pooled]
     for role in ("variant", "label", "benchmark", "unit", "direction"):
         if role in request.columns:
-            roles[role] = find_column(request.columns[role], grid.header, file)
+            roles[role], *others = find_columns(role, request.columns[role], grid.header, file)
+            further += others if role == "benchmark" else []
         else:
             names = ROLES.get(role, role).split()
             roles[role] = next((column for name in names for column in left if folded(column) == name), "")
-        left = [column for column in left if column != roles[role]]
-    if not roles["variant"]:
-        raise NoColumn(file=file, role="variant", columns=", ".join(grid.header))
+        left = [column for column in left if column not in (roles[role], *further, *pooled)]
     columns = {role: name for role, name in roles.items() if name}
     places = {role: grid.header.index(name) for role, name in columns.items()}
     published = []
     for row in grid.rows:
         text = {role: row.cells[place] for role, place in places.items()}
+        benchmark = text.get("benchmark") or mean
+        for column in further:
+            benchmark = with_level(benchmark, column, row.cells[grid.header.index(column)])
         published.append(
             Published(
-                benchmark=text.get("benchmark") or mean,
-                variant=text["variant"],
+                benchmark=benchmark,
+                variant=text.get("variant", whole),
                 label=text.get("label", ""),
                 mean=_number(text["mean"], file, row, mean),
                 sd=_number(text["sd"], file, row, sd, zero=True),
-                n=_size(text.get("n"), request, file, row, text["variant"]),
+                n=_size(text.get("n"), request, file, row, text.get("variant", benchmark)),
                 unit=text.get("unit") or request.unit or units.of_column(mean),
                 direction=text.get("direction", ""),
+                left={column: row.cells[grid.header.index(column)] for column in left},
+                benchmark_column=",".join([roles["benchmark"], *further]) if roles["benchmark"] else "",
             )
         )
-    return published, columns
+    return published, {**columns, **({"benchmark": ", ".join([columns["benchmark"], *further])} if further else {})}
 
 
 def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Published], dict[str, str]]:
@@ -105,9 +114,16 @@ def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Publi
     others = [index for index, name in enumerate(grid.header) if index not in variants and name != size]
     unit = next((index for index in others if folded(grid.header[index]) in ROLES["unit"].split()), None)
     first = next((index for index in others if index != unit), None)
+    further: list[int] = []
+    if "benchmark" in request.columns:
+        named = find_columns("benchmark", request.columns["benchmark"], grid.header, file)
+        first, *further = (grid.header.index(name) for name in named)
+    left = [index for index in others if index not in (unit, first, *further) and grid.header[index]]
     published = []
     for row, cells in matches:
         benchmark = row.cells[first] if first is not None else "value"
+        for index in further:
+            benchmark = with_level(benchmark, grid.header[index], row.cells[index])
         n = _size(row.cells[grid.header.index(size)] if size else None, request, file, row, benchmark)
         for index, match in cells.items():
             variant = grid.header[index]
@@ -121,10 +137,12 @@ def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Publi
                     n=n,
                     unit=(row.cells[unit] if unit is not None else "") or request.unit,
                     direction="",
+                    left={grid.header[index]: row.cells[index] for index in left},
+                    benchmark_column=",".join(grid.header[index] for index in (first, *further) if index is not None),
                 )
             )
     columns = {
-        "benchmark": grid.header[first] if first is not None else "",
+        "benchmark": ", ".join(grid.header[index] for index in (first, *further) if index is not None),
         "mean (sd) by variant": ", ".join(grid.header[index] for index in variants),
         "n": size,
     }

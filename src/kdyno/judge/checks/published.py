@@ -1,4 +1,4 @@
-"""Does a published statistic follow from the published means? Checked to the last digit that was printed.
+"""Does a published statistic follow from the published means, and from the values? Checked to the last printed digit.
 
 A printed number stands for all that round to it; a statistic follows if some of those numbers give it.
 """
@@ -6,14 +6,16 @@ A printed number stands for all that round to it; a statistic follows if some of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Protocol
 
 import numpy as np
 
 from kdyno.frozen import Frozen
 from kdyno.judge.diagnostics import studentized
+from kdyno.judge.observations import Values
 
 TABLE_ENDS = (0.001, 0.9)
 """Tables of the studentized range end here; programs print them, or nearly, for whatever lies beyond."""
@@ -22,6 +24,16 @@ NEAR_END = 1e-4
 
 INTERPOLATED = 0.04
 """How far, as a share of it, a p from interpolated tables may be off; the usual approximation is off by up to 3.6 %."""
+
+
+class Number(Protocol):
+    """A number that is known within limits."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def ends(self) -> tuple[float, float]: ...
 
 
 @dataclass(frozen=True)
@@ -35,96 +47,220 @@ class Printed:
         return float(self.text)
 
     @property
+    def step(self) -> float:
+        """One in its last digit. Raises ValueError if the text is no number."""
+        mantissa, _, exponent = self.text.lower().partition("e")
+        return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+    @property
     def ends(self) -> tuple[float, float]:
         """What it may have been before it was rounded. Raises ValueError if the text is no number."""
-        mantissa, _, exponent = self.text.lower().partition("e")
-        half = 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+        half = 0.5 * self.step
         return self.value - half, self.value + half
+
+    @property
+    def near(self) -> tuple[float, float]:
+        """What it may have been if digits were cut off, or it was rounded twice. Raises ValueError likewise."""
+        return self.value - self.step, self.value + self.step
 
 
 @dataclass(frozen=True)
-class PrintedGroup:
-    """Mean and standard deviation of n values, as printed."""
+class Computed:
+    """A number that was computed from values, which were rounded themselves."""
 
-    mean: Printed
-    sd: Printed
+    value: float
+    room: float
+    """How far off it is at most."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.value - self.room, self.value + self.room
+
+
+@dataclass(frozen=True)
+class Group:
+    """Mean and standard deviation of n values."""
+
+    mean: Number
+    sd: Number
     n: int
 
 
-Groups = Mapping[str, PrintedGroup]
+@dataclass(frozen=True)
+class PrintedGroup(Group):
+    """The same, as printed."""
+
+    mean: Printed
+    sd: Printed
+
+
+Groups = Mapping[str, Group]
+
+
+class Recomputed(Frozen):
+    """What a table makes of one pair."""
+
+    q: float
+    low: float
+    """What its numbers may have been before rounding allows Q to lie between these."""
+    high: float
+    p: float
+    """Of this Q."""
+    follows: bool
+    """Whether the published Q is one of those."""
 
 
 class PairCheck(Frozen):
     """What kdyno makes of one published comparison of two variants (Tukey's)."""
 
-    first: str
-    second: str
-    published_q: float
-    published_p: float | None
-    q: float
-    """Recomputed from means, sds and n as printed."""
-    q_low: float
-    """What those may have been before rounding allows Q to lie between these."""
-    q_high: float
-    p: float
-    """Of the recomputed Q."""
-    q_follows: bool
+    from_means: Recomputed | None
+    """None where no means are at hand."""
+    from_values: Recomputed | None
+    """None where no values are at hand."""
     p_follows: bool | None
     """Whether the published p is that of the published Q; None without a p."""
-    resembles: str = ""
-    """A pair whose means would give the published Q, if it doesn't follow from its own."""
+    resembles: str
+    """A pair that would give the published Q, if that follows from nothing of its own; else empty."""
     sentence: str
 
+    @property
+    def q_follows(self) -> bool:
+        """Whether the published Q follows from anything."""
+        return any(table is not None and table.follows for table in (self.from_means, self.from_values))
 
-def check_pair(groups: Groups, pair: tuple[str, str], q: str, p: str | None = None) -> PairCheck:
-    """Check a published Q of Tukey's test, and its p. `groups` are all of the analysis: they make the variance.
 
-    A Q that doesn't follow is looked for among the other pairs. Raises ValueError for texts that are no numbers,
-    KeyError for a pair that isn't among the groups.
+def group_of(values: Values, step: float = 0.0) -> Group:
+    """What values come to that were rounded to multiples of `step`: at least one, in any order."""
+    n = len(values)
+    sd = float(np.std(values, ddof=1)) if n > 1 else 0.0
+    return Group(Computed(float(np.mean(values)), step / 2), Computed(sd, step / 2 * math.sqrt(n / max(1, n - 1))), n)
+
+
+def check_pair(
+    pair: tuple[str, str],
+    q: str,
+    p: str | None = None,
+    *,
+    means: Mapping[str, PrintedGroup] | None = None,
+    values: Groups | None = None,
+) -> PairCheck:
+    """Check a published Q of Tukey's test, and its p, against printed means, values or both; one of them must be there.
+
+    All groups of a table are of the analysis: they make the variance. A Q that follows from nothing is looked for among
+    the other pairs. Raises ValueError for texts that are no numbers, KeyError for a pair that isn't among the groups.
     """
-    printed_q, printed_p = Printed(q), Printed(p) if p is not None else None
-    recomputed = _q(groups, pair)
-    low, high = _q_range(groups, pair)
-    k, df = len(groups), sum(group.n - 1 for group in groups.values())
-    follows = q_fits(groups, pair, q)
-    check = PairCheck(
-        first=pair[0],
-        second=pair[1],
-        published_q=printed_q.value,
-        published_p=printed_p.value if printed_p else None,
-        q=recomputed,
-        q_low=low,
-        q_high=high,
-        p=studentized.tail(recomputed, k, df),
-        q_follows=follows,
-        p_follows=_p_follows(printed_q, printed_p, k, df) if printed_p else None,
-        resembles="" if follows else _resembles(groups, pair, q),
-        sentence="",
+    published = Printed(q)
+    tables = [table for table in (means, values) if table is not None]
+    from_means, from_values = (None if table is None else _recomputed(table, pair, q) for table in (means, values))
+    recomputed = [own for own in (from_means, from_values) if own]
+    p_follows = None if p is None else any(_p_follows(published.ends, Printed(p), table) for table in tables)
+    resembles = ""
+    if not any(own.follows for own in recomputed):
+        resembles = next((name for table in tables if (name := _resembles(table, pair, q))), "")
+    wrong_summary = any(summary_errors(group, (values or {})[name]) for name, group in (means or {}).items() if values)
+    parts = _about_q(published, from_means, from_values, wrong_summary)
+    if resembles:
+        parts.append(f"it would fit {resembles}")
+    if p is not None and not p_follows:
+        own_p = [
+            f"{own.q:.4g}"
+            for own, table in zip(recomputed, tables, strict=True)
+            if _p_follows((own.low, own.high), Printed(p), table)
+        ]
+        but = f", but of Q {own_p[0]}" if own_p else ""
+        parts.append(f"p {p} is not that of Q {published.text}{but}")
+    sources = " and ".join(["the means and sds"] * (means is not None) + ["the values"] * (values is not None))
+    return PairCheck(
+        from_means=from_means,
+        from_values=from_values,
+        p_follows=p_follows,
+        resembles=resembles,
+        sentence=f"{pair[0]} against {pair[1]}: {'; '.join(parts) or f'follows from {sources}'}",
     )
-    return check.model_copy(update={"sentence": _sentence(check)})
 
 
-def q_fits(groups: Groups, pair: tuple[str, str], q: str) -> bool:
-    """Whether the means of this pair give the published Q, to within rounding; never if each is of one value."""
-    return any(group.n > 1 for group in groups.values()) and _overlap(Printed(q).ends, _q_range(groups, pair))
+def fitting(groups: Groups, q: str) -> Iterator[tuple[str, str]]:
+    """The pairs whose means give this Q, to within rounding; none if each mean is of one value."""
+    if all(group.n == 1 for group in groups.values()):
+        return
+    ends, variance = Printed(q).ends, _variance_range(groups)
+    for first, second in combinations(groups, 2):
+        if _overlap(ends, _q_range(groups[first], groups[second], variance)):
+            yield first, second
 
 
-def _q(groups: Groups, pair: tuple[str, str]) -> float:
+def summary_errors(printed: PrintedGroup, values: Group) -> str:
+    """What is wrong with a printed summary of these values, for a sentence; empty if nothing is.
+
+    One in the last digit is no error: people cut digits off, and round what was rounded.
+    """
+    mean_fits, sd_fits = _stands_for(printed.mean, values.mean), _stands_for(printed.sd, values.sd)
+    mean, sd = _as_exactly(values.mean, printed.mean), _as_exactly(values.sd, printed.sd)
+    errors = []
+    if not mean_fits:
+        errors.append(
+            f"mean {printed.mean.text} (sd {printed.sd.text}) is not that of the values, {mean} ({sd})"
+            if not sd_fits
+            else f"mean {printed.mean.text} is not that of the values, {mean}"
+        )
+    elif not sd_fits:
+        spread = _another_spread(printed, values)
+        errors.append(f"sd {printed.sd.text} is not that of the values, {sd}{f', but {spread}' if spread else ''}")
+    if printed.n != values.n:
+        errors.append(f"n {printed.n} is not the number of values, {values.n}")
+    return "; ".join(errors)
+
+
+def _stands_for(printed: Printed, number: Number) -> bool:
+    return _overlap(printed.near, number.ends)
+
+
+def _as_exactly(number: Number, printed: Printed) -> str:
+    """With as many digits behind the point."""
+    return f"{number.value:.{max(0, round(-math.log10(printed.step)))}f}"
+
+
+def _another_spread(printed: PrintedGroup, values: Group) -> str:
+    """What was printed in the place of the standard deviation, if it is one of the usual."""
+    others = {
+        "with n instead of n - 1 in the denominator": (values.n - 1) / values.n,
+        "their standard error": 1 / values.n,
+    }
+    for name, share in others.items():
+        factor = math.sqrt(share)
+        if _stands_for(printed.sd, Computed(values.sd.value * factor, (values.sd.ends[1] - values.sd.value) * factor)):
+            return name
+    return ""
+
+
+def _recomputed(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
     first, second = (groups[name] for name in pair)
     variance = _variance(groups, [group.sd.value for group in groups.values()])
-    return _statistic(abs(first.mean.value - second.mean.value), variance, first.n, second.n)
+    own = _statistic(abs(first.mean.value - second.mean.value), variance, first.n, second.n)
+    low, high = _q_range(first, second, _variance_range(groups))
+    return Recomputed(
+        q=own,
+        low=low,
+        high=high,
+        p=studentized.tail(own, len(groups), _df(groups)),
+        follows=_overlap(Printed(q).ends, (low, high)),
+    )
 
 
-def _q_range(groups: Groups, pair: tuple[str, str]) -> tuple[float, float]:
+def _q_range(first: Group, second: Group, variance: tuple[float, float]) -> tuple[float, float]:
     """Interval arithmetic: the difference as small as rounding allows over the largest variance, and vice versa."""
-    first, second = (groups[name] for name in pair)
     differences = [a - b for a, b in product(first.mean.ends, second.mean.ends)]
     near = 0.0 if min(differences) < 0 < max(differences) else min(map(abs, differences))
-    least, most = (_variance(groups, [max(0.0, group.sd.ends[end]) for group in groups.values()]) for end in (0, 1))
+    least, most = variance
     return (
         _statistic(near, most, first.n, second.n),
         _statistic(max(map(abs, differences)), least, first.n, second.n),
     )
+
+
+def _variance_range(groups: Groups) -> tuple[float, float]:
+    low, high = (_variance(groups, [max(0.0, group.sd.ends[end]) for group in groups.values()]) for end in (0, 1))
+    return low, high
 
 
 def _variance(groups: Groups, sds: list[float]) -> float:
@@ -132,14 +268,18 @@ def _variance(groups: Groups, sds: list[float]) -> float:
     return sum(df * sd**2 for df, sd in zip(dfs, sds, strict=True)) / sum(dfs)
 
 
+def _df(groups: Groups) -> int:
+    return sum(group.n - 1 for group in groups.values())
+
+
 def _statistic(difference: float, variance: float, n: int, m: int) -> float:
     error = math.sqrt(variance / 2 * (1 / n + 1 / m))
     return difference / error if error else float(np.finfo(float).max)
 
 
-def _p_follows(q: Printed, p: Printed, k: int, df: int) -> bool:
-    """Whether the p belongs to the Q: to within rounding, or both beyond the end of a table."""
-    low, high = (studentized.tail(max(0.0, end), k, df) for end in reversed(q.ends))
+def _p_follows(q: tuple[float, float], p: Printed, groups: Groups) -> bool:
+    """Whether the p belongs to a Q between these: to within rounding, or both beyond the end of a table."""
+    low, high = (studentized.tail(max(0.0, end), len(groups), _df(groups)) for end in reversed(q))
     room = max(NEAR_END, INTERPOLATED * p.value)
     ends = min(p.value - room, p.ends[0]), max(p.value + room, p.ends[1])
     if _overlap(ends, (low, high)):
@@ -149,26 +289,38 @@ def _p_follows(q: Printed, p: Printed, k: int, df: int) -> bool:
 
 
 def _resembles(groups: Groups, pair: tuple[str, str], q: str) -> str:
-    for other in combinations(groups, 2):
-        if set(other) != set(pair) and q_fits(groups, other, q):
-            return f"{other[0]} against {other[1]}"
-    return ""
+    others = (f"{first} against {second}" for first, second in fitting(groups, q) if {first, second} != set(pair))
+    return next(others, "")
 
 
 def _overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:
     return max(first[0], second[0]) <= min(first[1], second[1])
 
 
-def _sentence(check: PairCheck) -> str:
-    names = f"{check.first} against {check.second}"
-    parts = []
-    if not check.q_follows:
-        parts.append(
-            f"Q {check.published_q:g} does not follow from the means and sds, which give {check.q:.4g} "
-            f"({check.q_low:.4g} to {check.q_high:.4g} with rounding)"
-        )
-    if check.resembles:
-        parts.append(f"it would fit {check.resembles}")
-    if check.p_follows is False:
-        parts.append(f"p {check.published_p:.10g} is not that of Q {check.published_q:.10g}")
-    return f"{names}: {'; '.join(parts)}" if parts else f"{names}: follows from the means and sds"
+def _about_q(
+    published: Printed, from_means: Recomputed | None, from_values: Recomputed | None, wrong_summary: bool
+) -> list[str]:
+    """What a Q does not follow from, and which of it and the summary is wrong; nothing if it follows from all."""
+    q = f"Q {published.text}"
+    means = (
+        f"the means and sds, which give {from_means.q:.4g} "
+        f"({from_means.low:.4g} to {from_means.high:.4g} with rounding)"
+        if from_means
+        else ""
+    )
+    values = f"the values, which give {from_values.q:.6g}" if from_values else ""
+    if from_means is None or from_values is None:
+        own = from_means or from_values
+        return [] if own is None or own.follows else [f"{q} does not follow from {means or values}"]
+    match from_means.follows, from_values.follows:
+        case True, True:
+            return []
+        case False, True:
+            wrong = "the summary is wrong" if wrong_summary else "the summary has too few digits"
+            return [f"{q} follows from the values, not from {means}: {wrong}, not the statistic"]
+        case True, False:
+            wrong = "it was made from a wrong summary" if wrong_summary else "it was made from rounded means"
+            return [f"{q} follows from the means and sds, not from {values}: {wrong}"]
+        case _:
+            wrong = "neither it nor the summary is of these values" if wrong_summary else "the statistic is wrong"
+            return [f"{q} follows neither from {means}, nor from {values}: {wrong}"]

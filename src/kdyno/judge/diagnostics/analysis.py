@@ -14,15 +14,17 @@ from kdyno.judge.diagnostics.pairwise import dunnett, pair_tables
 from kdyno.judge.diagnostics.tables import (
     Analysis,
 )
+from kdyno.judge.estimate import Limits
 from kdyno.judge.logratio import LogRatio
 from kdyno.judge.observations import Observations, require_usable
 from kdyno.judge.planning import power
 from kdyno.judge.planning.power import PowerCurve
 
 
-def analyse(observations: Observations, baseline: str, alpha: float, margin: float) -> Analysis:
+def analyse(observations: Observations, baseline: str, alpha: float, margin: float, family: int = 1) -> Analysis:
     """Make all tables of one benchmark. `alpha` gives the coverage of the tables' intervals, `margin` the effect that
-    replicates are counted for; both are fractions.
+    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only what could
+    have been seen depends on it.
 
     Values of one benchmark only: no table is adjusted for the number of benchmarks. Raises UnusableSample,
     UnusableSummary and BlockTwice; degenerate data (single values, no noise) only leave tables out.
@@ -51,13 +53,13 @@ def analyse(observations: Observations, baseline: str, alpha: float, margin: flo
         power=tuple(
             curve
             for variant in observations.groups
-            if variant != baseline and (curve := _power(observations, variant, baseline, alpha, margin))
+            if variant != baseline and (curve := _power(observations, variant, baseline, Limits(margin, alpha), family))
         ),
         reason="" if one_way.rows else one_way.reason,
     )
 
 
-def _power(observed: Observations, variant: str, baseline: str, alpha: float, margin: float) -> PowerCurve | None:
+def _power(observed: Observations, variant: str, baseline: str, limits: Limits, family: int) -> PowerCurve | None:
     contrast = contrast_of(observed, variant, baseline)
     if contrast is None:
         return None
@@ -65,7 +67,7 @@ def _power(observed: Observations, variant: str, baseline: str, alpha: float, ma
     paired = isinstance(contrast, Paired)
     if not ratio.error or not math.isfinite(ratio.error):
         return None
-    return power.curve(variant, ratio.units, _sd(ratio, paired), alpha, margin, paired=paired)
+    return power.curve(variant, ratio.units, _sd(ratio, paired), limits, family=family, paired=paired)
 
 
 def _sd(ratio: LogRatio, paired: bool) -> float:

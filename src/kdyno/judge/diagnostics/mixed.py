@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy
 
-from kdyno.judge.diagnostics.blocks import in_blocks
+from kdyno.judge.diagnostics import reml
+from kdyno.judge.diagnostics.blocks import centred, in_blocks
 from kdyno.judge.diagnostics.tables import MixedEffect, MixedTable
 from kdyno.judge.estimate import exp
 from kdyno.judge.observations import Labels, Observations, Values
@@ -27,8 +26,9 @@ def has_holes(observed: Observations) -> bool:
 def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
     """Fit log value ~ variant with a random intercept for each block, and each variant's layout where known, by REML.
 
-    Intervals and p are from the normal distribution (Wald), which with few blocks is a little too sure: read them
-    beside the paired ones. Never raises for a fit that fails: the table says so.
+    Intervals and p are from t with the degrees of freedom that hold the effects (containment): what blocks leave or,
+    where layout was sampled, what images differ by within blocks. How often these intervals hold is simulated in
+    checks/holes.py. Never raises for a fit that fails: the table says so.
     """
     table = in_blocks(observed)
     blank = MixedTable(confidence=1 - alpha)
@@ -44,25 +44,30 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
     centre, scale = float(table.logs.mean()), float(table.logs.std())
     if scale == 0 or np.ptp(table.logs) == 0:
         return blank.model_copy(update={"reason": "all values agree"})
+    images = _images(observed)
+    df = _df(design, table.blocks, images)
+    if df < 1:
+        return blank.model_copy(update={"reason": "too few values: variants and blocks explain all of them"})
     try:
-        params, errors, converged = _fitted((table.logs - centre) / scale, design, table.blocks, _images(observed))
-    except (np.linalg.LinAlgError, ValueError) as error:
+        levels = [table.blocks] if images is None else [table.blocks, images]
+        fit = reml.fitted((table.logs - centre) / scale, design, levels)
+    except np.linalg.LinAlgError as error:
         return blank.model_copy(update={"reason": f"no fit: {error}"})
-    effects, errors = scale * params[1:], scale * errors[1:]
+    effects, errors = scale * fit.effects[1:], scale * fit.errors[1:]
     if not (np.isfinite(effects).all() and np.isfinite(errors).all() and (errors > 0).all()):
         return blank.model_copy(update={"reason": "no fit: the noise can't be told from nothing"})
-    reach = float(scipy.stats.norm.isf(alpha / 2))
+    reach = float(scipy.stats.t.isf(alpha / 2, df))
     return MixedTable(
         confidence=1 - alpha,
-        converged=converged,
-        reason="" if converged else "the fit did not converge: don't rely on it",
+        converged=fit.converged,
+        reason="" if fit.converged else "the fit did not converge: don't rely on it",
         effects=tuple(
             MixedEffect(
                 variant=name,
                 ratio=exp(float(effect)),
                 low=exp(float(effect - reach * error)),
                 high=exp(float(effect + reach * error)),
-                p=float(2 * scipy.stats.norm.sf(abs(effect) / error)),
+                p=float(2 * scipy.stats.t.sf(abs(effect) / error, df)),
             )
             for name, effect, error in zip(others, effects, errors, strict=True)
         ),
@@ -81,21 +86,10 @@ def _images(observed: Observations) -> Labels | None:
     return np.unique(pairs, axis=0, return_inverse=True)[1].astype(np.int64)
 
 
-def _fitted(values: Values, design: Values, blocks: Labels, images: Labels | None) -> tuple[Values, Values, bool]:
-    """Fixed effects, their standard errors, and whether the fit converged."""
-    # brings pandas, which takes seconds to import: only who has holes pays for it
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec  # type: ignore[import-untyped]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a variance on its boundary, 0, is an answer too
-        if images is None:
-            fit = MixedLM(values, design, groups=blocks).fit(reml=True, method="lbfgs")
-        else:
-            parts = {"block": blocks, "layout": images}
-            columns = [
-                [np.eye(len(set(labels)))[np.unique(labels, return_inverse=True)[1]]] for labels in parts.values()
-            ]
-            names = [[[str(label) for label in np.unique(labels)]] for labels in parts.values()]
-            spec = VCSpec(list(parts), names, columns)
-            fit = MixedLM(values, design, groups=np.zeros(len(values)), exog_re=None, exog_vc=spec).fit(reml=True)
-        return np.asarray(fit.fe_params), np.asarray(fit.bse_fe), bool(fit.converged)
+def _df(design: Values, blocks: Labels, images: Labels | None) -> int:
+    """Degrees of freedom of the variants' effects: those that are left, or that images have, beside the blocks."""
+    variants = int(np.linalg.matrix_rank(centred(design, blocks)))
+    if images is None:
+        return len(design) - int(blocks.max()) - 1 - variants
+    within = centred(np.eye(int(images.max()) + 1)[images], blocks)
+    return int(np.linalg.matrix_rank(within)) - variants

@@ -1,27 +1,20 @@
 """Which variants differ: all pairs, or all against the baseline, from moments, so that published summaries do.
 
-scipy's tukey_hsd and dunnett compute the same, but want the values.
+scipy's tukey_hsd and dunnett compute the same, but want the values; Dunnett's chances are in `many_to_one`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import combinations
 
-import numpy as np
-import scipy
-
-from kdyno.judge.diagnostics import studentized
+from kdyno.judge.diagnostics import many_to_one, studentized
 from kdyno.judge.diagnostics.groups import ALIKE, Group, Noise, pooled, ratio_of, sd_ratio
 from kdyno.judge.diagnostics.tables import PairTable, PairTest, Scale
 
-SEED = 20130620
-"""For the integration over the multivariate t, which is by random points."""
-
 MOST = 20
-"""Variants; more make more pairs than anybody reads."""
+"""Variants in a table of all pairs; more make more pairs than anybody reads."""
 
 
 def pair_tables(
@@ -30,12 +23,17 @@ def pair_tables(
     """All pairs by Tukey and by Games and Howell, the one that fits the spreads first; none for under three variants.
 
     Two variants need no table of pairs: one comparison is what the verdict is about. `noise` is what blocks leave, if
-    the groups are of complete blocks: only Tukey knows of it.
+    the groups are of complete blocks: only Tukey knows of it. For more than `MOST` variants there is one table without
+    rows, which says so.
     """
     usable = [group for group in groups if group.n > 1]
     own = noise or pooled(usable)
-    if not 3 <= len(usable) <= MOST or own is None:
+    if len(usable) < 3 or own is None:
         return ()
+    if len(usable) > MOST:
+        pairs = math.comb(len(usable), 2)
+        reason = f"not made: {len(usable)} variants are {pairs} pairs; it is made for up to {MOST} variants"
+        return (PairTable(method="tukey", confidence=1 - alpha, reason=reason),)
     ratio = sd_ratio(usable)
     spread = "a variant has no spread" if ratio is None else f"the largest sd is {ratio:.2g} times the smallest"
     alike = ratio is not None and ratio < ALIKE
@@ -78,18 +76,17 @@ def dunnett(
 ) -> PairTable | None:
     """Dunnett (1955): every variant against the baseline, spreads taken to be alike. None without a spread or baseline.
 
-    `noise` is what blocks leave, if the groups are of complete blocks. The adjusted
-    p is good to about 1e-4: multivariate t by quasi-random points, seeded.
+    `noise` is what blocks leave, if the groups are of complete blocks.
     """
     control = [group for group in groups if group.variant == baseline]
-    others = [group for group in groups if group.variant != baseline][:MOST]
+    others = [group for group in groups if group.variant != baseline]
     used = [*control, *others]
     own = noise or pooled(used)
     if not control or not others or own is None:
         return None
     variance, df = own.variance, own.df
     sizes = tuple(group.n for group in others)
-    reach = _dunnett_quantile(1 - alpha, sizes, control[0].n, df)
+    reach = many_to_one.quantile(1 - alpha, sizes, control[0].n, df)
     tests = []
     for group in others:
         error = math.sqrt(variance * (1 / group.n + 1 / control[0].n))
@@ -104,7 +101,7 @@ def dunnett(
                 high=difference + reach * error,
                 ratio=ratio_of(group, control[0], scale),
                 statistic=t,
-                p=_dunnett_tail(abs(t), sizes, control[0].n, df),
+                p=many_to_one.tail(abs(t), sizes, control[0].n, df),
                 method="dunnett",
             )
         )
@@ -132,32 +129,3 @@ def _range_test(
             "method": method,
         }
     )
-
-
-def _dunnett_tail(t: float, sizes: tuple[int, ...], control: int, df: int) -> float:
-    """The chance that any of the comparisons reaches |t|."""
-    if len(sizes) == 1:
-        return float(2 * scipy.stats.t.sf(t, df))
-    loads = np.array([math.sqrt(n / (n + control)) for n in sizes])
-    shape = np.outer(loads, loads)
-    np.fill_diagonal(shape, 1.0)
-    bound = np.full(len(sizes), t)
-    inside = scipy.stats.multivariate_t.cdf(bound, shape=shape, df=df, lower_limit=-bound, random_state=SEED)
-    alone = 2 * float(scipy.stats.t.sf(t, df))
-    return min(max(1 - float(inside), alone), len(sizes) * alone, 1.0)
-
-
-@lru_cache(maxsize=1024)
-def _dunnett_quantile(confidence: float, sizes: tuple[int, ...], control: int, df: int) -> float:
-    """Between what one comparison needs and what Bonferroni asks for."""
-    low = float(scipy.stats.t.isf((1 - confidence) / 2, df))
-    if len(sizes) == 1:
-        return low
-    high = float(scipy.stats.t.isf((1 - confidence) / 2 / len(sizes), df))
-
-    def excess(t: float) -> float:
-        return _dunnett_tail(t, sizes, control, df) - (1 - confidence)
-
-    if excess(low) <= 0 or excess(high) >= 0:  # the two hardly differ, and the random points decide
-        return high
-    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-4))

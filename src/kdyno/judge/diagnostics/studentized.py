@@ -20,7 +20,7 @@ ERRORS, MEANS = np.polynomial.legendre.leggauss(96), np.polynomial.legendre.legg
 
 def tail(q: float, k: int, df: float) -> float:
     """The chance of a range of at least q among k >= 2 means; absolute error below 1e-9."""
-    s, weight = _errors(df)
+    s, weight = errors(df)
     z = 9.0 * MEANS[0]
     density = 9.0 * MEANS[1] * scipy.stats.norm.pdf(z)
     inside = special.ndtr(z[None, :] + q * s[:, None]) - special.ndtr(z)[None, :]
@@ -37,7 +37,7 @@ def quantile(confidence: float, k: int, df: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _errors(df: float) -> tuple[Values, Values]:
+def errors(df: float) -> tuple[Values, Values]:
     """Values that the estimated standard error may have, over the true one, and their weights."""
     low, high = (
         math.sqrt(float(end) / df) for end in (scipy.stats.chi2.ppf(1e-15, df), scipy.stats.chi2.isf(1e-15, df))

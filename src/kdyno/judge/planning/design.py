@@ -2,7 +2,8 @@
 
 Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013): the optimal number of repetitions of a level
 is √(cost of the level above / its cost · variance of the level / that of the level above), whatever is to be seen;
-only the topmost level grows with precision.
+only the topmost level grows with precision. That level is planned on an upper bound of the noise: a plan that trusts
+what a short pilot saw has too little power in almost every second case.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 import scipy
 
 from kdyno.frozen import Frozen
-from kdyno.judge.estimate import CONFIDENCE, POWER
-from kdyno.judge.planning import power
+from kdyno.judge.estimate import CONFIDENCE, POWER, exp
+from kdyno.judge.planning import bound, power
 from kdyno.judge.planning.levels import Components
 
 
@@ -52,9 +53,13 @@ class Plan(Frozen):
     effect: float
     """That is to be seen, a fraction."""
     power: float
-    """With which this plan sees it, if the pilot was right about the noise."""
+    """With which this plan sees it, if the noise is at its bound; if there is less, it sees it more surely."""
     half_width: float
-    """Of the 95 % interval, as a fraction."""
+    """Of the 95 % interval, as a fraction, if the noise is at its bound."""
+    noise: float
+    """Of one replicate, as a fraction: the pilot's estimate of its standard deviation."""
+    noise_bound: float
+    """What that is at most, with the confidence `bound.CONFIDENCE`: the plan relies on it."""
     seconds: float
     enough: bool
     """Whether the power asked for is reached within the limits."""
@@ -69,21 +74,23 @@ def plan(
     aim: float = POWER,
     bounds: Bounds | None = None,
 ) -> Plan:
-    """Return the cheapest plan that sees `effect` (a fraction, not 0) with the power `aim`.
+    """Return the cheapest plan that sees `effect` (a fraction, not 0) with at least the power `aim`.
 
     `components` are those of the paired log-ratio, so that the plan's sd is the comparison's; layout is sampled if its
-    component is known. Costs must be positive, but a layout's may be 0. If the limits don't allow enough, the plan is
-    the largest within them, and says so.
+    component is known. The plan holds for noise at its upper bound, and is the cheapest one for that. Costs must be
+    positive, but a layout's may be 0. If the limits don't allow enough, the plan is the largest within them, and says
+    so.
     """
     limits = bounds or Bounds()
     iterations = _iterations(components, costs, limits)
     boot = components.boot + (components.iteration or 0.0) / iterations
     boot_cost = costs.boot + iterations * costs.iteration
-    boots, variance, cost = 1, boot, boot_cost
+    boots, cost = 1, boot_cost
     if components.layout is not None:
-        boots = _clamped(_ratio(boot, components.layout, costs.layout, boot_cost), limits.boots)
-        variance, cost = components.layout + boot / boots, costs.layout + boots * boot_cost
-    sd = math.sqrt(variance)
+        of_layouts = bound.upper(components, iterations, math.inf)
+        boots = _clamped(_ratio(boot, of_layouts, costs.layout, boot_cost), limits.boots)
+        cost = costs.layout + boots * boot_cost
+    sd = math.sqrt(bound.upper(components, iterations, boots))
     needed = power.replicates_needed(effect, sd, alpha, aim=aim)
     replicates = limits.replicates[1] if needed is None else _clamped(needed, limits.replicates)
     reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, replicates - 1)) * sd / math.sqrt(replicates)
@@ -94,7 +101,9 @@ def plan(
         boots_per_layout=0 if components.layout is None else boots,
         effect=effect,
         power=float(power.power(effect, replicates, sd, alpha)),
-        half_width=math.expm1(min(reach, 700.0)),
+        half_width=exp(reach) - 1,
+        noise=exp(math.sqrt(bound.estimated(components, iterations, boots))) - 1,
+        noise_bound=exp(sd) - 1,
         seconds=replicates * cost,
         enough=needed is not None and needed <= limits.replicates[1],
     )
@@ -103,7 +112,8 @@ def plan(
 def _iterations(components: Components, costs: Costs, limits: Bounds) -> int:
     if not components.iteration:
         return limits.iterations[0]
-    return _clamped(_ratio(components.iteration, components.boot, costs.boot, costs.iteration), limits.iterations)
+    of_boots = bound.upper(components.model_copy(update={"layout": None}), math.inf, 1)
+    return _clamped(_ratio(components.iteration, of_boots, costs.boot, costs.iteration), limits.iterations)
 
 
 def _ratio(variance: float, above: float, cost_above: float, cost: float) -> float:

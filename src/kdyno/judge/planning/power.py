@@ -7,15 +7,15 @@ design, and of one value's logarithm in either group for an unpaired one.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 from scipy import special
 
 from kdyno.frozen import Frozen
-from kdyno.judge.estimate import POWER, exp
+from kdyno.judge.detectable import chances
+from kdyno.judge.detectable import detectable as by_rule
+from kdyno.judge.estimate import POWER, Limits, exp
 from kdyno.judge.observations import Values
 
 MOST = 1_000_000
@@ -43,11 +43,12 @@ class PowerCurve(Frozen):
     sd: float
     """Of one paired log-ratio, or pooled over both groups."""
     detectable: tuple[PowerPoint, ...]
-    """Smallest effect seen with 80 % power, over n."""
+    """Smallest effect that is called different in 80 % of runs, over n."""
     power: tuple[PowerPoint, ...]
-    """Power of this run, over effects."""
+    """How surely a run of this size calls effects different."""
     blocks_needed: int | None
-    """Replicates for an effect of the size of the margin at 80 % power; None above a million, or for no margin."""
+    """Replicates that see an effect of the size of the margin with a power of 80 %; None above a million, or for no
+    margin."""
 
 
 def power(effect: ArrayLike, n: ArrayLike, sd: float, alpha: float, *, paired: bool = True) -> Values:
@@ -59,9 +60,10 @@ def power(effect: ArrayLike, n: ArrayLike, sd: float, alpha: float, *, paired: b
     return _power(np.abs(log_effect) / errors, _df(size, paired), alpha)
 
 
-def detectable(n: int, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> float:
-    """Return the smallest effect that n >= 2 replicates see with the power aimed at."""
-    return exp(_smallest(n, alpha, aim, paired) * _error(n, sd, paired)) - 1
+def detectable(n: int, sd: float, limits: Limits, *, family: int = 1, paired: bool = True) -> float:
+    """Return the smallest effect that n >= 2 replicates call different in 80 % of runs, by the rule of the judge."""
+    error = _error(n, sd, paired)
+    return by_rule(error, float(_df(n, paired)), limits, family=family) if error else 0.0
 
 
 def replicates_needed(effect: float, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> int | None:
@@ -82,23 +84,25 @@ def replicates_needed(effect: float, sd: float, alpha: float, *, aim: float = PO
     return high
 
 
-def curve(variant: str, n: int, sd: float, alpha: float, margin: float, *, paired: bool = True) -> PowerCurve:
+def curve(variant: str, n: int, sd: float, limits: Limits, *, family: int = 1, paired: bool = True) -> PowerCurve:
     """Return what n >= 2 replicates with this spread could have seen, and what more of them would see."""
     sizes = sorted({*NS, n})
-    seen = _around(n, alpha, paired)
-    step = _smallest(n, alpha, POWER, paired) * _error(n, sd, paired)
+    error, df = _error(n, sd, paired), float(_df(n, paired))
+    step = math.log1p(by_rule(error, df, limits, family=family))
+    effects = [exp(share * step) - 1 for share in SHARES]
     return PowerCurve(
         variant=variant,
         n=n,
         sd=sd,
         detectable=tuple(
-            PowerPoint(n=size, effect=detectable(size, sd, alpha, paired=paired), power=POWER) for size in sizes
+            PowerPoint(n=size, effect=detectable(size, sd, limits, family=family, paired=paired), power=POWER)
+            for size in sizes
         ),
         power=tuple(
-            PowerPoint(n=n, effect=exp(share * step) - 1, power=chance)
-            for share, chance in zip(SHARES, seen, strict=True)
+            PowerPoint(n=n, effect=effect, power=chance)
+            for effect, chance in zip(effects, chances(effects, error, df, limits, family=family), strict=True)
         ),
-        blocks_needed=replicates_needed(margin, sd, alpha, paired=paired),
+        blocks_needed=replicates_needed(limits.margin, sd, limits.alpha / family, paired=paired),
     )
 
 
@@ -118,20 +122,3 @@ def _power(shift: Values | float, df: Values | float, alpha: float) -> Values:
     # far out the noncentral t comes out as not a number, where it is 0: nothing is left of the bound
     missed, other_way = (np.nan_to_num(special.nctdtr(df, shift, end), nan=0.0) for end in (bound, -bound))
     return np.clip(np.asarray(1 - missed + other_way, dtype=np.float64), 0.0, 1.0)
-
-
-@lru_cache(maxsize=4096)
-def _smallest(n: int, alpha: float, aim: float, paired: bool) -> float:
-    """The effect, in standard errors, that is seen with the power aimed at."""
-    df = float(_df(n, paired))
-    high = 4.0
-    while float(_power(high, df, alpha)) < aim:
-        high *= 2
-    return float(scipy.optimize.brentq(lambda shift: float(_power(shift, df, alpha)) - aim, 0.0, high, xtol=1e-9))
-
-
-@lru_cache(maxsize=256)
-def _around(n: int, alpha: float, paired: bool) -> tuple[float, ...]:
-    """Power of the effects of a curve."""
-    shifts = _smallest(n, alpha, POWER, paired) * np.array(SHARES)
-    return tuple(_power(shifts, float(_df(n, paired)), alpha).tolist())

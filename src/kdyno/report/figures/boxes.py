@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdyno.measurement import Benchmark
+from kdyno.measurement import AnyBenchmark
 from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thinned
 from kdyno.text import clean
 from kdyno.verdicts.model import Report, Value
@@ -31,7 +31,7 @@ def by_benchmark(report: Report) -> Values:
     return values
 
 
-def boxes(report: Report, benchmark: Benchmark, values: Values) -> Figure:
+def boxes(report: Report, benchmark: AnyBenchmark, values: Values) -> Figure:
     """One benchmark, one box for each variant."""
     names = [_short(clean(name)) for name in report.variants]
     return figure(

@@ -25,7 +25,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
         shapes=[BAND | {"x0": -margin, "x1": margin, "y0": 0, "y1": 1, "yref": "y domain"}],
         xaxis={
             "range": [100 * axis.low, 100 * axis.high],
-            "title": {"text": "gain over the baseline, % (right is faster)"},
+            "title": {"text": f"gain over the baseline, % (right is {view.sides(report).right})"},
             "zerolinecolor": INK,
         },
         yaxis=rows_axis(rows),

@@ -23,7 +23,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
     each interval is what the run could have seen: where that is wider than the margin, undecided was to be expected.
     """
     rows = sorted(view.drawn(report, variant), key=lambda row: -row.span.mid if row.span else 0)
-    unit = math.log1p(report.margin)
+    unit, better = math.log1p(report.margin), view.sides(report).right
     if not rows or not unit:
         return None
     spans = [row.span for row in rows if row.span]
@@ -46,7 +46,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
             "range": [low, high],
             "tickvals": [math.asinh(tick) for tick in ticks],
             "ticktext": [f"{tick:+d}" if tick else "0" for tick in ticks],
-            "title": {"text": f"gain in margins of {100 * report.margin:.4g} % (right is faster; scale compressed)"},
+            "title": {"text": f"gain in margins of {100 * report.margin:.4g} % (right is {better}; scale compressed)"},
             "zerolinecolor": INK,
         },
         yaxis=rows_axis(rows),

@@ -17,7 +17,13 @@ Part = dict[str, Any]
 """A trace, an axis or a note, in plotly's own terms."""
 Item = TypeVar("Item")
 
-COLOURS = {"faster": "#1a7f4b", "slower": "#c0362c", "equivalent": "#3b6ea8", "undecided": "#9a7b1c"}
+COLOURS = {
+    **dict.fromkeys(("faster", "fewer"), "#1a7f4b"),
+    **dict.fromkeys(("slower", "more"), "#c0362c"),
+    **dict.fromkeys(("higher", "lower"), "#8a3fa0"),
+    **{"equivalent": "#3b6ea8", "undecided": "#9a7b1c"},
+}
+"""Of verdicts."""
 VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star", "hexagon", "x", "pentagon")
 """Of layouts."""

@@ -1,0 +1,150 @@
+"""Plans made after a pilot, against the noise that there really is: how many have too little power, and what they cost.
+
+All draws are seeded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from kdyno.judge.observations import Values
+from kdyno.judge.planning import bound, power
+from kdyno.judge.planning.design import Bounds, Costs, plan
+from kdyno.judge.planning.levels import Components, components
+
+Others = Literal["as noisy", "quiet"]
+"""What the other benchmarks of the run are like."""
+
+Pilot = Literal["6 blocks", "6 blocks of 5 readings", "6 layouts twice"]
+PILOTS: tuple[Pilot, ...] = get_args(Pilot)
+
+AIM, TOO_LITTLE = 0.9, 0.8
+"""The power that is asked for, and what is too little of it."""
+
+NOISE = 0.01
+"""Standard deviation of one replicate's log-ratio, at the topmost level."""
+WITHIN = 0.02
+"""The same of one reading of five, around its boot."""
+BOOTS = 0.005
+"""The same of a boot around its layout."""
+
+TINY = 1e-12
+"""A variance next to nothing."""
+
+COSTS = Costs(iteration=1.0, boot=1.0, layout=1.0)
+SHAPES: dict[Pilot, tuple[int, int, int]] = {
+    "6 blocks": (1, 6, 1),
+    "6 blocks of 5 readings": (1, 6, 5),
+    "6 layouts twice": (6, 2, 1),
+}
+"""Layouts, boots of each, readings of each."""
+REACH = Bounds(iterations=(1, 20), replicates=(4, 10_000))
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What became of the plans."""
+
+    too_little_before: float
+    """Share of plans on the pilot's estimate whose true power is below 80 %, where 90 % was asked for."""
+    too_little: float
+    """The same of the plans that kdyno makes, on an upper bound."""
+    less_before: float
+    """Share whose true power is below the 90 % asked for."""
+    less: float
+    right: int
+    """Blocks of a plan that knew the noise."""
+    before: float
+    """Time that a plan takes, on average, in that of the plan that knew the noise."""
+    now: float
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What a plan comes to."""
+
+    readings: int
+    boots: int
+    replicates: int
+
+
+def plans(pilot: Pilot, benchmarks: int, others: Others, effect: float, draws: int, seed: int) -> Plans:
+    """Make a plan after each of `draws` pilots. One of the benchmarks is the noisy one whose power is looked at; the
+    others are as noisy, or next to quiet, so that they decide nothing. `effect` is a fraction."""
+    random = np.random.default_rng(seed)
+    alpha = 0.05 / benchmarks
+    known = _trusting(_truth(pilot), effect, alpha)
+    powers, seconds = [], []
+    for _ in range(draws):
+        count = benchmarks if others == "as noisy" else 1
+        noisiest = max((_seen(pilot, random) for _ in range(count)), key=lambda one: bound.estimated(one, 1, 1))
+        made = plan(noisiest, COSTS, effect, alpha=alpha, aim=AIM, bounds=REACH)
+        boots = max(1, made.boots_per_layout)
+        sizes = _trusting(noisiest, effect, alpha), _Size(made.iterations, boots, made.blocks // boots)
+        powers.append([_power(pilot, size, effect, alpha) for size in sizes])
+        seconds.append([_seconds(pilot, size) for size in sizes])
+    reached, mean = np.array(powers), np.mean(seconds, axis=0) / _seconds(pilot, known)
+    too_little, less = (reached < TOO_LITTLE).mean(axis=0), (reached < AIM).mean(axis=0)
+    return Plans(
+        too_little_before=float(too_little[0]),
+        too_little=float(too_little[1]),
+        less_before=float(less[0]),
+        less=float(less[1]),
+        right=known.replicates * known.boots,
+        before=float(mean[0]),
+        now=float(mean[1]),
+    )
+
+
+def _trusting(seen: Components, effect: float, alpha: float) -> _Size:
+    """The plan as it was: what was seen is taken for the truth, at every level."""
+    readings = boots = 1
+    if seen.iteration:
+        wanted = COSTS.boot / COSTS.iteration * seen.iteration / max(seen.boot, TINY)
+        readings = min(math.ceil(wanted**0.5), REACH.iterations[1])
+    if seen.layout is not None:
+        boot = seen.boot + (seen.iteration or 0.0) / readings
+        wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(seen.layout, TINY)
+        boots = max(1, min(math.ceil(wanted**0.5), REACH.boots[1]))
+    sd = bound.estimated(seen, readings, boots) ** 0.5
+    return _Size(readings, boots, max(REACH.replicates[0], power.replicates_needed(effect, sd, alpha, aim=AIM) or 0))
+
+
+def _seconds(pilot: Pilot, size: _Size) -> float:
+    of_layout = COSTS.layout if SHAPES[pilot][0] > 1 else 0.0
+    return size.replicates * (of_layout + size.boots * (COSTS.boot + size.readings * COSTS.iteration))
+
+
+def _power(pilot: Pilot, size: _Size, effect: float, alpha: float) -> float:
+    """The true one."""
+    sd = bound.estimated(_truth(pilot), size.readings, size.boots) ** 0.5
+    return float(power.power(effect, size.replicates, sd, alpha))
+
+
+def _seen(pilot: Pilot, random: np.random.Generator) -> Components:
+    """What a pilot says of one benchmark."""
+    layouts, boots, readings = SHAPES[pilot]
+    if layouts == 1:
+        middles = random.normal(0, NOISE, (1, boots))
+    else:
+        middles = random.normal(0, NOISE, layouts)[:, None] + random.normal(0, BOOTS, (layouts, boots))
+    values: Values = middles[:, :, None] + (random.normal(0, WITHIN, (layouts, boots, readings)) if readings > 1 else 0)
+    known = components([list(layout) for layout in values])
+    assert known is not None
+    return known
+
+
+def _truth(pilot: Pilot) -> Components:
+    layouts, boots, readings = SHAPES[pilot]
+    return Components(
+        layout=None if layouts == 1 else NOISE**2,
+        boot=NOISE**2 if layouts == 1 else BOOTS**2,
+        iteration=None if readings == 1 else WITHIN**2,
+        layouts=layouts,
+        boots=layouts * boots,
+        iterations=readings,
+    )
