@@ -173,7 +173,9 @@ def test_boots_too_few_to_judge_kernels_by_leave_the_verdict_that_their_readings
         apart({name: [np.median(values)] for name, values in readings.items()}).groups,
         readings={name: sample for name, sample in without.groups.items() if isinstance(sample, Sample)},
     )
-    marked = judge([one_boot], ["base", "v"], "base", margin=0.01, alpha=0.05).comparisons[0]
+    judgement = judge([one_boot], ["base", "v"], "base", margin=0.01, alpha=0.05)
+    marked, mean = judgement.comparisons[0], judgement.geometric_means[0]
+    assert (mean.verdict, mean.scope) == ("slower", "boots")
     assert (marked.verdict, marked.scope) == ("slower", "boots")
     assert ": slower (these boots);" in marked.sentence
     bare = judge([without], ["base", "v"], "base", margin=0.01, alpha=0.05, scope="boots").comparisons[0]

@@ -27,6 +27,7 @@ def caveats(
         *_layout(gathered),
         *_days(gathered, baseline),
         *_drift(analyses, alpha),
+        *_by_reading(gathered, comparisons),
         *_few(gathered),
         *_equal(gathered),
         *_wide(gathered),
@@ -106,7 +107,23 @@ def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:
             )
 
 
+def _by_reading(gathered: Gathered, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Verdicts that boots alone would not have given."""
+    by_boots = {observed.benchmark for observed in gathered.observations if observed.readings is not None}
+    by_reading = {
+        comparison.benchmark: None
+        for comparison in comparisons
+        if comparison.scope == "boots" and comparison.benchmark in by_boots
+    }
+    if by_reading:
+        yield (
+            f"boots are too few to decide about kernels ({listed(list(by_reading))}): the single readings were judged "
+            "instead, which says something about these boots"
+        )
+
+
 def _few(gathered: Gathered) -> Iterator[str]:
+    boots = any(observed.readings is not None for observed in gathered.observations)
     sizes = [
         (group.n if isinstance(group, Summary) else len(group.values), variant, observed.benchmark)
         for observed in gathered.observations
@@ -115,25 +132,25 @@ def _few(gathered: Gathered) -> Iterator[str]:
     few = [size for size in sizes if size[0] < FEW]
     if few:
         n, variant, benchmark = min(few)
-        values = "value" if n == 1 else "values"
+        values = ("boot" if boots else "value") + ("" if n == 1 else "s")
         others = f", and {len(few) - 1} more of these groups are smaller than {FEW}" if len(few) > 1 else ""
         yield f"{variant} has {n} {values} of {benchmark}{others}: so few hardly know their own spread"
 
 
 def _equal(gathered: Gathered) -> Iterator[str]:
-    """Groups without any spread: numbers that were rounded to a few digits look as certain as exact counts."""
+    """Groups without any spread, of numbers that were rounded to a few digits; exact counts may well agree."""
     equal = [
         (observed.benchmark, variant, group.values[0])
         for observed in gathered.observations
         for variant, group in observed.groups.items()
-        if isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
+        if observed.step and isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
     ]
     if equal:
         benchmark, variant, value = equal[0]
         others = f"; so do those of {len(equal) - 1} more groups" if len(equal) > 1 else ""
         yield (
-            f"all values of {benchmark} agree exactly in {variant} ({value:g}){others}: unless they are counts, "
-            "rounding hides their spread, and an interval without width says nothing"
+            f"all values of {benchmark} agree exactly in {variant} ({value:g}){others}: rounding hides their spread, "
+            "and intervals are at least as wide as what it leaves open"
         )
 
 

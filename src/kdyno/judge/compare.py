@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kdyno.frozen import Frozen
 from kdyno.judge import absence, skewness
@@ -66,6 +66,9 @@ class GeometricMean(Judged):
     left_out: tuple[str, ...] = ()
     """Benchmarks that have no value in some block or boot, no direction, or could not be compared; and counts where
     there are speeds."""
+
+
+AnyJudged = TypeVar("AnyJudged", bound=Judged)
 
 
 class Judgement(Frozen):
@@ -164,19 +167,21 @@ def _filled_in(judgement: Judgement, by_reading: Judgement) -> Judgement:
     A column that tells boots apart must not cost a verdict that would be given without it.
     """
     narrow = {(comparison.benchmark, comparison.variant): comparison for comparison in by_reading.comparisons}
+    narrow_means = {mean.variant: mean for mean in by_reading.geometric_means}
     return Judgement(
         comparisons=tuple(
             _of_both(comparison, narrow.get((comparison.benchmark, comparison.variant)))
             for comparison in judgement.comparisons
         ),
-        geometric_means=judgement.geometric_means,
+        geometric_means=tuple(_of_both(mean, narrow_means.get(mean.variant)) for mean in judgement.geometric_means),
     )
 
 
-def _of_both(wide: Comparison, narrow: Comparison | None) -> Comparison:
+def _of_both(wide: AnyJudged, narrow: AnyJudged | None) -> AnyJudged:
     too_few = wide.estimate is None or wide.estimate.units < FEW
     undecided = wide.verdict in (None, "undecided")
-    return narrow if narrow and narrow.verdict and too_few and undecided else wide
+    decided = narrow is not None and narrow.verdict not in (None, "undecided")
+    return narrow if narrow is not None and decided and too_few and undecided else wide
 
 
 def _compared(observed: Observations, contrast: Contrast | None, names: tuple[str, str], rule: _Rule) -> Comparison:
