@@ -45,7 +45,7 @@ def render(explanation: Explanation, verdict: Row, console: Console, top: int) -
 def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
     show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
-    show.line(f"verdict of the run: {verdict.verdict}, {effect}", STYLES[verdict.verdict])
+    show.line(f"verdict of the run: {verdict.verdict_in_scope}, {effect}", STYLES[verdict.verdict])
     show.line(verdict.sentence, "dim")
     show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")
     show.line(f"cycles are {explanation.modelled}")

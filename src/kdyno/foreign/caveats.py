@@ -37,9 +37,10 @@ def caveats(
 
 def _boots(gathered: Gathered) -> Iterator[str]:
     if gathered.boots:
+        more = "; a column `boot` says more" if gathered.columns and not gathered.published else ""
         yield (
             f"replicates may be of one boot: {gathered.boots}. What changes from boot to boot isn't in the interval, "
-            f"and verdicts are marked (these boots){'' if gathered.published else '; a column `boot` says more'}"
+            f"and verdicts are marked (these boots){more}"
         )
 
 
