@@ -10,6 +10,19 @@ from numpy.typing import ArrayLike
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
 from kdyno.measurement import Direction
 
+STATISTICS = (
+    ("12.8771", "0.0010053"),
+    ("13.4675", "0.0010053"),
+    ("9.6524", "0.8999947"),
+    ("28.9652", "0.0010053"),
+    ("24.8335", "0.0010053"),
+    ("4.1317", "0.0167155"),
+    ("5.5076", "0.0012818"),
+    ("15.1600", "0.0010053"),
+    ("9.6524", "0.0010053"),
+)
+"""Tukey's Q and p of three machines and all pairs of three kernels, as published."""
+
 
 def observed(
     groups: Mapping[str, Sample] | Mapping[str, Summary], name: str = "b", direction: Direction = "lower"
