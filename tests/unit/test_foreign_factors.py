@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -249,3 +250,16 @@ def test_cells_of_means_are_told_apart_by_all_columns_before_them() -> None:
 def test_only_a_benchmark_may_have_several_columns() -> None:
     with pytest.raises(errors.NoSuchColumn, match="no column 'kernel,cc'"):
         rows("kernel,cc,time\na,gcc,1\nb,gcc,2\n", columns={"variant": "kernel,cc"})
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"columns": {"benchmark": "cc"}, "pooled": ("cc",)}, "by --benchmark and by --pool"),
+        ({"columns": {"variant": "cc", "block": "cc"}}, "by --variant and by --block"),
+        ({"columns": {"variant": "kernel"}, "values": ("time", "time")}, "by --value and by --value"),
+    ],
+)
+def test_a_column_that_is_named_twice_is_refused(options: dict[str, Any], names: str) -> None:
+    with pytest.raises(errors.TwoMeanings, match=names):
+        rows("kernel,cc,time\na,gcc,1\nb,gcc,2\n", **options)

@@ -281,7 +281,7 @@ def test_instructions_are_counts_and_times_are_not() -> None:
 
 def test_perf_s_means_need_the_number_of_runs() -> None:
     files = [read(f"{name}={DATA}/perf-r-{name}.csv") for name in ("before", "after")]
-    with pytest.raises(NoSize, match=r"how many measurements task-clock .perf stat -x output"):
+    with pytest.raises(NoSize, match=r"how many measurements the mean of task-clock sums up"):
         gather(files, "perf")
     clock = gather(files, "perf", JudgeRequest(n="5")).observations[0]
     group = clock.groups["before"]

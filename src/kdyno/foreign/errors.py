@@ -188,3 +188,8 @@ class UndecidedColumn(FileError):
 class SummaryColumn(FileError):
     message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean, which differ in {column!r}"
     hint = "--benchmark {columns} compares each of its values by itself"
+
+
+class TwoMeanings(FileError):
+    message = "{file}: column {column!r} is named twice, by --{option} and by --{other}"
+    hint = "a column has one meaning: leave one of the two out"

@@ -51,7 +51,7 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
                 unit=unit,
                 direction=direction,
                 description=benchmark,
-                groups=_summaries(by_variant, request, files, title)
+                groups=_summaries(by_variant, request, files)
                 if count == 1 and _only_means(by_variant)
                 else _samples(by_variant, count),
                 quantity=units.quantity(unit, benchmark, direction),
@@ -133,13 +133,13 @@ def _only_means(by_variant: ByVariant) -> bool:
 
 
 def _summaries(
-    by_variant: ByVariant, request: JudgeRequest, files: Sequence[tuple[Source, ProgramOutput]], title: str
+    by_variant: ByVariant, request: JudgeRequest, files: Sequence[tuple[Source, ProgramOutput]]
 ) -> dict[str, Summary]:
     summaries = {}
     for variant, [(number, series)] in by_variant.items():
         n, mean = series.n or whole_number(request.n or ""), series.values[0]
         if n is None:
-            what = f"{series.command or series.benchmark} ({title} with means doesn't hold it)"
+            what = f"the mean of {series.command or series.benchmark}"
             raise NoSize(file=files[number][0].shown, what=what)
         if series.sd is None:
             sd = (series.error or 0.0) * mean * n**0.5

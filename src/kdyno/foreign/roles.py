@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.foreign import units
-from kdyno.foreign.errors import NoColumn, NoSuchColumn
+from kdyno.foreign.errors import NoColumn, NoSuchColumn, TwoMeanings
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Shape, is_number
 from kdyno.text import listed
@@ -138,7 +138,7 @@ def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
 def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     """Decide what the columns are. A column has one role; only the value must be there.
 
-    Raises NoSuchColumn and NoColumn.
+    Raises NoSuchColumn, NoColumn and TwoMeanings.
     """
     header = shape.header
     names_of = {column: folded(column) for column in header}
@@ -147,6 +147,8 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     further = wanted.get("benchmark", [""])[1:]
     pooled = tuple(find_column(name, header, file) for name in request.pooled)
     values = tuple(find_column(name, header, file) for name in request.values)
+    asked = [(role, column) for role, columns in wanted.items() for column in columns]
+    _require_one_meaning([*asked, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file)
     taken = {*given.values(), *further, *pooled, *values}
     left = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
@@ -170,6 +172,15 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
             given["run"] = runs[0]
             left.remove(runs[0])
     return Roles(given, values, tuple(left), tuple(further), pooled, frozenset(wanted))
+
+
+def _require_one_meaning(asked: Sequence[tuple[str, str]], file: str) -> None:
+    """Raise TwoMeanings for a column that the user names twice."""
+    first: dict[str, str] = {}
+    for option, column in asked:
+        if column in first:
+            raise TwoMeanings(file=file, column=column, option=first[column], other=option)
+        first[column] = option
 
 
 def _values(
