@@ -45,7 +45,7 @@ def test_a_variant_against_itself_gives_no_verdict_but_equivalent(kdyno: Kdyno) 
 
 
 def test_a_slow_down_planted_in_one_system_call_is_found_there_and_nowhere_else(kdyno: Kdyno) -> None:
-    # The patch moves other code, too: where that lies is worth a percent to some benchmarks.
+    # The patch moves other code, too: where that lies is worth a percent or two to some benchmarks (these images).
     text = f"""
 [variants.plain]
 opt = "O2"
@@ -54,7 +54,7 @@ lines = true
 extends = "plain"
 patches = ["{PATCHES / "slow-syscalls.patch"}"]
 [judge]
-margin = 0.02
+margin = 0.03
 """
     report = json.loads(kdyno("run", kdyno.experiment("slow", text, baseline="plain", blocks=8), "--json").stdout)
     found = verdicts(report, "slow")
