@@ -16,7 +16,7 @@ import pytest
 from kdyno import regex
 from kdyno.machine.console import SYMPTOMS, TAIL_BYTES, diagnose
 from kdyno.text import clean, clean_lines
-from tests.unit.growth import MOST, UNSEEN, repeated, seconds, too_steep
+from tests.unit.growth import FACTOR, MOST, UNSEEN, repeated, seconds, too_steep
 from tests.unit.test_structure import FILES, name_of, parsed
 
 parser: Any = importlib.import_module("re._parser")
@@ -176,7 +176,7 @@ def test_an_expression_takes_time_in_proportion_to_its_text(use: Use) -> None:
 def test_re2_takes_time_in_proportion_to_the_text_for_every_expression(pattern: str, unit: str) -> None:
     # For texts that are shorter RE2 has a way of its own, which is faster still.
     text, search = repeated("", unit, "!"), regex.compiled(pattern).search
-    short, long = (seconds(search, text(size), 5) for size in (1 << 14, 1 << 16))
+    short, long = (seconds(search, text(size), 5) for size in (1 << 14, FACTOR << 14))
     assert long < max(MOST * short, UNSEEN)
 
 
