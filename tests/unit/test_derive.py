@@ -78,11 +78,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
 def store(state: State) -> Iterator[Store]:
     with Store(sqlite_file(state.store_file)) as store:
         yield store

@@ -75,11 +75,6 @@ def ahead_of(of: Prepared, state: State, store: Store) -> Forecast:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
 def store(state: State) -> Iterator[Store]:
     with Store(sqlite_file(state.store_file)) as store:
         yield store

@@ -27,11 +27,6 @@ def root(tmp_path: Path) -> Path:
     return make_host(tmp_path / "host")
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
 def said(root: Path, name: str) -> str:
     return (root / name).read_text().strip()
 

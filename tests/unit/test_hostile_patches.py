@@ -13,7 +13,7 @@ from kdyno.kernel.patches import patched, read_patch
 from kdyno.kernel.source import Source
 from kdyno.state import State
 from tests.unit.growth import repeated, too_steep
-from tests.unit.kernel_toy import git, silent, toy_source
+from tests.unit.kernel_toy import git, silent
 from tests.unit.test_kernel_patches import GOOD
 
 COPY = """\
@@ -37,16 +37,6 @@ new file mode 120000
 +{}
 \\ No newline at end of file
 """
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
-    return toy_source(tmp_path, state)
 
 
 def write(folder: Path, name: str, text: str) -> patches.Patch:

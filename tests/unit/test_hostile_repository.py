@@ -20,11 +20,6 @@ HOOKS = ("post-index-change", "applypatch-msg", "pre-applypatch", "post-applypat
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
 def mark(tmp_path: Path) -> Path:
     """A file that is there as soon as anything was run."""
     return tmp_path / "ran"

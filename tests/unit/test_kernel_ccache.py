@@ -14,7 +14,7 @@ from kdyno.kernel.make import CcacheFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
-from tests.unit.kernel_toy import no_progress, plan, toy_source
+from tests.unit.kernel_toy import no_progress, plan
 
 WORKS_AT_FIRST = """\
 #!/bin/sh
@@ -31,16 +31,6 @@ case "$*" in
     *) exec "$@";;
 esac
 """
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
-    return toy_source(tmp_path, state)
 
 
 @pytest.fixture(autouse=True)

@@ -46,16 +46,6 @@ def _knobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knobs, "KNOBS", (*knobs.KNOBS, *ours))
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
-    return toy_source(tmp_path, state)
-
-
 def marked(path: Path, text: str) -> str:
     """A header that leaves a text in every object."""
     path.parent.mkdir(exist_ok=True)

@@ -27,16 +27,6 @@ def _own_ccache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp() / "ccache"))
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
-    return toy_source(tmp_path, state)
-
-
 def plans(source: Source, state: State, seeds: tuple[int, ...] = SEEDS, toolchain: str = "gcc") -> list[BuildPlan]:
     return [plan(Recipe(toolchain=toolchain, layout_seed=seed), source, state) for seed in seeds]
 

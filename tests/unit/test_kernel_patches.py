@@ -10,7 +10,7 @@ from kdyno.kernel import patches
 from kdyno.kernel.patches import patched, read_patch
 from kdyno.kernel.source import Source, fetch
 from kdyno.state import State
-from tests.unit.kernel_toy import git, silent, snapshot, toy_source, toy_tree
+from tests.unit.kernel_toy import git, silent, snapshot, toy_tree
 
 GOOD = """\
 Subject: let more files open
@@ -45,16 +45,6 @@ FAILING = """\
 +\treturn 0;
  }
 """
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def source(tmp_path: Path, state: State) -> Source:
-    return toy_source(tmp_path, state)
 
 
 def write(folder: Path, name: str, text: str) -> patches.Patch:

@@ -17,11 +17,6 @@ from kdyno.state import State
 from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
 def tarball_of(tree: Path, name: str) -> Path:
     path = tree.parent / name
     subprocess.run(["tar", "-caf", path, "-C", tree.parent, tree.name], check=True)

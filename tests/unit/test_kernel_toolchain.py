@@ -15,11 +15,6 @@ from kdyno.toolchain import Toolchain, ToolchainIdentity, find
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
 def bin_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A PATH with nothing on it but what a test puts there."""
     folder = tmp_path / "bin"

@@ -28,11 +28,6 @@ from tests.unit.kernel_toy import built, commit, silent, toy_repository, toy_sou
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may make devices")
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
 @pytest.fixture(autouse=True)
 def _nothing_waits() -> Iterator[None]:
     with at_once():

@@ -29,11 +29,6 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
 def image(tmp_path: Path) -> Image:
     place = tmp_path / "image"
     place.mkdir()

@@ -22,11 +22,6 @@ LOCK = "host-knobs"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root is restrained, and may give files away")
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> State:
-    return State(tmp_path / "state")
-
-
 @pytest.fixture(autouse=True)
 def _nothing_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("SUDO_UID", raising=False)

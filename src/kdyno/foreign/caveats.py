@@ -7,14 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kdyno.foreign.gathered import Gathered
-from kdyno.judge.compare import Comparison
+from kdyno.judge.compare import FEW, Comparison
 from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.observations import Labels, Observations, Sample, Summary
 from kdyno.text import listed, percent, signed
-
-FEW = 5
-"""Fewer replicates than this hardly know their own spread."""
 
 
 def caveats(

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.foreign import units
-from kdyno.foreign.caveats import FEW
 from kdyno.foreign.factors import settled
 from kdyno.foreign.frames import joined
 from kdyno.foreign.gathered import Directions, Gathered
@@ -18,6 +17,7 @@ from kdyno.foreign.replicates import Measured, measured
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import LAST_VARIANTS, Roles, folded
 from kdyno.foreign.sheet import is_number
+from kdyno.judge.compare import FEW
 from kdyno.judge.observations import Observations
 from kdyno.text import listed
 

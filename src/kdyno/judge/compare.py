@@ -20,7 +20,7 @@ from kdyno.measurement import Correction, Direction, Quantity
 from kdyno.text import percent
 
 FEW = 5
-"""Fewer boots than this hardly know how much boots differ."""
+"""Fewer replicates than this hardly know their own spread."""
 
 Why = Callable[[str, Sequence[str]], str]
 """Says why a benchmark of (baseline, variant) has no comparison."""

@@ -69,17 +69,6 @@ def of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
     return _welch(mean, errors, [variant.n, baseline.n])
 
 
-def of_independent(parts: Sequence[LogRatio]) -> LogRatio:
-    """The mean of log-ratios that are independent of one another; degrees of freedom after Satterthwaite (1946)."""
-    mean = sum(part.mean for part in parts) / len(parts)
-    with_error = [(part.error, part.df) for part in parts if part.error is not None and part.df is not None]
-    units = min(part.units for part in parts)
-    if len(with_error) < len(parts):
-        return LogRatio(mean, None, None, units)
-    error, df = _pooled([error / len(parts) for error, _ in with_error], [df for _, df in with_error])
-    return LogRatio(mean, error, df, units)
-
-
 def cluster_means(values: Values, clusters: Labels) -> Values:
     """Means by cluster, shape (number of clusters,), in the order of the labels."""
     _, index = np.unique(clusters, return_inverse=True)

@@ -18,8 +18,6 @@ DIFFERENT: frozenset[Verdict] = BETTER | WORSE | {"higher", "lower"}
 Scope = Literal["kernels", "images", "boots"]
 """What a verdict is about. images: each variant is one link order, and another may do otherwise. boots: nothing says
 that the replicates are of several boots, and another boot may do otherwise."""
-SCOPES: tuple[Scope, ...] = ("kernels", "images", "boots")
-"""From the widest to the narrowest."""
 
 Nouns = Mapping[Method, str]
 """What the replicates are called."""

@@ -1,4 +1,4 @@
-"""What a run of some size can see: power of the t-test behind every verdict, by the noncentral t distribution.
+"""What a run of some size can see: by the rule of the judge, or, for planning, by the power of the t-test behind it.
 
 Effects are fractions (0.01 is 1 %), taken on the log scale; `sd` is that of one replicate's log-ratio for a paired
 design, and of one value's logarithm in either group for an unpaired one.
