@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdyno.cycles.budget import Unit
 from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
 from kdyno.explain.footprint import footprint
 from kdyno.explain.inlining import inlining
 from kdyno.explain.measured import INTERRUPT, Body, Floats, Measured, refuse_unlike
-from kdyno.explain.model import EventChange, Explanation, FunctionChange, Pair, Unit
+from kdyno.explain.model import EventChange, Explanation, FunctionChange, Pair
 
 
 @dataclass(frozen=True)

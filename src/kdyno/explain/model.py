@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from kdyno.cycles.budget import Unit
 from kdyno.frozen import Frozen
-
-Unit = Literal["op", "KiB"]
-"""The unit of work: an operation, or the bytes that a bandwidth is counted in."""
 
 
 class Pair(Frozen):

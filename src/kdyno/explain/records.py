@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kdyno.cycles.budget import Unit
 from kdyno.cycles.family import Family, load_family
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.explain.measured import Measured
-from kdyno.explain.model import Unit
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measurement import Benchmark, Sample
@@ -95,22 +95,22 @@ def find_benchmark(run: str, benchmarks: Sequence[Benchmark], name: str) -> Benc
     )
 
 
-def common_boots(boots: Iterable[BootRecord], baseline: str, variant: str) -> tuple[BootRecord, BootRecord] | None:
-    """The boots of both in the first block where both are `ok`; those with PMU records come first."""
+def common_boots(boots: Iterable[BootRecord], *variants: str) -> tuple[BootRecord, ...] | None:
+    """The boots of all variants in the first block where all are `ok`; those with PMU records come first."""
     by_block: dict[int, dict[str, BootRecord]] = defaultdict(dict)
     for boot in boots:
         if boot.status == "ok":
             by_block[boot.block][boot.variant] = boot
-    pairs = [
-        (of_block[baseline], of_block[variant])
+    together = [
+        tuple(of_block[variant] for variant in variants)
         for _, of_block in sorted(by_block.items())
-        if baseline in of_block and variant in of_block
+        if all(variant in of_block for variant in variants)
     ]
-    return min(pairs, key=lambda pair: not has_records(pair), default=None)
+    return min(together, key=lambda boots: not has_records(boots), default=None)
 
 
-def has_records(pair: Sequence[BootRecord]) -> bool:
-    return all(boot.pmu for boot in pair)
+def has_records(boots: Sequence[BootRecord]) -> bool:
+    return all(boot.pmu for boot in boots)
 
 
 def of_boot(boot: BootRecord, artefacts: Artefacts) -> Recorded:

@@ -74,7 +74,7 @@ def _reason(
     report: RunReport,
     comparison: Comparison,
     row: Row,
-    pair: tuple[BootRecord, BootRecord],
+    pair: tuple[BootRecord, ...],
     artefacts: Artefacts,
     read: dict[str, Recorded],
 ) -> Reason:
