@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from kdyno.cycles.budget import Budgets
 from kdyno.cycles.calibrate import CalibrationReport
 from kdyno.cycles.family import FamilyFile
 from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
@@ -44,6 +45,7 @@ READ: dict[str, TypeAdapter[Any]] = {
 """Formats that somebody reads: what has a default may be left out."""
 
 PRINTED: dict[str, TypeAdapter[Any]] = {
+    "budget": TypeAdapter(Budgets),
     "build": TypeAdapter(dict[str, tuple[ImageRecord, ...]]),
     "calibrate": TypeAdapter(CalibrationReport),
     "compare": TypeAdapter(tuple[RunReport, ...]),

@@ -34,6 +34,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> list[RunReport]:
+    from kdyno.explain.budgets import with_budgets
     from kdyno.store.artefacts import Artefacts
     from kdyno.verdicts.across import across
     from kdyno.verdicts.assemble import Rejudge, assemble
@@ -42,5 +43,7 @@ def _reports(args: argparse.Namespace) -> list[RunReport]:
     with store_of(args) as store:
         run = run_id_of(store, args.run)
         if args.other is None:
-            return [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
-        return across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)
+            reports = [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
+        else:
+            reports = across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)
+    return [with_budgets(report, artefacts) for report in reports] if args.json else reports

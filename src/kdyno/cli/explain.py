@@ -10,13 +10,17 @@ from kdyno.cli.common import add_run, number_from, print_json, run_id_of, state_
 
 if TYPE_CHECKING:
     from kdyno.explain.command import ExplainResult
+    from kdyno.store.store import Store
     from kdyno.verdicts.model import RunReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("variant", metavar="VARIANT", help="the variant to explain")
-    parser.add_argument("benchmark", metavar="BENCHMARK", help="one of its benchmarks: lat_pipe.roundtrip")
+    parser.add_argument(
+        "benchmark", nargs="?", metavar="BENCHMARK", help="one of its benchmarks: lat_pipe.roundtrip (--budget: or all)"
+    )
+    parser.add_argument("--budget", action="store_true", help="say where the modelled cycles go, in both kernels")
     parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")
     parser.add_argument("--events", choices=["edges", "all"], help="what to count at least (default: all)")
     parser.add_argument("--family", metavar="NAME", help="CPU family to model (default: the run's, else znver4)")
@@ -28,14 +32,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.explain.command import Explained, ExplainRequest, explain_benchmark
-    from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.assemble import Rejudge, assemble
+    from kdyno.explain.command import Explained, ExplainRequest, NoBenchmark, explain_benchmark
 
+    if args.budget:
+        return _budget(args)
+    if args.benchmark is None:
+        raise NoBenchmark(run=args.run, variant=args.variant)
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        by = Rejudge(args.baseline)
-        report = assemble(store, run_id_of(store, args.run), Artefacts(state.artefacts), by, analysed=False)
+        report = _report(args, store)
         request = ExplainRequest(args.variant, args.benchmark, args.events, args.family)
         result = explain_benchmark(report, request, state=state, store=store, talk=talk)
     if args.json:
@@ -50,6 +55,39 @@ def act(args: argparse.Namespace) -> int:
         write_whole(args.svg, flame_graph(result.stacks, Caption.of(result.explanation)))
         talk.say(f"flame graph: {args.svg}")
     return 0
+
+
+def _budget(args: argparse.Namespace) -> int:
+    from kdyno.explain.budgets import NoGraphOfBudgets, explain_budgets
+    from kdyno.explain.terminal import render_budgets
+    from kdyno.terminal import console
+
+    if args.svg:
+        raise NoGraphOfBudgets()
+    with store_of(args) as store:
+        budgets = explain_budgets(
+            _report(args, store),
+            args.variant,
+            args.benchmark,
+            events=args.events,
+            family=args.family,
+            state=state_of(args),
+            store=store,
+            talk=talk_of(args),
+        )
+    if args.json:
+        print_json(budgets.model_dump(mode="json"))
+    else:
+        render_budgets(budgets, console())
+    return 0
+
+
+def _report(args: argparse.Namespace, store: Store) -> RunReport:
+    from kdyno.store.artefacts import Artefacts
+    from kdyno.verdicts.assemble import Rejudge, assemble
+
+    artefacts = Artefacts(state_of(args).artefacts)
+    return assemble(store, run_id_of(store, args.run), artefacts, Rejudge(args.baseline), analysed=False)
 
 
 def _print(report: RunReport, result: ExplainResult, top: int) -> None:

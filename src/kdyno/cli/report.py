@@ -30,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
+    from kdyno.explain.budgets import with_budgets
     from kdyno.report.data import write_csv
     from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
@@ -42,6 +43,8 @@ def act(args: argparse.Namespace) -> int:
         wanted = args.json or args.html or args.analysis is not None
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
         report = assemble(store, run_id_of(store, args.run), artefacts, by, analysed=bool(wanted))
+    if args.json or args.html:
+        report = with_budgets(report, artefacts)
     if args.csv:
         write_csv(report, data_file())
     elif args.analysis is not None:

@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import read_experiment
+    from kdyno.explain.budgets import with_budgets
     from kdyno.judge.verdict import WORSE
     from kdyno.line.run import run_experiment
     from kdyno.report.output import print_report
@@ -38,6 +39,8 @@ def act(args: argparse.Namespace) -> int:
         done = run_experiment(experiment, state, store, talk, again=args.again)
         artefacts = Artefacts(state.artefacts)
         report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
+    if args.json or args.html:
+        report = with_budgets(report, artefacts)
     with reader_may_leave():  # the exit code still counts
         print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=artefacts)
     for variant, reason in done.outcome.given_up.items():

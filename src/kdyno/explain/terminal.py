@@ -9,7 +9,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.explain import rows
+from kdyno.cycles.budget import Budgets
+from kdyno.explain import budget_rows, rows
 from kdyno.explain.model import Explanation
 from kdyno.terminal import NARROWEST_NAME, STYLES
 from kdyno.text import clean
@@ -42,6 +43,27 @@ def render(explanation: Explanation, verdict: Row, console: Console, top: int) -
     show.table("kernel code executed in the region", columns, rows.footprint(explanation), coloured=3)
 
 
+def render_budgets(budgets: Budgets, console: Console) -> None:
+    """Print where cycles go: of one benchmark all figures, of several a line for each and variant."""
+    show = _Shown(console)
+    names = budget_rows.variants(budgets.budgets)
+    show.line(budget_rows.caption(budgets), "bold")
+    show.line(f"from {budgets.boots}, median iteration; task and exception work, and user code")
+    if len({budget.benchmark for budget in budgets.budgets}) == 1:
+        [budget, *_] = budgets.budgets
+        title = f"{budget.benchmark}: cycles per {budget.unit}"
+        columns = ["", *(text for name in names for text in (name, "%")), *["difference"] * (len(names) == 2)]
+        show.table(title, columns, [*budget_rows.spending(budgets.budgets), *budget_rows.limits(budgets.budgets)])
+    else:
+        below = f", of {names[0]}, and below each (→) of {names[1]}" if names[1:] else f", of {names[0]}"
+        show.line(f"shares in %{below}")
+        show.table("", budget_rows.COLUMNS, budget_rows.lines(budgets.budgets), gap=1)
+        show.line("")
+        show.line(budget_rows.LEGEND, "dim")
+    for sentence in budgets.missing:
+        show.line(f"left out: {sentence}", "dim")
+
+
 def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
     show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
@@ -62,16 +84,23 @@ class _Shown:
     def line(self, text: str, style: str = "") -> None:
         self.console.print(Text(clean(text), style=style))
 
-    def table(self, title: str, columns: Sequence[str], cells: Sequence[rows.Row], coloured: int | None = None) -> None:
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        cells: Sequence[rows.Row],
+        coloured: int | None = None,
+        gap: int = GAP,
+    ) -> None:
         """The first column is text, the others are figures; column `coloured` is green below 0 and red above."""
         if not cells:
             return
         self.line("")
         if title:
             self.line(title, "bold")
-        table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+        table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
         widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
-        left = self.console.width - sum(width + GAP for width in widths[1:]) - GAP
+        left = self.console.width - sum(width + gap for width in widths[1:]) - gap
         widths[0] = min(widths[0], max(left, NARROWEST_NAME))
         for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
             justify: JustifyMethod = "right" if number else "left"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
+from kdyno.cycles.budget import Budgets
 from kdyno.frozen import Frozen
 from kdyno.judge.compare import Comparison, GeometricMean, Judgement
 from kdyno.judge.diagnostics.tables import Analysis
@@ -86,6 +87,8 @@ class RunReport(Report):
     sampled."""
     boots: tuple[BootRecord, ...]
     consoles: tuple[ConsoleText, ...]
+    budgets: Budgets | None = None
+    """Where modelled cycles go; None unless boots of the run counted all events (see explain/budgets.py)."""
     reproduce: str
     """One command line that repeats the run."""
 

@@ -1,0 +1,157 @@
+"""Both sides of an explanation: PMU records that the run's boots carry, or those of boots made for the purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from kdyno.digests import file_digest
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.experiment.models import Experiment
+from kdyno.explain.records import Recorded, common_boots, has_records, of_boot
+from kdyno.instrument.pmu import Events, PmuConfig
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import ImageMissing, load_image
+from kdyno.line.pmuboot import pmu_boot
+from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import RunRecord, VariantRecord
+from kdyno.store.store import Store
+from kdyno.talk import Talk
+from kdyno.verdicts.model import RunReport
+
+
+class NoKernel(UserError):
+    message = "run {run} has no image of {variant}: its boots are replays, without PMU records"
+    hint = "explain a run of the machine qemu"
+
+
+class ImageReplaced(InfrastructureError):
+    message = "the PMU record of {variant} was made with another vmlinux than {vmlinux}"
+    hint = "the image was replaced since: bring it back, or run the experiment again (kdyno run --again)"
+
+
+class ExperimentUnreadable(InfrastructureError):
+    message = "the experiment that run {run} has on record can't be carried out: {why}"
+    hint = "another version of kdyno, or somebody else, wrote it; carry the experiment out again from its file"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be looked at: kernels, tests, and what must have been counted; None where anything will do."""
+
+    variants: tuple[VariantRecord, ...]
+    """The baseline first."""
+    tests: tuple[str, ...]
+    events: Events | None = None
+    family: str | None = None
+
+    def accepts(self, record: PmuRecord) -> bool:
+        return (self.events != "all" or record.events == "all") and self.family in (None, record.family)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The records, in the order of the variants, and the boots that they are from."""
+
+    records: tuple[Recorded, ...]
+    boots: str
+    images: Mapping[str, Image | None]
+    """By variant; None for an image that is gone."""
+
+
+def find_sides(report: RunReport, wanted: Wanted, *, state: State, store: Store, talk: Talk) -> Sides:
+    """The records of one boot of each kernel, with one seed; boots that are missing are made.
+
+    Raises NoKernel, ImageReplaced, ExperimentUnreadable and the errors of records, images and boots.
+    """
+    records, boots = _recorded(report, wanted, state) or _booted(report, wanted, state, store, talk)
+    layout = _layout(report, wanted.variants)
+    images = {variant.name: _image_if_there(variant, layout, state) for variant in wanted.variants}
+    for recorded in records:
+        refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], state)
+    return Sides(records, boots, images)
+
+
+Found = tuple[tuple[Recorded, ...], str]
+"""Records, and the boots that they are from."""
+
+
+def _recorded(report: RunReport, wanted: Wanted, state: State) -> Found | None:
+    """The records that the run's own boots carry, if they have what is wanted."""
+    boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
+    if boots is None or not has_records(boots):
+        return None
+    artefacts = Artefacts(state.artefacts)
+    records = tuple(of_boot(boot, artefacts) for boot in boots)
+    if not all(wanted.accepts(recorded.record) for recorded in records):
+        return None
+    return records, f"the boots of block {boots[0].block}, seed {boots[0].seed}"
+
+
+def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk: Talk) -> Found:
+    """Boot each image once for the tests, as the run did; boots that were made before are taken again."""
+    layout = _layout(report, wanted.variants)
+    images = [_image(report.run.id, variant, layout, state) for variant in wanted.variants]
+    experiment = _experiment(report.run)
+    boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
+    seed = boots[0].seed if boots else report.run.seed
+    params = {name: chosen for test in wanted.tests for name, chosen in experiment.workload.params_of(test).items()}
+    records = []
+    with talk.working("booting with the emulated PMU") as advance:
+        for number, (variant, image) in enumerate(zip(wanted.variants, images, strict=True)):
+            advance(number, len(images), variant.name)
+            booted = pmu_boot(
+                image,
+                wanted.tests,
+                seed=seed,
+                events=wanted.events or "all",
+                family=wanted.family or PmuConfig().family,
+                state=state,
+                store=store,
+                talk=talk,
+                params=params,
+                cmdline=variant.recipe.cmdline,
+                settings=experiment.machine,
+            )
+            records.append(
+                Recorded(variant.name, read_pmu_record(booted.record), booted.benchmarks, booted.work, absent={})
+            )
+        advance(len(images), len(images), "done")
+    return tuple(records), f"one boot of each, made to explain it, seed {seed}"
+
+
+def _experiment(run: RunRecord) -> Experiment:
+    try:
+        return Experiment.model_validate_json(run.experiment)
+    except ValidationError as error:
+        raise ExperimentUnreadable(run=run.id, why=error.errors(include_url=False)[0]["msg"]) from error
+
+
+def _layout(report: RunReport, variants: Sequence[VariantRecord]) -> int:
+    """The layout that all booted in the block that is explained."""
+    boots = common_boots(report.boots, *(variant.name for variant in variants))
+    return boots[0].layout_index if boots else 0
+
+
+def _image(run: str, variant: VariantRecord, layout: int, state: State) -> Image:
+    """Raises NoKernel, ImageMissing and ImageCorrupt."""
+    if not variant.images:
+        raise NoKernel(run=run, variant=variant.name)
+    return load_image(variant.images[layout].key, state)
+
+
+def _image_if_there(variant: VariantRecord, layout: int, state: State) -> Image | None:
+    try:
+        return load_image(variant.images[layout].key, state) if variant.images else None
+    except ImageMissing:
+        return None
+
+
+def refuse_replaced(variant: str, record: PmuRecord, image: Image | None, state: State) -> None:
+    """Raise ImageReplaced unless the record's addresses are those of the image; an image that is gone says nothing."""
+    if image and record.image and file_digest(image.vmlinux, state) != record.image:
+        raise ImageReplaced(variant=variant, vmlinux=image.vmlinux)
