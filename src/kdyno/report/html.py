@@ -32,6 +32,7 @@ from kdyno.verdicts.model import FileReport, Report, RunReport
 from kdyno.verdicts.rows import Row, grouped, largest, mean_row, rows_of
 
 if TYPE_CHECKING:
+    from kdyno.cycles.budget import Budgets
     from kdyno.explain.why import Reason
 
 FEW_SENTENCES = 8
@@ -178,6 +179,7 @@ def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
     return {
         "run": report.run,
         "reasons": _reasons(report, artefacts) if artefacts else {},
+        "budget": _budget(report.budgets) if report.budgets else None,
         "recipes": {variant.name: filters.changed(variant.recipe) for variant in report.run.variants},
         "commands": {boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
         "flagged": _flags(report),
@@ -197,6 +199,20 @@ def _flags(report: Report) -> order.Flags:
         before = sentences.get((flag.variant, flag.block))
         sentences[flag.variant, flag.block] = f"{before}; {flag.sentence}" if before else flag.sentence
     return sentences
+
+
+def _budget(budgets: Budgets) -> dict[str, Any]:
+    """Where the cycles go, as bars and as a table."""
+    from kdyno.explain import budget_rows
+    from kdyno.report.figures.budget import bars
+
+    return {
+        "of": budgets,
+        "plots": [panels.Plot.of("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
+        "columns": budget_rows.COLUMNS,
+        "rows": budget_rows.lines(budgets.budgets),
+        "legend": budget_rows.LEGEND,
+    }
 
 
 def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
