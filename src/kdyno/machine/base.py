@@ -31,6 +31,11 @@ class NotEmulated(UserError):
     hint = 'take type = "qemu" in [machine]'
 
 
+class NotTimed(UserError):
+    message = "a machine of type `{type}` can't run under KVM"
+    hint = 'take type = "qemu" in [machine]'
+
+
 class NoShell(UserError):
     message = "a machine of type `{type}` can't give a shell"
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
@@ -73,6 +78,10 @@ class MachineSettings(Frozen):
     def counting(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
         """The same machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
         raise NotEmulated(type=self.type)
+
+    def timed(self) -> Self:
+        """The same machine in the wall lane: under KVM or not at all, with one CPU. Raises NotTimed."""
+        raise NotTimed(type=self.type)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class QemuConfig(MachineSettings):
     def counting(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
 
+    def timed(self) -> Self:
+        return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
+
 
 class ShareMissing(UserError):
     message = "there is no directory {share}, which [machine] or --share offers to guests"
