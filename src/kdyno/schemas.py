@@ -26,6 +26,8 @@ from kdyno.profile.coverage import Coverage
 from kdyno.profile.show import ProfileView
 from kdyno.store.listing import RunSummary
 from kdyno.store.records import RunWithBoots
+from kdyno.validate.kvm import KvmReport
+from kdyno.validate.library_compare import LibraryReport
 from kdyno.verdicts.model import FileReport, RunReport
 from kdyno.verdicts.selftest import SelfTest
 
@@ -62,6 +64,8 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "runs": TypeAdapter(tuple[RunSummary, ...]),
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
+    "validate-kvm": TypeAdapter(KvmReport),
+    "validate-library": TypeAdapter(LibraryReport),
 }
 """What verbs print with --json: every key is always there."""
 

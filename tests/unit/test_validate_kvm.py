@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from kdyno.experiment.models import Experiment
@@ -14,6 +16,7 @@ from kdyno.lanes import Lane
 from kdyno.machine.base import NotTimed
 from kdyno.machine.fake import FakeConfig
 from kdyno.machine.qemu import QemuConfig
+from kdyno.schemas import schema
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
@@ -119,6 +122,11 @@ def test_two_lanes_with_the_same_effects_agree_and_the_text_says_so(model: RunRe
         r"^wall: run 3f9a61c2",
     ):
         assert re.search(part, text, re.MULTILINE), part
+
+
+def test_the_report_as_json_obeys_its_schema(model: RunReport, wall: RunReport) -> None:
+    printed = json.loads(compare_kvm(BothLanes(only(model, 1), only(wall, 0))).model_dump_json())
+    jsonschema.Draft202012Validator(schema("validate-kvm")).validate(printed)
 
 
 def test_the_text_marks_what_has_the_wrong_sign(model: RunReport, wall: RunReport) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from kdyno.cycles.family import load_family
 from kdyno.cycles.measure import QEMU_USER, NoUserPlugins
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.march.cpu import read_cpu
+from kdyno.schemas import schema
 from kdyno.state import State
 from kdyno.talk import Talk
 from kdyno.validate import library_build
@@ -155,6 +158,11 @@ def test_the_text_says_how_many_signs_are_wrong_and_what_was_left_out() -> None:
         r"^functions of linux-source 6\.12 \(6\.12\.1\), modelled, generic-1: default weights",
     ):
         assert re.search(part, text, re.MULTILINE), part
+
+
+def test_the_report_as_json_obeys_its_schema() -> None:
+    printed = json.loads(compare_library(SOME).model_dump_json())
+    jsonschema.Draft202012Validator(schema("validate-library")).validate(printed)
 
 
 def test_no_share_is_said_of_no_effects() -> None:

@@ -33,6 +33,8 @@ FORMATS = {
     "runs": "`kdyno runs --json`",
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
+    "validate-kvm": "`kdyno validate --kvm --json`",
+    "validate-library": "`kdyno validate --library --json`",
 }
 
 
