@@ -133,6 +133,12 @@ class Model(Frozen):
     """Calibrated: rank correlation of modelled and native cycles."""
     median_error: float | None = None
     """Calibrated: median of |modelled / native - 1|."""
+    kernel_benchmarks: int | None = None
+    """Validated on kernel code: on how many benchmarks that no weight was fitted to. The next two are about these."""
+    kernel_spearman: float | None = None
+    kernel_median_error: float | None = None
+    kernel_source: str | None = None
+    """Validated on kernel code: which kernel stood for which, and the CPU that was timed."""
     weights: dict[str, Weight]
 
     @field_validator("weights")
@@ -148,6 +154,9 @@ class Model(Frozen):
     def _says_how_good_it_is(self) -> Model:
         if self.basis == "calibrated" and None in (self.programs, self.spearman, self.median_error):
             raise ValueError("calibrated weights need programs, spearman and median_error")
+        kernel = {self.kernel_benchmarks, self.kernel_spearman, self.kernel_median_error}
+        if None in kernel and kernel != {None}:
+            raise ValueError("an error on kernel code needs kernel_benchmarks, _spearman and _median_error")
         return self
 
 
@@ -202,11 +211,17 @@ class Family(FamilyFile):
         """The words that go with every modelled figure."""
         model = self.model
         if model.basis == "default" or model.median_error is None:
-            return f"modelled, {self.model_name}: default weights, not calibrated"
-        return (
-            f"modelled, {self.model_name}: median error {model.median_error:.0%}".replace("%", " %")
-            + f" on {model.programs} held-out programs, Spearman {model.spearman:.2f}"
-        )
+            known = "default weights, not calibrated"
+        else:
+            known = _error(model.median_error, model.programs, "held-out programs", model.spearman)
+        if model.kernel_median_error is not None:
+            about = _error(model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman)
+            known += f"; of kernel code {about}"
+        return f"modelled, {self.model_name}: {known}"
+
+
+def _error(median: float, count: int | None, of: str, spearman: float | None) -> str:
+    return f"median error {100 * median:.0f} % on {count} {of}, Spearman {spearman:.2f}"
 
 
 def families() -> tuple[str, ...]:

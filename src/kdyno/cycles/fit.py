@@ -30,17 +30,25 @@ NOT_FITTED = (*UNSEEN, "user_instructions", "user_rep_iterations")
 
 
 def fit(
-    counts: Array, native: Array, names: Sequence[str], defaults: Mapping[str, float], pull: float = PULL
+    counts: Array,
+    native: Array,
+    names: Sequence[str],
+    defaults: Mapping[str, float],
+    pull: float = PULL,
+    fitted: Collection[str] | None = None,
 ) -> dict[str, float]:
     """Cycles per event, from counts[P, E] with columns `names` and native cycles[P].
 
-    Of the events in `defaults`, those that a program shows are fitted; others keep their defaults. Events that are not
-    in `defaults` weigh nothing, as before.
+    Of the events in `defaults` those in `fitted` are sought, or, if that isn't said, those that a program shows; others
+    keep their defaults. Events that are not in `defaults` weigh nothing, as before.
     """
     from scipy.optimize import nnls
 
     counts, native = np.asarray(counts, np.float64), np.asarray(native, np.float64)
-    fitted = [name for name in shown(counts, names) if defaults.get(name)]
+    wanted = shown(counts, names) if fitted is None else fitted
+    fitted = [name for name in wanted if defaults.get(name)]
+    if not fitted:
+        return dict(defaults)
     kept = {name: weight for name, weight in defaults.items() if name not in fitted}
     prior = np.array([defaults[name] for name in fitted])
     # Unknowns are multiples of the defaults.
