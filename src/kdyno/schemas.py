@@ -9,6 +9,8 @@ from pydantic import TypeAdapter
 from kdyno.cycles.budget import Budgets
 from kdyno.cycles.calibrate import CalibrationReport
 from kdyno.cycles.family import FamilyFile
+from kdyno.cycles.kernel_fit import KernelCalibrationReport
+from kdyno.cycles.kernel_measured import Validation
 from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.doctor import Finding
 from kdyno.experiment.models import ExperimentFile
@@ -50,6 +52,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "budget": TypeAdapter(Budgets),
     "build": TypeAdapter(dict[str, tuple[ImageRecord, ...]]),
     "calibrate": TypeAdapter(CalibrationReport),
+    "calibrate-kernel": TypeAdapter(KernelCalibrationReport),
     "compare": TypeAdapter(tuple[RunReport, ...]),
     "doctor": TypeAdapter(tuple[Finding, ...]),
     "doctor-host": TypeAdapter(HostReport),
@@ -64,6 +67,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "runs": TypeAdapter(tuple[RunSummary, ...]),
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
+    "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),
     "validate-library": TypeAdapter(LibraryReport),
 }

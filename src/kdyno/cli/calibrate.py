@@ -7,16 +7,21 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import number_from, print_json, talk_of
+from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.terminal import line
 
 if TYPE_CHECKING:
     from kdyno.cycles.calibrate import Calibration
     from kdyno.cycles.evaluate import Quality
+    from kdyno.cycles.family import Family, FamilyFile
+    from kdyno.cycles.kernel_fit import KernelCalibration
+    from kdyno.cycles.kernel_measured import KernelMeasurement
 
 NOISY = 0.1
 """Median spread between passes above which the host is called noisy."""
 WORST = 8
+MEASURE = ""
+"""In the place of a measurement's file: there is none yet."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,22 +35,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes", type=number_from(2, 1000), default=2, metavar="N", help="more help on a noisy host (default 2)"
     )
+    parser.add_argument(
+        "--kernel",
+        nargs="?",
+        const=MEASURE,
+        metavar="FILE.json",
+        help="fit the weights that only kernel code shows: to what `kdyno validate -o` wrote, or to one made now",
+    )
     parser.add_argument("--date", metavar="DATE", help="a date to write into the file (default: none)")
     parser.add_argument("--json", action="store_true", help="weights, programs and quality as JSON")
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.cycles.calibrate import CalibrationReport, as_toml, calibrate, calibrated
+    from kdyno.files import require_writable
+
+    if args.output:
+        require_writable(args.output)
+    return _calibrate_programs(args) if args.kernel is None else _calibrate_kernel(args)
+
+
+def _calibrate_programs(args: argparse.Namespace) -> int:
+    from kdyno.cycles.calibrate import CalibrationReport, calibrate, calibrated
     from kdyno.cycles.family import load_family
     from kdyno.cycles.host import family_of
     from kdyno.cycles.measure import measure
-    from kdyno.files import require_writable, write_whole
     from kdyno.host import host_facts
     from kdyno.march.cpu import read_cpu
 
     family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
-    if args.output:
-        require_writable(args.output)
     talk = talk_of(args)
     measured = measure(family, times=args.times, passes=args.passes, talk=talk)
     calibration = calibrate(measured, family)
@@ -55,12 +72,55 @@ def act(args: argparse.Namespace) -> int:
         for row in lines(calibration):
             line(row)
     if args.output:
-        stem = args.output.stem
-        name = stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", stem) else family.name
-        made = calibrated(calibration, name, str(host_facts().get("cpu", "unknown")), args.date)
-        write_whole(args.output, as_toml(made))
-        talk.say(f'wrote {args.output}; use it as family = "file:{args.output}"')
+        cpu = str(host_facts().get("cpu", "unknown"))
+        _write(args, calibrated(calibration, _name_for(args.output, family), cpu, args.date))
     return 0
+
+
+def _calibrate_kernel(args: argparse.Namespace) -> int:
+    from kdyno.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel, with_kernel_weights
+
+    measured, family = _kernel_measurement(args)
+    calibration = calibrate_kernel(measured, family)
+    if args.json:
+        print_json(KernelCalibrationReport.of(calibration).model_dump(mode="json"))
+    else:
+        for row in kernel_lines(calibration):
+            line(row)
+    if args.output:
+        _write(args, with_kernel_weights(calibration, _name_for(args.output, family), args.date))
+    return 0
+
+
+def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Family]:
+    """What the fit starts from. A measurement may be another host's, so that its own family is the default."""
+    from kdyno.cycles.family import load_family
+    from kdyno.cycles.kernel_measured import read_measurement
+    from kdyno.validate.kernel import Request, host_family, validate_kernel
+
+    if args.kernel == MEASURE:
+        with store_of(args) as store:
+            request = Request(args.family, passes=max(args.passes, Request.passes))
+            measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
+        return measured, host_family(args.family)[1]
+    path = Path(args.kernel)
+    measured = read_measurement(path)
+    family = load_family(measured.family if args.family == "auto" else args.family)
+    measured.require_geometry(family, path)
+    return measured, family
+
+
+def _name_for(output: Path, family: Family) -> str:
+    stem = output.stem
+    return stem if re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,59}", stem) else family.name
+
+
+def _write(args: argparse.Namespace, made: FamilyFile) -> None:
+    from kdyno.cycles.calibrate import as_toml
+    from kdyno.files import write_whole
+
+    write_whole(args.output, as_toml(made))
+    talk_of(args).say(f'wrote {args.output}; use it as family = "file:{args.output}"')
 
 
 def lines(calibration: Calibration) -> list[str]:
@@ -75,6 +135,25 @@ def lines(calibration: Calibration) -> list[str]:
         "",
         *_worst(calibration),
     ]
+
+
+def kernel_lines(calibration: KernelCalibration) -> list[str]:
+    """The outcome of --kernel as text."""
+    from kdyno.cli.validate import judged_row, summary
+
+    before = calibration.family.model.weights
+    rows = [f"weights of {calibration.family.name}, in cycles   fitted    before"]
+    rows += [f"  {event:<26} {calibration.weights[event]:>9.1f} {before[event]:>9.1f}" for event in calibration.fitted]
+    rows += ["  all others are as they were", ""]
+    benchmarks = calibration.measured.benchmarks
+    rows.append(f"{'benchmark':<22} {'kind':<9} {'role':<8} {'per':<3} {'native':>11} {'modelled':>11} {'ratio':>6}")
+    rows += [judged_row(row, of.unit) for row, of in zip(calibration.judged, benchmarks, strict=True)]
+    qualities = (
+        ("held-out", calibration.held_out),
+        ("held-out, weights as before", calibration.before),
+        ("fitted to", calibration.on_fitted),
+    )
+    return [*rows, "", *(f"{title}: {summary(quality)}" for title, quality in qualities)]
 
 
 def _weights(calibration: Calibration) -> list[str]:

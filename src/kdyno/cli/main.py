@@ -38,6 +38,7 @@ VERBS = {
     "profile": "record, look at and export profiles of a kernel",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
+    "validate": "compare modelled cycles of kernel code with this host's",
     "schema": "print the JSON schema of a format",
     "completion": "print the completion script for a shell",
 }

@@ -10,6 +10,7 @@ FORMATS = {
     "budget": "`kdyno explain --budget --json`",
     "build": "`kdyno build --json`",
     "calibrate": "`kdyno calibrate --json`",
+    "calibrate-kernel": "`kdyno calibrate --kernel --json`",
     "catalogue": "`kdyno-agent list --json`: what the agent can do",
     "compare": "`kdyno compare --json`",
     "doctor": "`kdyno doctor --json`",
@@ -33,6 +34,7 @@ FORMATS = {
     "runs": "`kdyno runs --json`",
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
+    "validate": "`kdyno validate --json`, and what -o writes",
     "validate-kvm": "`kdyno validate --kvm --json`",
     "validate-library": "`kdyno validate --library --json`",
 }
@@ -40,7 +42,7 @@ FORMATS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(FORMATS), metavar="NAME", help="one of the formats below")
-    parser.epilog = "\n".join(f"{name:<14} {what}" for name, what in FORMATS.items())
+    parser.epilog = "\n".join(f"{name:<16} {what}" for name, what in FORMATS.items())
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 

@@ -1,0 +1,125 @@
+"""`kdyno validate`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.terminal import line
+from kdyno.text import counted, listed
+
+if TYPE_CHECKING:
+    from kdyno.cycles.evaluate import Judged, Quality
+    from kdyno.cycles.kernel_measured import Validation
+
+NOISY = 0.1
+"""Median spread between passes above which the host is called noisy."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--family", default="auto", metavar="NAME", help="CPU family of this host, or file:PATH (default: auto)"
+    )
+    parser.add_argument(
+        "--source", metavar="SPEC", help="kernel source (default: the installed linux-source that is nearest)"
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the running kernel's configuration, where it hides"
+    )
+    parser.add_argument(
+        "--passes", type=number_from(2, 1000), default=5, metavar="N", help="more help on a noisy host (default 5)"
+    )
+    parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default 1)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="write the measurement and its figures")
+    parser.add_argument("--json", action="store_true", help="the same on standard output")
+    parser.epilog = "Builds a kernel with the running kernel's configuration the first time: that takes many minutes."
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.cycles.kernel_measured import Validation
+    from kdyno.files import require_writable, write_whole
+    from kdyno.validate.kernel import Request, host_family, validate_kernel
+
+    if args.output:
+        require_writable(args.output)
+    talk = talk_of(args)
+    request = Request(args.family, args.source, args.config, args.passes, args.seed)
+    with store_of(args) as store:
+        measured = validate_kernel(request, state=state_of(args), store=store, talk=talk)
+    validation = Validation.of(measured, host_family(args.family)[1])
+    if args.json:
+        print_json(validation.model_dump(mode="json"))
+    else:
+        for row in lines(validation):
+            line(row)
+    if args.output:
+        write_whole(args.output, validation.model_dump_json(indent=1) + "\n")
+        talk.say(f"wrote {args.output}; `kdyno calibrate --kernel {args.output}` fits the kernel's own weights to it")
+    return 0
+
+
+def lines(validation: Validation) -> list[str]:
+    """The outcome as text."""
+    return [*_kernels(validation), "", *_benchmarks(validation), "", *_qualities(validation)]
+
+
+def _kernels(validation: Validation) -> list[str]:
+    measured = validation.measured
+    kernels = measured.kernels
+    ghz = f"{min(measured.ghz):.2f}" + (f" to {max(measured.ghz):.2f}" if max(measured.ghz) > min(measured.ghz) else "")
+    unmatched = [f"{one.name} (here: {one.host}; guest: {one.guest})" for one in kernels.mitigations if not one.matched]
+    rows = [
+        f"native:   Linux {kernels.running}, {kernels.compiler}, on {measured.cpu} at {ghz} GHz",
+        f"modelled: Linux {kernels.version} ({kernels.origin}), {kernels.built_with}",
+        f"          {validation.model}",
+        f"mitigations: {counted(len(unmatched), 'difference') if unmatched else 'as here'}",
+        *(f"  {text}" for text in unmatched),
+        f"words: {' '.join(kernels.words)}",
+    ]
+    rows += [f"added: {symbol}: {why}" for symbol, why in kernels.additions.items()]
+    if kernels.dropped:
+        rows.append(f"not in the modelled kernel: {counted(len(kernels.dropped), 'option')}: {listed(kernels.dropped)}")
+    return rows
+
+
+def _benchmarks(validation: Validation) -> list[str]:
+    names = f"{'benchmark':<22} {'kind':<9} {'role':<8} {'per':<3}"
+    rows = [f"{names} {'native':>11} {'modelled':>11} {'ratio':>6} {'spread':>7}"]
+    for judged, benchmark in zip(validation.judged, validation.measured.benchmarks, strict=True):
+        rows.append(f"{judged_row(judged, benchmark.unit)} {_percent(benchmark.spread):>7}")
+    rows += [f"{name}: left out: {why}" for name, why in validation.measured.left_out.items()]
+    return rows
+
+
+def judged_row(judged: Judged, unit: str) -> str:
+    """One benchmark: native and modelled cycles, and how many times too much the model says."""
+    names = f"{judged.program:<22} {judged.kind:<9} {judged.role:<8} {unit:<3}"
+    return f"{names} {judged.native:>11,.0f} {judged.modelled:>11,.0f} {judged.modelled / judged.native:>6.2f}"
+
+
+def _qualities(validation: Validation) -> list[str]:
+    spreads = sorted(benchmark.spread for benchmark in validation.measured.benchmarks)
+    median = spreads[len(spreads) // 2]
+    rows = [f"native passes differ by {_percent(median)} (median), at most {_percent(spreads[-1])}"]
+    if median > NOISY:
+        rows.append("this host is noisy: more passes (--passes) make better minima")
+    return [
+        *rows,
+        f"all: {summary(validation.quality)}",
+        f"held-out: {summary(validation.held_out)}",
+    ]
+
+
+def summary(quality: Quality) -> str:
+    """How good a model is on some benchmarks, in one line."""
+    return (
+        f"{quality.programs} benchmarks, Spearman {quality.spearman:.2f} (instructions alone "
+        f"{quality.spearman_of_instructions:.2f}), median error {_percent(quality.median_error)}, "
+        f"90 % within {_percent(quality.most_error)}"
+    )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
