@@ -22,6 +22,8 @@ from kdyno.cli.schema import FORMATS
 from kdyno.cycles.evaluate import Role
 from kdyno.cycles.events import EVENTS
 from kdyno.cycles.family import families, load_family
+from kdyno.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel
+from kdyno.cycles.kernel_measured import Validation
 from kdyno.cycles.measure import QEMU_USER, find_probe
 from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.hostknobs.turn import Turn, Turned
@@ -41,7 +43,7 @@ from kdyno.machine.qemu import PORT, PORT_MISSING, QemuConfig
 from kdyno.profile.coverage import Coverage
 from kdyno.schemas import PRINTED, READ, schema
 from kdyno.workload.lmbench import LmbenchWorkload
-from tests.unit import cycles_specimen, pmu_specimen, specimen
+from tests.unit import cycles_specimen, kernel_specimen, pmu_specimen, specimen
 
 ROOT = Path(__file__).parents[2]
 CRATES = ROOT / "crates"
@@ -388,6 +390,7 @@ PRINTED_AS = {
             "runs",
             "selftest",
             "show",
+            "validate",
         )
     },
     **{words: words.replace(" ", "-") for words in ("march list", "profile cover", "profile show")},
@@ -411,7 +414,7 @@ def with_json(parser: argparse.ArgumentParser, words: str = "") -> set[str]:
 def test_whatever_is_printed_as_json_has_a_schema() -> None:
     verbs = with_json(make_parser(VERBS))
     assert verbs == set(PRINTED_AS)
-    others = {"budget", "doctor-host", "doctor-set", "validate-kvm", "validate-library"}
+    others = {"budget", "calibrate-kernel", "doctor-host", "doctor-set", "validate-kvm", "validate-library"}
     assert {*PRINTED_AS.values(), *others} == {*PRINTED, "march-list"}
 
 
@@ -450,6 +453,10 @@ def test_what_verbs_print_of_these_obeys_its_schema() -> None:
     check(Turned(turns=(turn,)).model_dump(mode="json"), "doctor-set")
     coverage = Coverage(1, 0.5, 2, 0.5, (("f", 0.5),), "llvm-profgen", ())
     check(json.loads(json.dumps(asdict(coverage))), "profile-cover")
+    validation = Validation.of(kernel_specimen.measured(), cycles_specimen.family())
+    check(validation.model_dump(mode="json"), "validate")
+    calibration = calibrate_kernel(validation.measured, cycles_specimen.family())
+    check(KernelCalibrationReport.of(calibration).model_dump(mode="json"), "calibrate-kernel")
 
 
 def test_every_schema_is_a_format_that_is_named() -> None:

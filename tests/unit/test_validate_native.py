@@ -58,10 +58,11 @@ def test_every_parameter_is_spelled_out_as_the_model_lane_has_it() -> None:
 
 
 def test_a_thread_is_pinned_to_one_cpu_and_set_free_again() -> None:
-    before = os.sched_getaffinity(0)
+    before, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     with pinned():
         assert os.sched_getaffinity(0) == {max(before)}
-    assert os.sched_getaffinity(0) == before
+        assert os.getpriority(os.PRIO_PROCESS, 0) <= priority
+    assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)) == (before, priority)
 
 
 def test_files_lie_in_a_tmpfs_that_can_be_written_to(tmp_path: Path) -> None:
