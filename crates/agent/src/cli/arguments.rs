@@ -1,12 +1,15 @@
 //! The command line, strictly: what isn't known is refused.
 
 use crate::bench;
+use crate::measure::Clock;
 use crate::nearest::nearest;
 use crate::params::Params;
 use crate::runner::Planned;
+use crate::settings::Settings;
 use crate::test::Test;
 use kdyno_proto::Lane;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 pub enum Verb {
     Help,
@@ -18,11 +21,14 @@ pub enum Verb {
 
 pub struct Run {
     pub plan: Vec<Planned>,
-    pub iterations: u32,
+    pub settings: Settings,
     pub json: bool,
 }
 
-const OPTIONS: &[&str] = &["--param", "--iterations", "--json", "--help"];
+const OPTIONS: &[&str] = &["--param", "--iterations", "--shift", "--json", "--help"];
+
+/// The largest shift of QEMU's -icount.
+const LARGEST_SHIFT: u32 = 10;
 
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
     let mut arguments = arguments.peekable();
@@ -54,12 +60,13 @@ fn parse_list(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
 
 fn parse_run(mut arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
     let (mut tests, mut given) = (Vec::new(), Vec::new());
-    let (mut iterations, mut json) = (Lane::Wall.row().iterations, false);
+    let (mut iterations, mut shift, mut json) = (None, None, false);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--param" => given.push(value()?),
-            "--iterations" => iterations = whole_number(&argument, &value()?)?,
+            "--iterations" => iterations = Some(whole_number(&argument, &value()?, 1..=u32::MAX)?),
+            "--shift" => shift = Some(whole_number(&argument, &value()?, 0..=LARGEST_SHIFT)? as u8),
             "--json" => json = true,
             "--help" | "-h" => return Ok(Verb::Help),
             other if other.starts_with('-') => {
@@ -72,18 +79,21 @@ fn parse_run(mut arguments: impl Iterator<Item = String>) -> Result<Verb, String
     if tests.is_empty() {
         return Err("say which tests to run, or 'all': 'kdyno-agent list' shows them".into());
     }
-    Ok(Verb::Run(Run { plan: plan(&tests, &given)?, iterations, json }))
+    let clock = shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
+    let mut settings = Settings { clock, iterations: 0 };
+    settings.iterations = iterations.unwrap_or(settings.lane().row().iterations);
+    Ok(Verb::Run(Run { plan: plan(&tests, &given, settings.lane())?, settings, json }))
 }
 
-fn whole_number(option: &str, text: &str) -> Result<u32, String> {
+fn whole_number(option: &str, text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
     match text.parse() {
-        Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("{option} needs a whole number of at least 1, not '{text}'")),
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("{option} needs a whole number from {} to {}, not '{text}'", range.start(), range.end())),
     }
 }
 
 /// The tests with their parameters; each of those must belong to a test.
-fn plan(tests: &[&'static Test], given: &[String]) -> Result<Vec<Planned>, String> {
+fn plan(tests: &[&'static Test], given: &[String], lane: Lane) -> Result<Vec<Planned>, String> {
     let mut params = BTreeMap::new();
     for text in given {
         let (key, value) = text.split_once('=').ok_or(format!("--param needs KEY=VALUE, not '{text}'"))?;
@@ -95,7 +105,7 @@ fn plan(tests: &[&'static Test], given: &[String]) -> Result<Vec<Planned>, Strin
     }
     let planned = |test: &&'static Test| {
         let own = params.iter().filter(|(key, _)| has(test, key)).map(|(key, value)| (key.clone(), *value)).collect();
-        Ok(Planned { test, params: Params::resolve(test, Lane::Wall, &own)? })
+        Ok(Planned { test, params: Params::resolve(test, lane, &own)? })
     };
     tests.iter().map(planned).collect()
 }
@@ -127,7 +137,16 @@ mod tests {
     fn a_parameter_goes_to_all_tests_that_have_it() {
         let run = run("run lat_tcp lat_udp lat_pipe --param bytes=8 --iterations 3 --json").unwrap();
         let values: Vec<_> = run.plan[..2].iter().map(|planned| planned.params.get("bytes")).collect();
-        assert_eq!((values, run.plan.len(), run.iterations, run.json), (vec![8, 8], 3, 3, true));
+        assert_eq!((values, run.plan.len(), run.settings.iterations, run.json), (vec![8, 8], 3, 3, true));
+    }
+
+    #[test]
+    fn a_shift_means_the_model_lane_with_its_defaults() {
+        let model = run("run bw_file_rd --shift 5").unwrap();
+        assert_eq!((model.settings.icount_shift(), model.plan[0].params.get("size_kb")), (Some(5), 128));
+        assert_eq!(model.settings.iterations, Lane::Model.row().iterations);
+        let wall = run("run bw_file_rd").unwrap();
+        assert_eq!((wall.settings.icount_shift(), wall.plan[0].params.get("size_kb")), (None, 8192));
     }
 
     #[test]
@@ -145,7 +164,8 @@ mod tests {
             ("run", "say which tests"),
             ("run lat_pip", "did you mean 'lat_pipe'?"),
             ("run lat_pipe --itertions 3", "did you mean '--iterations'?"),
-            ("run lat_pipe --iterations 0", "at least 1"),
+            ("run lat_pipe --iterations 0", "from 1 to"),
+            ("run lat_pipe --shift 11", "from 0 to 10"),
             ("run lat_pipe --iterations", "--iterations needs a value"),
             ("run lat_pipe --json=yes", "did you mean '--json'?"),
             ("run lat_ctx --param processes", "needs KEY=VALUE"),

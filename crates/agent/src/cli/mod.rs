@@ -14,12 +14,13 @@ const HELP: &str = "\
 kdyno-agent: the LMBench kernel tests
 
 usage: kdyno-agent list [--json]
-       kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--json]
+       kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--shift S] [--json]
        kdyno-agent tsc
        kdyno-agent --version | --help
 
 TEST is a name from 'list', 'lmbench' for the tests of that suite, or 'all'. --param goes to every test that has KEY.
 'tsc' prints how fast the time stamp counter runs, in kHz.
+--shift is for a guest of QEMU's -icount shift=S: instructions are counted instead of nanoseconds.
 Without --json the result is a table; with it, one record a line.
 As PID 1 the agent does the job in /kdyno/job.json instead.
 ";

@@ -2,9 +2,7 @@
 
 use super::arguments::Run;
 use super::table;
-use crate::measure::Clock;
 use crate::session;
-use crate::settings::Settings;
 use crate::sink::{INFRASTRUCTURE, Sink};
 use crate::sys::{Failure, fd};
 use kdyno_proto::Record;
@@ -16,9 +14,8 @@ use std::process::ExitCode;
 
 /// Runs the plan. Exits with 3 when a benchmark broke; one that this kernel doesn't support is no error.
 pub fn run(run: &Run) -> Result<ExitCode, String> {
-    let settings = Settings { clock: Clock::Wall, iterations: run.iterations };
-    settings.clock.prove()?;
-    let sink = if run.json { stream(run, &settings) } else { print_table(run, &settings) };
+    run.settings.clock.prove()?;
+    let sink = if run.json { stream(run) } else { print_table(run) };
     match sink.map_err(|error| error.to_string())?.any_broken() {
         true => Ok(ExitCode::from(INFRASTRUCTURE)),
         false => Ok(ExitCode::SUCCESS),
@@ -26,23 +23,23 @@ pub fn run(run: &Run) -> Result<ExitCode, String> {
 }
 
 /// Records as they are made, on standard output.
-fn stream(run: &Run, settings: &Settings) -> Result<Sink, Box<dyn Error>> {
+fn stream(run: &Run) -> Result<Sink, Box<dyn Error>> {
     let sink = Sink::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
-    session::hello(settings, &sink);
-    session::run_all(&run.plan, settings, &sink);
+    session::hello(&run.settings, &sink);
+    session::run_all(&run.plan, &run.settings, &sink);
     sink.end();
     Ok(sink)
 }
 
 /// A table, each test's part of it when the test has ended.
-fn print_table(run: &Run, settings: &Settings) -> Result<Sink, Box<dyn Error>> {
+fn print_table(run: &Run) -> Result<Sink, Box<dyn Error>> {
     // Records gather in memory, so that nothing but the benchmark runs while it is measured.
     let memory = memory()?;
     let sink = Sink::new(memory.try_clone()?)?;
     let mut tail = Tail { file: File::from(memory), seen: 0 };
     super::print(&table::heading());
     for planned in &run.plan {
-        session::run_all(std::slice::from_ref(planned), settings, &sink);
+        session::run_all(std::slice::from_ref(planned), &run.settings, &sink);
         super::print(&table::rows(&tail.records()?));
     }
     Ok(sink)
