@@ -1,13 +1,12 @@
 //! Files and mappings for the benchmarks; nothing here is inside a measured loop unless it is one raw call.
 
 use super::{Failure, check, fd};
+use std::arch::asm;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
-
-pub const PAGE: usize = 4096;
 
 pub fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("we made this path, and it holds no NUL")
@@ -32,11 +31,34 @@ pub fn cached(path: &CStr, bytes: usize) -> Result<OwnedFd, Failure> {
     Ok(file)
 }
 
-/// The sum of a buffer's 4-byte words: what LMBench does with every byte it moves, so that none is moved for nothing.
+/// What [`sum`] adds up in one go, in bytes.
+const BLOCK: usize = 1024;
+
+/// The sum of a buffer's 8-byte words: what LMBench does with every byte it moves, so that none is moved for nothing.
+///
+/// One instruction a word, as LMBench's unrolled loop is compiled, whatever this compiler makes of loops.
 #[inline(never)]
-pub fn sum(bytes: &[u8]) -> u32 {
-    let (words, _) = bytes.as_chunks::<4>();
-    words.iter().fold(0, |sum, word| sum.wrapping_add(u32::from_ne_bytes(*word)))
+pub fn sum(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let mut sum = 0_u64;
+    for block in blocks {
+        // SAFETY: reads the words of the block, and writes nothing but the sum.
+        unsafe {
+            asm!(
+                ".set kdyno_word, 0",
+                ".rept {words}",
+                "add {sum}, qword ptr [{block} + kdyno_word]",
+                ".set kdyno_word, kdyno_word + 8",
+                ".endr",
+                words = const BLOCK / 8,
+                sum = inout(reg) sum,
+                block = in(reg) block.as_ptr(),
+                options(pure, readonly, nostack),
+            );
+        }
+    }
+    let (words, _) = rest.as_chunks::<8>();
+    words.iter().fold(sum, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
 }
 
 /// A shared mapping of a file from its start; unmapped when dropped.
@@ -46,10 +68,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    pub fn shared(file: RawFd, bytes: usize) -> Result<Mapping, Failure> {
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    /// `access` as for mmap(2).
+    pub fn shared(file: RawFd, bytes: usize, access: libc::c_int) -> Result<Mapping, Failure> {
         // SAFETY: a new mapping where the kernel likes.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file, 0) };
         match NonNull::new(start.cast::<u8>()) {
             Some(first) if start != libc::MAP_FAILED => Ok(Mapping { start: first, bytes }),
             _ => Err(Failure::last("mmap(file)")),
@@ -69,11 +91,11 @@ impl Mapping {
         unsafe { self.start.add(offset).read_volatile() }
     }
 
-    /// Writes the byte at `offset`, for real.
+    /// Writes the byte at `offset`, for real, to a mapping that may be written to.
     #[inline(always)]
     pub fn poke(&self, offset: usize, value: u8) {
         debug_assert!(offset < self.bytes);
-        // SAFETY: inside the mapping, which is writable.
+        // SAFETY: inside the mapping.
         unsafe { self.start.add(offset).write_volatile(value) }
     }
 
@@ -99,8 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_counts_words_and_wraps() {
-        assert_eq!(sum(&[1, 0, 0, 0, 2, 0, 0, 0]), 3);
-        assert_eq!(sum(&[0xff; 8]), u32::MAX.wrapping_add(u32::MAX));
+    fn the_sum_is_that_of_all_whole_words_and_wraps() {
+        let bytes: Vec<u8> = (0..2 * BLOCK + 8 * 3 + 7).map(|i| (i % 251) as u8).collect();
+        let (words, _) = bytes.as_chunks::<8>();
+        let expected = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)));
+        assert_eq!(sum(&bytes), expected);
+        assert_eq!(sum(&[0xff; 16]), u64::MAX - 1);
     }
 }
