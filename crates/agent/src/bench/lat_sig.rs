@@ -5,7 +5,6 @@ use crate::params::Params;
 use crate::sys::{Stop, check};
 use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub static TEST: Test = Test {
@@ -17,7 +16,7 @@ pub static TEST: Test = Test {
         Metric {
             suffix: "install",
             kind: Kind::Latency,
-            description: "sigaction",
+            description: "sigaction, which also tells the action before",
             model_operations: 100,
             run: install,
         },
@@ -44,24 +43,26 @@ fn handler() -> libc::sigaction {
     action
 }
 
-fn install_once(action: &libc::sigaction) -> Result<(), Stop> {
-    // SAFETY: the handler only adds to an atomic; null means "don't tell what was there".
-    check("sigaction()", unsafe { libc::sigaction(libc::SIGUSR1, action, null_mut()) })?;
+/// Installs an action for SIGUSR1, and tells what was there.
+#[inline]
+fn install_once(action: &libc::sigaction, before: &mut libc::sigaction) -> Result<(), Stop> {
+    // SAFETY: the handler only adds to an atomic.
+    check("sigaction()", unsafe { libc::sigaction(libc::SIGUSR1, action, before) })?;
     Ok(())
 }
 
 fn install(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
-    let action = handler();
+    let (action, mut before) = (handler(), handler());
     recorder.measure(|installs| {
         for _ in 0..installs {
-            install_once(&action)?;
+            install_once(&action, &mut before)?;
         }
         Ok(installs)
     })
 }
 
 fn deliver(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
-    install_once(&handler())?;
+    install_once(&handler(), &mut handler())?;
     let me = std::process::id() as libc::pid_t;
     recorder.measure(|signals| {
         let before = CAUGHT.load(Ordering::Relaxed);
