@@ -11,7 +11,7 @@ pub const ARGUMENT: &CStr = c"hello";
 const LINE: &[u8] = b"hello\n";
 
 #[used]
-// SAFETY: a function of the type that glibc calls.
+/// Of the type that glibc calls.
 #[unsafe(link_section = ".init_array")]
 static FIRST: extern "C" fn(c_int, *const *const c_char) = first;
 
