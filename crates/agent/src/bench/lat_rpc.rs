@@ -1,9 +1,11 @@
 //! lat_rpc: a remote procedure call to another process over loopback.
 //!
-//! LMBench uses the C library's Sun RPC and sends a byte; here it is the null procedure of RFC 5531, spoken by code of
-//! our own on both sides, because the library's is long gone from glibc.
+//! LMBench uses a library's Sun RPC, today libtirpc's, and passes a byte; here it is the null procedure of RFC 5531,
+//! spoken by code of our own on both sides, which makes the same system calls.
 
-use super::rpc::{client, server};
+use super::rpc::client;
+use super::rpc::record_mark::Reader;
+use super::rpc::server::Sockets;
 use crate::measure::Recorder;
 use crate::params::Params;
 use crate::sys::peer::Peer;
@@ -35,14 +37,22 @@ pub static TEST: Test = Test {
     ],
 };
 
+/// A server's sockets, and the address of the one for datagrams.
+fn sockets() -> Result<(Sockets, libc::sockaddr_in), Stop> {
+    let (listener, _) = inet::listener()?;
+    let (udp, address) = inet::udp_server()?;
+    Ok((Sockets { udp, listener }, address))
+}
+
 fn udp(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
-    let (near, far) = inet::udp_pair()?;
-    let _peer = Peer::spawn(move || server::serve_udp(far.as_raw_fd()))?;
+    let (server, address) = sockets()?;
+    let near = inet::udp()?;
+    let _peer = Peer::spawn(move || server.serve_udp())?;
     let mut xid = 0_u32;
     recorder.measure(|calls| {
         for _ in 0..calls {
             xid = xid.wrapping_add(1);
-            client::call_udp(near.as_raw_fd(), xid)?;
+            client::call_udp(near.as_raw_fd(), &address, xid)?;
         }
         Ok(calls)
     })
@@ -50,12 +60,14 @@ fn udp(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
 
 fn tcp(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let (near, far) = inet::tcp_pair()?;
-    let _peer = Peer::spawn(move || server::serve_tcp(far.as_raw_fd()))?;
+    let (server, _) = sockets()?;
+    let _peer = Peer::spawn(move || server.serve_tcp(&far))?;
+    let mut reader = Reader::new();
     let mut xid = 0_u32;
     recorder.measure(|calls| {
         for _ in 0..calls {
             xid = xid.wrapping_add(1);
-            client::call_tcp(near.as_raw_fd(), xid)?;
+            client::call_tcp(near.as_raw_fd(), &mut reader, xid)?;
         }
         Ok(calls)
     })

@@ -1,6 +1,6 @@
 //! Connected loopback sockets.
 
-use super::{Failure, check, fd};
+use super::{Failure, check, exactly, fd};
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -22,7 +22,8 @@ pub fn tcp() -> Result<OwnedFd, Failure> {
     })
 }
 
-fn udp() -> Result<OwnedFd, Failure> {
+/// A UDP socket.
+pub fn udp() -> Result<OwnedFd, Failure> {
     // SAFETY: no pointers.
     fd::owned("socket(AF_INET, SOCK_DGRAM)", unsafe {
         libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0)
@@ -95,6 +96,71 @@ pub fn tcp_pair() -> Result<(OwnedFd, OwnedFd), Failure> {
     no_delay(near.as_raw_fd())?;
     no_delay(far.as_raw_fd())?;
     Ok((near, far))
+}
+
+/// A UDP socket that tells of each datagram where it came in, as servers with several addresses need it, and its address.
+pub fn udp_server() -> Result<(OwnedFd, libc::sockaddr_in), Failure> {
+    let socket = udp()?;
+    let address = bind(socket.as_raw_fd())?;
+    set(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_PKTINFO, 1 as libc::c_int)?;
+    Ok((socket, address))
+}
+
+/// Sends a datagram to an address.
+#[inline]
+pub fn send_to(call: &'static str, socket: RawFd, bytes: &[u8], to: &libc::sockaddr_in) -> Result<(), Failure> {
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: `bytes` are readable for their length, `to` is a sockaddr_in of `length` bytes.
+    exactly(call, bytes.len(), unsafe {
+        libc::sendto(socket, bytes.as_ptr().cast(), bytes.len(), 0, (&raw const *to).cast(), length)
+    })
+}
+
+/// Bytes of a control message with an in_pktinfo: CMSG_SPACE of it.
+const CONTROL: usize = 32;
+
+/// A datagram of up to N bytes that was received, with whom it is from and where it came in: what an answer needs.
+pub struct Datagram<const N: usize> {
+    bytes: [u8; N],
+    from: libc::sockaddr_in,
+    control: [u64; CONTROL / 8],
+}
+
+impl<const N: usize> Datagram<N> {
+    pub fn new() -> Datagram<N> {
+        Datagram { bytes: [0; N], from: loopback(0), control: [0; CONTROL / 8] }
+    }
+
+    /// The next one; one that doesn't fit fails.
+    #[inline]
+    pub fn receive(&mut self, call: &'static str, socket: RawFd) -> Result<&[u8], Failure> {
+        let mut part = libc::iovec { iov_base: self.bytes.as_mut_ptr().cast(), iov_len: N };
+        let mut header = self.header(&mut part);
+        // SAFETY: everything in `header` is a field of ours, or `part`, with its size.
+        let got = check(call, unsafe { libc::recvmsg(socket, &mut header, libc::MSG_TRUNC) })? as usize;
+        if got > N { Err(Failure::Short { call, wanted: got, got: N }) } else { Ok(&self.bytes[..got]) }
+    }
+
+    /// Sends bytes to whom it is from.
+    #[inline]
+    pub fn answer(&mut self, call: &'static str, socket: RawFd, bytes: &[u8]) -> Result<(), Failure> {
+        let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let header = self.header(&mut part);
+        // SAFETY: as above; sendmsg doesn't write.
+        exactly(call, bytes.len(), unsafe { libc::sendmsg(socket, &header, 0) })
+    }
+
+    fn header(&mut self, part: &mut libc::iovec) -> libc::msghdr {
+        // SAFETY: all bits 0 is a msghdr that points nowhere.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = (&raw mut self.from).cast();
+        header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        header.msg_iov = part;
+        header.msg_iovlen = 1;
+        header.msg_control = self.control.as_mut_ptr().cast();
+        header.msg_controllen = CONTROL;
+        header
+    }
 }
 
 /// Two UDP sockets connected to each other over loopback.

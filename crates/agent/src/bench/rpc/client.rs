@@ -1,41 +1,53 @@
-//! The calling side.
+//! The calling side: the system calls that libtirpc makes for a call.
 
 use super::message::{self, LONGEST};
-use super::record_mark;
-use crate::sys::{Failure, Stop, check, exactly};
+use super::record_mark::{self, Reader};
+use super::wait::{self, READABLE};
+use crate::sys::{Failure, Stop, check, exactly, inet};
 use std::os::fd::RawFd;
+use std::ptr::null_mut;
 
-/// Calls the null procedure over a connected UDP socket.
+/// Milliseconds to wait for an answer, which comes at once.
+const PATIENCE: libc::c_int = 10_000;
+
+/// Calls the null procedure at `server` over a UDP socket.
 #[inline]
-pub fn call_udp(socket: RawFd, xid: u32) -> Result<(), Stop> {
-    let request = message::call(xid);
-    let request = request.bytes();
-    // SAFETY: `request` is readable for its length.
-    let sent = unsafe { libc::send(socket, request.as_ptr().cast(), request.len(), 0) };
-    exactly("send(udp)", request.len(), sent)?;
+pub fn call_udp(socket: RawFd, server: &libc::sockaddr_in, xid: u32) -> Result<(), Stop> {
     let mut reply = [0; LONGEST];
-    let length = receive("recv(udp)", socket, &mut reply)?;
-    accept(&reply[..length], xid)
+    let length = without_signals(|| {
+        inet::send_to("sendto(udp)", socket, message::call(xid).bytes(), server)?;
+        wait::until("poll(udp)", &mut [(socket, READABLE).into()], PATIENCE)?;
+        // SAFETY: `reply` is writable for its length. MSG_TRUNC makes a datagram that doesn't fit show its true length.
+        let got = unsafe { libc::recv(socket, reply.as_mut_ptr().cast(), reply.len(), libc::MSG_TRUNC) };
+        let length = check("recv(udp)", got)?;
+        if length as usize > reply.len() { exactly("recv(udp)", reply.len(), length).map(|()| 0) } else { Ok(length) }
+    })?;
+    accept(&reply[..length as usize], xid)
 }
 
 /// Calls the null procedure over a TCP connection.
 #[inline]
-pub fn call_tcp(stream: RawFd, xid: u32) -> Result<(), Stop> {
-    record_mark::write("write(tcp)", stream, message::call(xid).bytes())?;
-    let mut reply = [0; LONGEST];
-    let length = record_mark::read("read(tcp)", stream, &mut reply)?;
-    accept(&reply[..length], xid)
+pub fn call_tcp(stream: RawFd, reader: &mut Reader, xid: u32) -> Result<(), Stop> {
+    let reply = without_signals(|| {
+        record_mark::write("write(tcp)", stream, message::call(xid).bytes())?;
+        let until = || wait::until("poll(tcp)", &mut [(stream, READABLE).into()], PATIENCE);
+        reader.read("read(tcp)", stream, until)
+    })?;
+    accept(reply, xid)
 }
 
-/// Receives one datagram; MSG_TRUNC makes one that doesn't fit show its true length, which then fails.
-pub(super) fn receive(call: &'static str, socket: RawFd, buffer: &mut [u8]) -> Result<usize, Failure> {
-    // SAFETY: `buffer` is writable for its length.
-    let got = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_TRUNC) };
-    let length = check(call, got)? as usize;
-    if length > buffer.len() {
-        return Err(Failure::Short { call, wanted: length, got: buffer.len() });
+/// Signals wait until a call is over.
+#[inline]
+fn without_signals<T>(body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // SAFETY: the sets are made by the calls for it.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        check("sigprocmask()", libc::sigprocmask(libc::SIG_SETMASK, &all, &mut before))?;
+        let result = body();
+        check("sigprocmask()", libc::sigprocmask(libc::SIG_SETMASK, &before, null_mut()))?;
+        result
     }
-    Ok(length)
 }
 
 fn accept(reply: &[u8], xid: u32) -> Result<(), Stop> {

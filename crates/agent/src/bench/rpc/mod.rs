@@ -4,3 +4,4 @@ pub mod client;
 pub mod message;
 pub mod record_mark;
 pub mod server;
+mod wait;
