@@ -36,6 +36,7 @@ fn open2close(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     let size = params.get("size_kb") << 10;
     let path = file::c_path(&recorder.scratch.join("file"));
     file::cached(&path, size)?;
+    let _filling = Mapping::fill_before(size)?;
     recorder.measure(|passes| {
         for _ in 0..passes {
             let opened = file::open("open(scratch file)", &path, libc::O_RDONLY)?;

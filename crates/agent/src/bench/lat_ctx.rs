@@ -1,7 +1,8 @@
 //! lat_ctx: switch between processes that pass a token around a ring of pipes.
 //!
 //! LMBench subtracts the cost of passing the token through a pipe within one process, and of summing the array; here
-//! nothing is subtracted: a hop is one write, one switch, one read, and the sum.
+//! nothing is subtracted: a hop is one write, one switch, one read, and the sum. So a sample is what ran between two
+//! readings of the clock, for the emulated PMU, profiles and `explain` too; and it has the noise of one measurement.
 
 use crate::measure::Recorder;
 use crate::params::Params;
@@ -36,6 +37,9 @@ pub static TEST: Test = Test {
     }],
 };
 
+/// An int, as LMBench passes around.
+const TOKEN: [u8; 4] = [0; 4];
+
 fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     let (processes, size) = (params.get("processes"), params.get("size_kb") << 10);
     let pipes = (0..processes).map(|_| fd::pipe()).collect::<Result<Vec<_>, Failure>>()?;
@@ -57,8 +61,8 @@ fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     recorder.measure(|rounds| {
         for _ in 0..rounds {
             // The token is not in the ring between iterations, so here the write comes first.
-            fd::write_all("write(pipe)", to, &[0])?;
-            fd::read_exact("read(pipe)", from, &mut [0])?;
+            fd::write_all("write(pipe)", to, &TOKEN)?;
+            fd::read_exact("read(pipe)", from, &mut { TOKEN })?;
             black_box(file::sum(&array));
         }
         Ok(rounds * own.len() as u64)
@@ -67,7 +71,7 @@ fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
 
 #[inline]
 fn hop(from: RawFd, to: RawFd, array: &[u8]) -> Result<(), Failure> {
-    fd::read_exact("read(pipe)", from, &mut [0])?;
+    fd::read_exact("read(pipe)", from, &mut { TOKEN })?;
     black_box(file::sum(array));
-    fd::write_all("write(pipe)", to, &[0])
+    fd::write_all("write(pipe)", to, &TOKEN)
 }

@@ -51,6 +51,7 @@ fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     let (end, stride) = if params.get("sparse") == 1 { (size, PART * STRIDE) } else { (size / PART, STRIDE) };
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let cached = file::cached(&file::c_path(&recorder.scratch.join("file")), size)?;
+    let _filling = Mapping::fill_before(size)?;
     recorder.measure(|mappings| {
         for _ in 0..mappings {
             let mapping = Mapping::shared(cached.as_raw_fd(), size, access)?;

@@ -39,6 +39,7 @@ const FAULT_AROUND: usize = 64 << 10;
 fn run(recorder: &Recorder, params: &Params) -> Result<(), Stop> {
     let size = params.get("size_kb") << 10;
     let cached = file::cached(&file::c_path(&recorder.scratch.join("file")), size)?;
+    let _filling = Mapping::fill_before(size)?;
     let mapping = Mapping::shared(cached.as_raw_fd(), size, libc::PROT_READ)?;
     let pages = size / FAULT_AROUND;
     recorder.measure_parts(|faults, watch| {

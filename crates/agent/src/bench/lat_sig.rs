@@ -1,4 +1,6 @@
 //! lat_sig: install a signal handler, and be interrupted by it.
+//!
+//! LMBench subtracts the cost of a kill(2) that sends no signal from that of a delivery; here nothing is subtracted.
 
 use crate::measure::Recorder;
 use crate::params::Params;

@@ -67,15 +67,44 @@ pub struct Mapping {
     bytes: usize,
 }
 
+/// Bytes that one page table of the lowest level maps.
+const TABLE: usize = 2 << 20;
+
 impl Mapping {
+    /// Fills the room below which the next mapping of `bytes` would be put, so that it will end where a page table ends.
+    ///
+    /// Otherwise the random layout of the address space decides how many page tables each mapping makes and frees, and
+    /// whether it finds one that is there already.
+    pub fn fill_before(bytes: usize) -> Result<Option<Mapping>, Failure> {
+        let trial = Mapping::reserve(std::ptr::null_mut(), bytes)?;
+        let end = trial.start.as_ptr().wrapping_add(bytes);
+        drop(trial);
+        match end as usize % TABLE {
+            0 => Ok(None),
+            rest => Mapping::reserve(end.wrapping_sub(rest), rest).map(Some),
+        }
+    }
+
+    /// Addresses that nothing else will take, near `place` if it isn't null; none of them can be accessed.
+    fn reserve(place: *mut u8, bytes: usize) -> Result<Mapping, Failure> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping; `place` is a hint.
+        let start = unsafe { libc::mmap(place.cast(), bytes, libc::PROT_NONE, flags, -1, 0) };
+        Mapping::of("mmap(anonymous)", start, bytes)
+    }
+
+    fn of(call: &'static str, start: *mut libc::c_void, bytes: usize) -> Result<Mapping, Failure> {
+        match NonNull::new(start.cast::<u8>()) {
+            Some(first) if start != libc::MAP_FAILED => Ok(Mapping { start: first, bytes }),
+            _ => Err(Failure::last(call)),
+        }
+    }
+
     /// `access` as for mmap(2).
     pub fn shared(file: RawFd, bytes: usize, access: libc::c_int) -> Result<Mapping, Failure> {
         // SAFETY: a new mapping where the kernel likes.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file, 0) };
-        match NonNull::new(start.cast::<u8>()) {
-            Some(first) if start != libc::MAP_FAILED => Ok(Mapping { start: first, bytes }),
-            _ => Err(Failure::last("mmap(file)")),
-        }
+        Mapping::of("mmap(file)", start, bytes)
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -119,6 +148,14 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn after_filling_a_mapping_ends_where_a_page_table_ends() {
+        let bytes = 512 << 10;
+        let _filling = Mapping::fill_before(bytes).unwrap();
+        let next = Mapping::reserve(std::ptr::null_mut(), bytes).unwrap();
+        assert_eq!((next.start.as_ptr() as usize + bytes) % TABLE, 0);
+    }
 
     #[test]
     fn the_sum_is_that_of_all_whole_words_and_wraps() {
