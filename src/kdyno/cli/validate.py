@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.errors import UserError
 from kdyno.terminal import line
 from kdyno.text import counted, listed
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from kdyno.cycles.evaluate import Judged, Quality
     from kdyno.cycles.kernel_measured import Validation
 
@@ -19,6 +23,13 @@ NOISY = 0.1
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--library", metavar="SPEC", help="functions of this kernel source's lib/ instead, by several compilers"
+    )
+    kind.add_argument(
+        "--kvm", type=Path, metavar="FILE.toml", help="an experiment's variants instead, modelled and under KVM"
+    )
     parser.add_argument(
         "--family", default="auto", metavar="NAME", help="CPU family of this host, or file:PATH (default: auto)"
     )
@@ -29,35 +40,101 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--config", type=Path, metavar="FILE", help="the running kernel's configuration, where it hides"
     )
     parser.add_argument(
-        "--passes", type=number_from(2, 1000), default=5, metavar="N", help="more help on a noisy host (default 5)"
+        "--passes",
+        type=number_from(2, 1000),
+        metavar="N",
+        help="more help on a noisy host (default 5; 7 with --library)",
     )
-    parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default 1)")
+    parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the guest (default 1)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="write the measurement and its figures")
     parser.add_argument("--json", action="store_true", help="the same on standard output")
     parser.epilog = "Builds a kernel with the running kernel's configuration the first time: that takes many minutes."
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.cycles.kernel_measured import Validation
-    from kdyno.files import require_writable, write_whole
-    from kdyno.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.files import require_writable
 
+    _refuse_what_has_no_effect(args)
     if args.output:
         require_writable(args.output)
-    talk = talk_of(args)
-    request = Request(args.family, args.source, args.config, args.passes, args.seed)
+    if args.library:
+        return _library(args)
+    if args.kvm:
+        return _kvm(args)
+    return _kernel(args)
+
+
+class NoEffect(UserError):
+    message = "{option} has no effect with {kind}"
+    hint = "leave it out; `kdyno validate --help` says which option is for what"
+
+
+def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
+    """Raises NoEffect: a user who names a source or a number of passes must not be ignored."""
+    kind = "--library" if args.library else "--kvm" if args.kvm else None
+    if kind is None:
+        return
+    named = {"--source": args.source, "--config": args.config, "--seed": args.seed}
+    if kind == "--kvm":
+        named["--passes"] = args.passes
+    for option, value in named.items():
+        if value is not None:
+            raise NoEffect(option=option, kind=kind)
+
+
+def _kernel(args: argparse.Namespace) -> int:
+    from kdyno.cycles.kernel_measured import Validation
+    from kdyno.validate.kernel import Request, host_family, validate_kernel
+
+    given = {name: value for name in ("passes", "seed") if (value := getattr(args, name)) is not None}
+    request = Request(args.family, args.source, args.config, **given)
     with store_of(args) as store:
-        measured = validate_kernel(request, state=state_of(args), store=store, talk=talk)
+        measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
     validation = Validation.of(measured, host_family(args.family)[1])
+    _tell(args, validation, lines(validation))
+    if args.output:
+        talk_of(args).say(f"`kdyno calibrate --kernel {args.output}` fits the kernel's own weights to it")
+    return 0
+
+
+def _library(args: argparse.Namespace) -> int:
+    from kdyno.validate import library_lines
+    from kdyno.validate.kernel import host_family
+    from kdyno.validate.library import measure_library
+    from kdyno.validate.library_compare import compare_library
+
+    given = {"passes": args.passes} if args.passes else {}
+    family = host_family(args.family)[1]
+    report = compare_library(measure_library(args.library, family, state_of(args), talk_of(args), **given))
+    _tell(args, report, library_lines.lines(report))
+    return 0
+
+
+def _kvm(args: argparse.Namespace) -> int:
+    from kdyno.experiment.load import load_experiment
+    from kdyno.validate import kvm
+    from kdyno.validate.kernel import host_family
+
+    experiment = load_experiment(args.kvm)
+    family = host_family(args.family)[0]
+    with store_of(args) as store:
+        report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, state_of(args), store, talk_of(args)))
+    _tell(args, report, kvm.lines(report))
+    return 0
+
+
+def _tell(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> None:
+    """Print a report as it was asked for, and write it."""
+    from kdyno.files import write_whole
+
     if args.json:
-        print_json(validation.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json"))
     else:
-        for row in lines(validation):
+        for row in text:
             line(row)
     if args.output:
-        write_whole(args.output, validation.model_dump_json(indent=1) + "\n")
-        talk.say(f"wrote {args.output}; `kdyno calibrate --kernel {args.output}` fits the kernel's own weights to it")
-    return 0
+        write_whole(args.output, report.model_dump_json(indent=1) + "\n")
+        talk_of(args).say(f"wrote {args.output}")
 
 
 def lines(validation: Validation) -> list[str]:
