@@ -33,7 +33,7 @@ def test_a_run_with_looks_ends_when_nothing_is_undecided_and_stays_ended(lab: La
 
     first = lab("run", experiment, "--json")
     report = json.loads(first.out)
-    assert "to do: boot at most 24 times (12 blocks of 2 variants), measure 34 benchmarks" in first.err
+    assert "to do: boot at most 24 times (12 blocks of 2 variants), measure 33 benchmarks" in first.err
     assert "look 1: nothing is undecided after 3 of 12 blocks: the run ends here" in first.err
     assert len(lab.cells()) == 6
     assert any(notice.startswith("stopped at look 1 of 4, after 3 of 12 blocks") for notice in report["notices"])
@@ -79,7 +79,7 @@ def test_automatic_blocks_make_a_pilot_and_then_the_run_that_it_plans(lab: Lab) 
     pilot = next(run for run in json.loads(lab("runs", "--json").out) if run["name"] == "replay-pilot")
     pilots, runs = said.err.split(f"after the pilot run {pilot['id']}: ")
     assert "a pilot comes first; " in pilots
-    assert "to do: boot 12 times (6 blocks of 2 variants), measure 34 benchmarks" in pilots
+    assert "to do: boot 12 times (6 blocks of 2 variants), measure 33 benchmarks" in pilots
     assert f"to do: boot {2 * report['run']['blocks']} times ({report['run']['blocks']} blocks of 2 " in runs
     assert report["run"]["name"] == "replay"
     assert 4 <= report["run"]["blocks"] <= 60
@@ -153,7 +153,7 @@ def test_a_self_test_with_layouts_says_how_often_link_order_alone_is_called_a_di
     assert "to do: boot 40 times (20 blocks of 2 variants)" in said.err
     assert "link order in the model lane: 4 experiments of 5 blocks" in said.out
     assert "experiments that called any benchmark different: 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4)" in said.out
-    assert "the same boots as one run with `layouts = 4`: 0 of 34 benchmarks called different" in said.out
+    assert "the same boots as one run with `layouts = 4`: 0 of 33 benchmarks called different" in said.out
     (row,) = (line.split() for line in said.out.splitlines() if line.startswith("lat_syscall.null"))
     assert row[:3] == ["lat_syscall.null", "75.0", "%"] and row[-1] == "undecided"
 
