@@ -191,7 +191,7 @@ def test_what_link_order_is_worth_in_instructions_is_not_told_of_cycles(lab: Lab
         result = last_of_host(store, kept["host"], "model", "layouts", "cycles")
     assert result is not None
     assert result.sentence.endswith(
-        "model lane (cycles of the emulated PMU): two links of one kernel were called different, in any of 34 "
+        "model lane (cycles of the emulated PMU): two links of one kernel were called different, in any of 33 "
         "benchmarks, in 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4) experiments of 5 blocks"
     )
 
