@@ -3,6 +3,7 @@
 use crate::block::{Action, Arrival, Block, Blocks, FunctionCounts, Link, UserBlock, link};
 use crate::decode::{Access, Exit, RepBytes};
 use crate::events::{Context, Counts, Event};
+use crate::frontend::Frontend;
 use crate::geometry::Geometry;
 use crate::hardware::{Hardware, Place};
 use crate::limits::{Excess, Thing};
@@ -66,6 +67,7 @@ pub struct Times {
 struct Detail {
     pipeline: Pipeline,
     hardware: Hardware,
+    frontend: Frontend,
     predictor: Predictor,
 }
 
@@ -85,6 +87,7 @@ impl Counter {
             detail: geometry.map(|geometry| Detail {
                 pipeline: Pipeline::new(geometry),
                 hardware: Hardware::new(geometry),
+                frontend: Frontend::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
             }),
             counted: Counted::default(),
@@ -293,19 +296,12 @@ impl Counter {
         // SAFETY: as above; the two are used one after the other.
         let counts = unsafe { &mut (*before.counts).counts[context as usize] };
         detail.pipeline.block(&before.facts.ops, counts);
-        if now.facts.start != before.facts.end {
-            detail.pipeline.taken();
+        // A REP string instruction that goes on is there already.
+        if before.facts.exit != Exit::Rep || now.facts.start != before.facts.last {
+            detail.follow(before, now, counts);
+            // SAFETY: as above.
+            detail.fetch(now, unsafe { &mut (*now.counts).counts[self.task.context as usize] });
         }
-        // What an exception or an interrupt broke off was no branch to its entry.
-        if now.arrival.is_none() {
-            detail.predict(before, now, counts);
-        }
-        // SAFETY: as above.
-        let counts = unsafe { &mut (*now.counts).counts[self.task.context as usize] };
-        // A block may reach up to the last address, behind which there is 0.
-        let last = now.facts.end.checked_sub(1).unwrap_or(now.facts.start);
-        let reach = detail.hardware.fetch(now.facts.start, last, counts);
-        detail.pipeline.fetched(reach);
         // SAFETY: as above.
         let node = unsafe { &mut *self.task.node };
         node.instructions = node.instructions.wrapping_add(now.facts.instructions.len() as u64);
@@ -381,6 +377,7 @@ impl Counter {
         self.task = Task::new(self.root);
         if let Some(detail) = &mut self.detail {
             detail.pipeline.reset();
+            detail.frontend.reset();
         }
     }
 
@@ -426,6 +423,26 @@ pub struct Finished<'a> {
 }
 
 impl Detail {
+    /// Whether it was known that one block follows another.
+    #[inline(always)]
+    fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) {
+        // What an exception or an interrupt broke off was no branch to its entry.
+        if now.arrival.is_some() || before.is_outside() || before.facts.exit == Exit::TrapReturn {
+            return self.frontend.restart(self.pipeline.dispatched());
+        }
+        if now.facts.start != before.facts.end {
+            self.frontend.taken(&before.facts, counts);
+        }
+        self.predict(before, now, counts);
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, block: &Block, counts: &mut Counts) {
+        let dispatched = self.pipeline.dispatched();
+        let time = self.frontend.fetch(&block.facts, dispatched, &mut self.hardware, counts);
+        self.pipeline.fetched(time);
+    }
+
     #[inline(always)]
     fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) {
         let (branch, target) = (before.facts.last, now.facts.start);
@@ -450,6 +467,7 @@ impl Detail {
         if missed {
             counts[event as usize] += 1;
             self.pipeline.mispredicted();
+            self.frontend.restart(self.pipeline.dispatched());
         }
     }
 }

@@ -60,6 +60,8 @@ events! {
     stall_branches,
     stall_fetch,
     stall_fences,
+    btb_misses,
+    op_cache_misses,
 }
 
 pub const EVENTS: usize = NAMES.len();

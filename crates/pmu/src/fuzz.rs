@@ -3,7 +3,8 @@
 
 use crate::block::Blocks;
 use crate::counter::Counter;
-use crate::decode::{Access, RepBytes, decode};
+use crate::decode::{Access, Exit, Facts, RepBytes, decode};
+use crate::frontend::Frontend;
 use crate::geometry::{Geometry, tests::SMALL};
 use crate::hardware::{Hardware, Place};
 use crate::limits::{Room, Thing};
@@ -223,10 +224,13 @@ proptest! {
         if let Ok(geometry) = Geometry::parse(&text) {
             let mut counts = [0; crate::events::EVENTS];
             let (mut hardware, mut pipeline) = (Hardware::new(&geometry), Pipeline::new(&geometry));
+            let mut frontend = Frontend::new(&geometry);
             let mut predictor = Predictor::new(&geometry.predictor);
             for address in addresses {
-                let reach = hardware.access(address, &mut counts, || Place::Memory(address));
-                pipeline.fetched(reach);
+                hardware.access(address, &mut counts, || Place::Memory(address));
+                let block = Facts { exit: Exit::IndirectJump, end: address.wrapping_add(70), ..Facts::unknown(address) };
+                frontend.taken(&block, &mut counts);
+                pipeline.fetched(frontend.fetch(&block, pipeline.dispatched(), &mut hardware, &mut counts));
                 predictor.call(address);
                 predictor.indirect(address, !address);
             }

@@ -22,6 +22,9 @@ pub struct Geometry {
     pub itlb: Tlb,
     pub dtlb: Tlb,
     pub stlb: SecondTlb,
+    /// Second-level translations of instructions, where those of data are kept apart from them.
+    pub l2_itlb: Option<SecondTlb>,
+    pub frontend: Frontend,
     pub predictor: Predictor,
     pub prefetcher: Prefetcher,
 }
@@ -40,6 +43,10 @@ pub struct Latency {
     pub stlb: u64,
     /// On top, where only the page tables have it.
     pub walk: u64,
+    /// From a line's bytes to its first instruction, which the op cache saves.
+    pub decode: u64,
+    /// From decoding a taken branch that wasn't known to the queue's next block.
+    pub resteer: u64,
     /// From knowing that a branch was mispredicted to what follows it.
     pub mispredicted: u64,
     pub divide: u64,
@@ -69,6 +76,28 @@ pub struct Tlb {
 pub struct SecondTlb {
     pub entries: u64,
     pub ways: u64,
+}
+
+/// What is between the first cache and dispatch.
+#[derive(Debug, Deserialize)]
+pub struct Frontend {
+    /// Blocks that the predictor can be ahead.
+    pub queue: usize,
+    /// Lines that can be on their way into the first cache.
+    pub misses: usize,
+    /// Instructions that are decoded in a cycle.
+    pub decoders: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Ops that wait for their dispatch, at most.
+    pub ops: u64,
+    /// Ops that the op cache has, in how many ways, and how many of them it gives in a cycle; 0: there is none.
+    pub op_cache: u64,
+    pub op_cache_ways: u64,
+    pub op_cache_width: u64,
+    /// Branches that the branch target buffer has, and in how many ways.
+    pub btb: u64,
+    pub btb_ways: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,11 +138,30 @@ impl Geometry {
                 return Err(format!("{name}: {} bytes in {} ways is no cache", cache.size, cache.ways));
             }
         }
-        if self.stlb.ways == 0 || self.stlb.entries / self.stlb.ways == 0 || self.stlb.entries > 1 << 20 {
-            return Err(format!("stlb: {} entries in {} ways is no TLB", self.stlb.entries, self.stlb.ways));
+        for (name, tlb) in [("stlb", Some(&self.stlb)), ("l2_itlb", self.l2_itlb.as_ref())] {
+            if let Some(SecondTlb { entries, ways }) = tlb
+                && (*ways == 0 || entries / ways == 0 || *entries > 1 << 20)
+            {
+                return Err(format!("{name}: {entries} entries in {ways} ways is no TLB"));
+            }
+        }
+        let Frontend { op_cache, op_cache_ways, btb, btb_ways, .. } = self.frontend;
+        if op_cache > 0 && (op_cache_ways == 0 || op_cache / 16 / op_cache_ways == 0) {
+            return Err(format!("frontend: {op_cache} ops in {op_cache_ways} ways is no op cache"));
+        }
+        if btb_ways == 0 || btb / btb_ways == 0 {
+            return Err(format!("frontend: {btb} branches in {btb_ways} ways is no branch target buffer"));
         }
         for (name, value, low, high) in [
             ("width", u64::from(self.width), 1, 8),
+            ("frontend.queue", self.frontend.queue as u64, 1, 1024),
+            ("frontend.misses", self.frontend.misses as u64, 1, 256),
+            ("frontend.decoders", self.frontend.decoders, 1, 16),
+            ("frontend.bytes", self.frontend.bytes, 8, 128),
+            ("frontend.ops", self.frontend.ops, 0, 1024),
+            ("frontend.op_cache", self.frontend.op_cache, 0, 1 << 17),
+            ("frontend.op_cache_width", self.frontend.op_cache_width, u64::from(self.frontend.op_cache > 0), 16),
+            ("frontend.btb", self.frontend.btb, 1, 1 << 20),
             ("predictor.table_bits", self.predictor.table_bits.into(), 6, 24),
             ("predictor.btb_bits", self.predictor.btb_bits.into(), 2, 24),
             ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
@@ -127,6 +175,8 @@ impl Geometry {
             ("latency.forward", self.latency.forward, 0, 10_000),
             ("latency.stlb", self.latency.stlb, 0, 10_000),
             ("latency.walk", self.latency.walk, 0, 10_000),
+            ("latency.decode", self.latency.decode, 0, 100),
+            ("latency.resteer", self.latency.resteer, 0, 100),
             ("latency.mispredicted", self.latency.mispredicted, 0, 10_000),
             ("latency.divide", self.latency.divide, 0, 10_000),
             ("latency.locked", self.latency.locked, 0, 10_000),
@@ -163,6 +213,8 @@ pub mod tests {
         itlb = { entries_4k = 2, entries_2m = 2 }
         dtlb = { entries_4k = 2, entries_2m = 2 }
         stlb = { entries = 8, ways = 2 }
+        frontend = { queue = 4, misses = 2, decoders = 2, bytes = 16, ops = 16, op_cache = 128, op_cache_ways = 2,
+            op_cache_width = 4, btb = 8, btb_ways = 2 }
         predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
         prefetcher = { streams = 4 }
         [latency]
@@ -173,6 +225,8 @@ pub mod tests {
         forward = 7
         stlb = 7
         walk = 25
+        decode = 4
+        resteer = 8
         mispredicted = 15
         divide = 10
         locked = 8
@@ -203,6 +257,8 @@ pub mod tests {
             ("tage", "oracle", "oracle"),
             ("streams = 4", "streams = 400", "prefetcher.streams"),
             ("l2 = {", "l3 = {", "l2"),
+            ("op_cache_ways = 2", "op_cache_ways = 100", "no op cache"),
+            ("btb = 8", "btb = 1", "no branch target buffer"),
         ] {
             let error = Geometry::parse(&SMALL.replace(from, to)).unwrap_err();
             assert!(error.contains(expected), "{to}: {error}");

@@ -20,30 +20,36 @@ fn is_huge(address: u64) -> bool {
 }
 
 pub struct Hardware {
-    pub instructions: Side,
-    pub data: Side,
+    data: Side,
+    instructions: Translations,
     l2: Lru,
     llc: Lru,
     second_tlb: Lru,
+    /// Where that holds no translations of instructions.
+    second_itlb: Option<Lru>,
     prefetcher: Prefetcher,
+    code_prefetcher: Prefetcher,
 }
 
-/// The first level, of instructions or of data.
-pub struct Side {
+/// The first level, of data.
+struct Side {
     cache: Lru,
+    translations: Translations,
+    last_line: u64,
+}
+
+/// The first TLB, of instructions or of data.
+struct Translations {
     small: Lru,
     huge: Lru,
-    last_line: u64,
     last_page: u64,
 }
 
-impl Side {
-    fn new(cache: &geometry::Cache, tlb: &geometry::Tlb) -> Side {
-        Side {
-            cache: new_cache(cache),
+impl Translations {
+    fn new(tlb: &geometry::Tlb) -> Translations {
+        Translations {
             small: Lru::fully_associative(tlb.entries_4k),
             huge: Lru::fully_associative(tlb.entries_2m),
-            last_line: u64::MAX,
             last_page: u64::MAX,
         }
     }
@@ -51,6 +57,10 @@ impl Side {
 
 fn new_cache(cache: &geometry::Cache) -> Lru {
     Lru::new((cache.size >> LINE_BITS) / cache.ways, cache.ways)
+}
+
+fn new_second_tlb(tlb: &geometry::SecondTlb) -> Lru {
+    Lru::new(tlb.entries / tlb.ways, tlb.ways)
 }
 
 const KERNEL_HALF: u64 = 1 << 63;
@@ -71,12 +81,18 @@ pub enum Place {
 impl Hardware {
     pub fn new(geometry: &Geometry) -> Hardware {
         Hardware {
-            instructions: Side::new(&geometry.l1i, &geometry.itlb),
-            data: Side::new(&geometry.l1d, &geometry.dtlb),
+            data: Side {
+                cache: new_cache(&geometry.l1d),
+                translations: Translations::new(&geometry.dtlb),
+                last_line: u64::MAX,
+            },
+            instructions: Translations::new(&geometry.itlb),
             l2: new_cache(&geometry.l2),
             llc: new_cache(&geometry.llc),
-            second_tlb: Lru::new(geometry.stlb.entries / geometry.stlb.ways, geometry.stlb.ways),
+            second_tlb: new_second_tlb(&geometry.stlb),
+            second_itlb: geometry.l2_itlb.as_ref().map(new_second_tlb),
             prefetcher: Prefetcher::new(geometry.prefetcher.streams),
+            code_prefetcher: Prefetcher::new(geometry.prefetcher.streams),
         }
     }
 
@@ -84,11 +100,8 @@ impl Hardware {
     #[inline(always)]
     pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl FnOnce() -> Place) -> Reach {
         let mut reach = Reach::default();
-        let page = address >> PAGE_BITS;
-        if page != self.data.last_page {
-            self.data.last_page = page;
-            reach.translation = translate(&mut self.data, &mut self.second_tlb, address, Event::dtlb_misses, counts);
-        }
+        let first = &mut self.data.translations;
+        reach.translation = translate(first, &mut self.second_tlb, address, Event::dtlb_misses, counts);
         let line = address >> LINE_BITS;
         if line != self.data.last_line {
             self.data.last_line = line;
@@ -125,51 +138,52 @@ impl Hardware {
         1 + u8::from(!in_l2) + u8::from(!in_llc)
     }
 
-    /// A block of code from its first to its last byte.
+    /// Which table has the translation of a block of code, as in [`Reach`].
     #[inline(always)]
-    pub fn fetch(&mut self, first: u64, last: u64, counts: &mut Counts) -> Reach {
-        let mut reach = Reach::default();
-        let page = first >> PAGE_BITS;
-        if page != self.instructions.last_page {
-            self.instructions.last_page = page;
-            reach.translation =
-                translate(&mut self.instructions, &mut self.second_tlb, first, Event::itlb_misses, counts);
-        }
-        for line in first >> LINE_BITS..=last >> LINE_BITS {
-            if line != self.instructions.last_line {
-                self.instructions.last_line = line;
-                if !self.instructions.cache.touch(line) {
-                    reach.level = reach.level.max(self.fetch_miss(line, counts));
-                }
-            }
-        }
-        reach
+    pub fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
+        let second = self.second_itlb.as_mut().unwrap_or(&mut self.second_tlb);
+        translate(&mut self.instructions, second, address, Event::itlb_misses, counts)
     }
 
-    fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8 {
+    /// Which level has a line of code that the first cache lacks, as in [`Reach`].
+    pub fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8 {
+        let level = self.fetch_ahead(line);
+        counts[Event::l1i_misses as usize] += 1;
+        counts[Event::l2_misses as usize] += u64::from(level > 1);
+        counts[Event::llc_misses as usize] += u64::from(level > 2);
+        level
+    }
+
+    /// The same for one that nobody asked for.
+    pub fn fetch_ahead(&mut self, line: u64) -> u8 {
         // The image is at a constant distance from where it is in memory (__START_KERNEL_map).
         let address = line << LINE_BITS;
         let is_kernel = address >= KERNEL_HALF;
         let physical = if is_kernel { address & 0x7fff_ffff } else { scattered(address) } >> LINE_BITS;
-        counts[Event::l1i_misses as usize] += 1;
         if self.l2.touch(physical) {
             return 1;
         }
-        counts[Event::l2_misses as usize] += 1;
-        if self.llc.touch(physical) {
-            return 2;
+        let in_llc = self.llc.touch(physical);
+        match (self.code_prefetcher.missed(line), in_llc) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
         }
-        counts[Event::llc_misses as usize] += 1;
-        3
     }
 }
 
 /// Which table has the translation, as in [`Reach`].
-fn translate(side: &mut Side, second: &mut Lru, address: u64, miss: Event, counts: &mut Counts) -> u8 {
+#[inline(always)]
+fn translate(first: &mut Translations, second: &mut Lru, address: u64, miss: Event, counts: &mut Counts) -> u8 {
+    let page = address >> PAGE_BITS;
+    if page == first.last_page {
+        return 0;
+    }
+    first.last_page = page;
     let (found, key) = if is_huge(address) {
-        (side.huge.touch(address >> HUGE_BITS), address >> HUGE_BITS | HUGE_TAG)
+        (first.huge.touch(address >> HUGE_BITS), address >> HUGE_BITS | HUGE_TAG)
     } else {
-        (side.small.touch(address >> PAGE_BITS), address >> PAGE_BITS)
+        (first.small.touch(page), page)
     };
     if found {
         return 0;
@@ -226,6 +240,27 @@ mod tests {
         assert_eq!(counts[Event::dtlb_misses as usize], 1);
         let counts = counts_of((0..512).map(|i| 0x7000_0000 + 4096 * i));
         assert_eq!(counts[Event::dtlb_misses as usize], 512);
+    }
+
+    /// Translations that only the page tables have, of the second of two turns through 8 pages of code, with as many
+    /// of data in between.
+    fn walks(geometry: &str) -> u64 {
+        let mut hardware = Hardware::new(&Geometry::parse(geometry).unwrap());
+        let mut walks = 0;
+        for turn in 0..2 {
+            let mut counts = [0; EVENTS];
+            (0..8).for_each(|page| _ = hardware.translate_fetch(4096 * page, &mut counts));
+            walks = counts[Event::stlb_misses as usize];
+            assert_eq!(counts[Event::itlb_misses as usize], 8, "{turn}");
+            (0..8).for_each(|page| _ = hardware.access(4096 * (100 + page), &mut counts, || Place::Memory(0)));
+        }
+        walks
+    }
+
+    #[test]
+    fn data_does_not_push_translations_of_code_out_of_a_tlb_of_their_own() {
+        assert_eq!(walks(SMALL), 8);
+        assert_eq!(walks(&SMALL.replace("stlb = {", "l2_itlb = { entries = 8, ways = 2 }\nstlb = {")), 0);
     }
 
     #[test]

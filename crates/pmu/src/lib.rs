@@ -6,7 +6,7 @@
 //! tried: translation costs more than the callbacks.)
 //!
 //! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code
-//! runs · counter: the hot path · stacks, hardware, predictor, prefetcher: what it models · timing, pipeline, waiting:
+//! runs · counter: the hot path · stacks, hardware, frontend, predictor, prefetcher: what it models · timing, pipeline, waiting:
 //! what takes how long · limits: how much is kept at most · region, record: what comes out
 
 mod block;
@@ -14,6 +14,7 @@ mod cache;
 mod counter;
 mod decode;
 mod events;
+mod frontend;
 #[cfg(test)]
 mod fuzz;
 mod geometry;

@@ -125,6 +125,8 @@ pub struct Pipeline {
     owed: u64,
     /// Why nothing was dispatched for a while.
     late: Option<Event>,
+    /// And for how long the front end was why.
+    starved: u64,
     touches: Vec<Touch>,
     stores: Vec<Coming>,
     fills: Vec<Coming>,
@@ -174,6 +176,7 @@ impl Pipeline {
             lock: 0,
             owed: 0,
             late: None,
+            starved: 0,
             touches: Vec::with_capacity(MOST_TOUCHES),
             stores: vec![NONE; REMEMBERED],
             fills: vec![NONE; REMEMBERED],
@@ -184,7 +187,7 @@ impl Pipeline {
     /// A region begins: nothing is in flight.
     pub fn reset(&mut self) {
         (self.dispatched, self.retired, self.done, self.owed, self.late) = (0, 0, 0, 0, None);
-        (self.alu, self.divider, self.lock, self.missed) = (0, 0, 0, 0);
+        (self.alu, self.divider, self.lock, self.missed, self.starved) = (0, 0, 0, 0, 0);
         self.window.fill(0);
         self.waiting.reset();
         self.ready = [0; REGISTERS];
@@ -245,8 +248,9 @@ impl Pipeline {
             if let Some(key) = stored {
                 self.stores[key as usize % REMEMBERED] = Coming { key, time: self.done, reach, spelt: op.spelt };
             }
+            let starved = std::mem::take(&mut self.starved);
             if self.done > self.retired {
-                self.advance(reach, start > soonest, counts);
+                self.advance(reach, start > soonest, starved, counts);
             }
             self.window[self.at] = self.retired;
             self.at = if self.at + 1 == self.window.len() { 0 } else { self.at + 1 };
@@ -325,23 +329,39 @@ impl Pipeline {
 
     /// The latest instruction retires, later than the one before.
     #[inline(always)]
-    fn advance(&mut self, reach: Reach, waited: bool, counts: &mut Counts) {
+    fn advance(&mut self, reach: Reach, waited: bool, starved: u64, counts: &mut Counts) {
         let advance = self.done - self.retired;
         self.retired = self.done;
         let paid = advance.min(self.owed);
         self.owed -= paid;
         if advance > paid {
-            let event = if waited { self.waited_for(reach) } else { self.late.take().unwrap_or(Event::stall_fetch) };
-            let parts = self.parts[event as usize] + advance - paid;
-            counts[event as usize] += parts / CYCLE;
-            self.parts[event as usize] = parts % CYCLE;
+            if waited {
+                return self.stalled(self.waited_for(reach), advance - paid, counts);
+            }
+            let starved = starved.min(advance - paid);
+            self.stalled(Event::stall_fetch, starved, counts);
+            let event = self.late.take().unwrap_or(Event::stall_dependencies);
+            self.stalled(event, advance - paid - starved, counts);
         }
+    }
+
+    #[inline(always)]
+    fn stalled(&mut self, event: Event, time: u64, counts: &mut Counts) {
+        let parts = self.parts[event as usize] + time;
+        counts[event as usize] += parts / CYCLE;
+        self.parts[event as usize] = parts % CYCLE;
     }
 
     fn waited_for(&self, reach: Reach) -> Event {
         let (level, translation) = (usize::from(reach.level), usize::from(reach.translation));
         let is_translation = self.latencies.translation[translation] > self.latencies.level[level];
         if is_translation { Event::stall_translation } else { STALLS[level][usize::from(reach.is_chained)] }
+    }
+
+    /// When what comes next is dispatched at the earliest.
+    #[inline(always)]
+    pub fn dispatched(&self) -> u64 {
+        self.dispatched
     }
 
     fn delay(&mut self, until: u64, why: Event) {
@@ -351,22 +371,18 @@ impl Pipeline {
         }
     }
 
-    /// A branch was taken: what follows is dispatched in the next cycle.
-    #[inline(always)]
-    pub fn taken(&mut self) {
-        self.dispatched = self.dispatched.next_multiple_of(CYCLE);
-    }
-
     /// The branch that ends the latest block went where it wasn't expected to go.
     pub fn mispredicted(&mut self) {
         self.delay(self.done + self.latencies.mispredicted, Event::stall_branches);
     }
 
-    /// Instructions had to come from further away than the first cache.
-    pub fn fetched(&mut self, reach: Reach) {
-        let far =
-            self.latencies.level[usize::from(reach.level)] + self.latencies.translation[usize::from(reach.translation)];
-        self.delay(self.dispatched + far, Event::stall_fetch);
+    /// The front end has the next block's instructions from a time on.
+    #[inline(always)]
+    pub fn fetched(&mut self, time: u64) {
+        if time > self.dispatched {
+            self.starved += time - self.dispatched;
+            self.dispatched = time;
+        }
     }
 }
 

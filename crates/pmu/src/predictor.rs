@@ -51,7 +51,7 @@ pub struct Predictor {
 
 /// Every bit of the result depends on every bit of the value (Steele et al.: SplitMix, OOPSLA 2014, the half of it).
 #[inline(always)]
-fn mixed(value: u64) -> u64 {
+pub fn mixed(value: u64) -> u64 {
     let value = (value ^ value >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value ^ value >> 29
 }
@@ -174,7 +174,8 @@ impl Predictor {
             }
         }
         self.last_targets[base] = target;
-        let mixed = target >> 4 ^ target >> 9 ^ target >> 1;
+        // Twice: of targets at equal distances, one turn would leave a pattern that repeats itself too soon.
+        let mixed = mixed(mixed(target));
         (0..3).for_each(|bit| self.push(mixed >> bit & 1 == 1));
         missed
     }
@@ -233,6 +234,19 @@ mod tests {
         }
         let unexpected: Vec<bool> = (1..=5).rev().map(|depth| predictor.returned(depth)).collect();
         assert_eq!(unexpected, [false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_sequence_of_targets_is_learnt() {
+        let mut predictor = small();
+        let mut missed = |turn: u64| {
+            let target = 0x10_0000 + 128 * (turn % 24);
+            predictor.conditional(0x3000, turn % 24 == 23);
+            predictor.indirect(0x2000, target)
+        };
+        (0..24 * 50).for_each(|turn| _ = missed(turn));
+        let unexpected = (0..24 * 10).filter(|turn| missed(*turn)).count();
+        assert!(unexpected < 12, "{unexpected}");
     }
 
     #[test]

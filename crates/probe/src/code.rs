@@ -1,6 +1,7 @@
 //! Code made at run time, with any layout: a kernel's instructions don't fit the caches as a loop's do.
 
 use crate::arena::Arena;
+use crate::rng::Rng;
 
 /// `add $7, %rax; xor $3, %rax; lea 5(%rax), %rcx; add %rcx, %rax`: 15 bytes, four instructions.
 const STEP: [u8; 15] = [0x48, 0x83, 0xc0, 0x07, 0x48, 0x83, 0xf0, 0x03, 0x48, 0x8d, 0x48, 0x05, 0x48, 0x01, 0xc8];
@@ -37,6 +38,105 @@ impl Functions {
     }
 }
 
+/// Instructions of the lengths that a kernel's have, 4 bytes on average. They wait little for each other, so that fetching
+/// them decides; they change registers that the convention allows, and words below the stack pointer.
+const SIMPLE: [&[u8]; 12] = [
+    &[0x01, 0xc8],                               // add %ecx,%eax
+    &[0x48, 0x89, 0xc6],                         // mov %rax,%rsi
+    &[0x48, 0x85, 0xc9],                         // test %rcx,%rcx
+    &[0x48, 0x31, 0xd2],                         // xor %rdx,%rdx
+    &[0x48, 0x83, 0xf1, 0x03],                   // xor $3,%rcx
+    &[0x48, 0xc1, 0xef, 0x03],                   // shr $3,%rdi
+    &[0x4c, 0x8d, 0x04, 0x31],                   // lea (%rcx,%rsi),%r8
+    &[0x48, 0x8b, 0x44, 0x24, 0xf8],             // mov -8(%rsp),%rax
+    &[0x48, 0x8b, 0x7c, 0x24, 0xf0],             // mov -16(%rsp),%rdi
+    &[0x48, 0x89, 0x54, 0x24, 0xe8],             // mov %rdx,-24(%rsp)
+    &[0x41, 0xb9, 0x07, 0x00, 0x01, 0x00],       // mov $0x10007,%r9d
+    &[0x48, 0x81, 0xe6, 0xff, 0x0f, 0x00, 0x00], // and $0xfff,%rsi
+];
+const NOP: u8 = 0x90;
+const LONGEST: usize = 8;
+
+/// Code that is written from its start to its end, and then run.
+pub struct Code {
+    arena: Arena,
+    end: usize,
+    rng: Rng,
+}
+
+impl Code {
+    pub fn new(bytes: usize) -> Self {
+        Code { arena: Arena::executable(bytes), end: 0, rng: Rng::new(183) }
+    }
+
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.arena.bytes()[self.end..self.end + bytes.len()].copy_from_slice(bytes);
+        self.end += bytes.len();
+    }
+
+    /// Simple instructions up to an offset.
+    pub fn fill(&mut self, to: usize) {
+        while self.end + LONGEST <= to {
+            let instruction = self.rng.below(SIMPLE.len() as u64) as usize;
+            self.put(SIMPLE[instruction]);
+        }
+        while self.end < to {
+            self.put(&[NOP]);
+        }
+    }
+
+    pub fn call(&mut self, to: usize) {
+        self.relative(&[0xe8], to);
+    }
+
+    pub fn jump(&mut self, to: usize) {
+        self.relative(&[0xe9], to);
+    }
+
+    /// Back to an offset until r10d, which this counts down, is zero.
+    pub fn repeat(&mut self, from: usize) {
+        self.put(&[0x41, 0xff, 0xca]); // dec %r10d
+        self.relative(&[0x0f, 0x85], from);
+    }
+
+    pub fn set_counter(&mut self, times: u32) {
+        self.put(&[0x41, 0xba]); // mov $times,%r10d
+        self.put(&times.to_le_bytes());
+    }
+
+    /// A jump that is never taken.
+    pub fn check(&mut self, to: usize) {
+        self.put(&[0x48, 0x39, 0xe4]); // cmp %rsp,%rsp
+        self.relative(&[0x0f, 0x85], to);
+    }
+
+    pub fn ret(&mut self) {
+        self.put(&[RET]);
+    }
+
+    /// Writes on from here.
+    pub fn go_on_at(&mut self, offset: usize) {
+        self.end = offset;
+    }
+
+    fn relative(&mut self, opcode: &[u8], to: usize) {
+        self.put(opcode);
+        let distance = to as i64 - (self.end as i64 + 4);
+        self.put(&(distance as i32).to_le_bytes());
+    }
+
+    #[inline(always)]
+    pub fn run(&self, entry: usize) -> u64 {
+        // SAFETY: the code above; it keeps to the convention, and the words that it changes are below its stack.
+        let function: extern "C" fn() -> u64 = unsafe { std::mem::transmute(self.arena.address() + entry) };
+        function()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +146,23 @@ mod tests {
         let functions = Functions::new(3, 40, 128);
         let returned: Vec<u64> = (0..3).map(|index| functions.call(index)).collect();
         assert_eq!(returned.len(), 3);
+    }
+
+    #[test]
+    fn code_fills_the_bytes_that_it_is_told_to_fill_and_returns() {
+        let mut code = Code::new(4096);
+        code.fill(100);
+        let function = code.end();
+        code.set_counter(3);
+        let from = code.end();
+        code.fill(200);
+        code.repeat(from);
+        code.ret();
+        let entry = code.end();
+        code.check(0);
+        code.call(function);
+        code.ret();
+        assert_eq!(function, 100);
+        code.run(entry);
     }
 }

@@ -49,6 +49,8 @@ EVENTS = (
     "stall_branches",
     "stall_fetch",
     "stall_fences",
+    "btb_misses",
+    "op_cache_misses",
 )
 """In the order in which the plugin counts them; a test compares this list with crates/pmu/src/events.rs."""
 

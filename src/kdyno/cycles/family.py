@@ -73,6 +73,43 @@ class SecondTlb(Frozen):
         return self
 
 
+OPS_OF_LINE = 16
+"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs."""
+
+
+class Frontend(Frozen):
+    """What is between the first cache of instructions and dispatch."""
+
+    queue: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    """Blocks that the predictor can be ahead."""
+    misses: Annotated[int, Field(ge=1, le=256, strict=True)]
+    """Lines that can be on their way into the first cache."""
+    decoders: Annotated[int, Field(ge=1, le=16, strict=True)]
+    """Instructions that are decoded in a cycle."""
+    bytes: Annotated[int, Field(ge=8, le=128, strict=True)]
+    """Bytes of them."""
+    ops: Annotated[int, Field(ge=0, le=1024, strict=True)]
+    """Ops that wait for their dispatch, at most."""
+    op_cache: Annotated[int, Field(ge=0, le=1 << 17, strict=True)]
+    """Ops that the op cache has; 0: there is none."""
+    op_cache_ways: Annotated[int, Field(ge=0, le=64, strict=True)]
+    op_cache_width: Annotated[int, Field(ge=0, le=16, strict=True)]
+    """Ops that it gives in a cycle."""
+    btb: Count
+    """Branches whose targets are known."""
+    btb_ways: Count
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> Frontend:
+        if self.op_cache and (
+            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (OPS_OF_LINE * self.op_cache_ways)
+        ):
+            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} lines")
+        if self.btb % self.btb_ways:
+            raise ValueError(f"{self.btb} branches are not a whole number of sets of {self.btb_ways}")
+        return self
+
+
 class Predictor(Frozen):
     """TAGE for conditional branches, targets by history for indirect ones, a stack for returns."""
 
@@ -102,6 +139,10 @@ class Latency(Frozen):
     """Added where only the second TLB has the translation."""
     walk: Cycles
     """Added where only the page tables have it."""
+    decode: Cycles
+    """From a line's bytes to its first instruction; the op cache saves it."""
+    resteer: Cycles
+    """From decoding a taken branch that wasn't known to the block behind it."""
     mispredicted: Cycles
     """From knowing that a branch was mispredicted to what follows it."""
     divide: Cycles
@@ -168,7 +209,9 @@ class FamilyFile(Frozen):
     march: tuple[str, ...]
     """The names for -march of the CPUs that are like it; see data/march.toml, which has their CPUID."""
     source: str
-    """Where the geometry is from."""
+    """Where to look the geometry up."""
+    sources: dict[str, str] = {}
+    """By key: where its figures are from, or `not found`."""
     width: Annotated[int, Field(ge=1, le=8, strict=True)]
     """Instructions per cycle at best."""
     alus: Annotated[int, Field(ge=1, le=16, strict=True)]
@@ -184,6 +227,9 @@ class FamilyFile(Frozen):
     itlb: Tlb
     dtlb: Tlb
     stlb: SecondTlb
+    l2_itlb: SecondTlb | None = None
+    """Second-level translations of instructions, where `stlb` has those of data only."""
+    frontend: Frontend
     predictor: Predictor
     prefetcher: Prefetcher
     latency: Latency

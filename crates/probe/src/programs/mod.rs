@@ -9,6 +9,7 @@ mod checksum;
 mod copy;
 mod divide;
 mod fence;
+mod fetch;
 mod footprint;
 mod hash;
 mod list;
@@ -36,6 +37,7 @@ pub const KINDS: &[(&str, &[Program])] = &[
     ("copy", copy::PROGRAMS),
     ("divide", divide::PROGRAMS),
     ("fence", fence::PROGRAMS),
+    ("fetch", fetch::PROGRAMS),
     ("footprint", footprint::PROGRAMS),
     ("hash", hash::PROGRAMS),
     ("list", list::PROGRAMS),

@@ -1,0 +1,196 @@
+//! Where instructions come from, and when they are there to be dispatched.
+//!
+//! The predictor runs ahead of everything else and queues blocks; their lines are fetched as soon as they are queued,
+//! so that a miss costs only what the queue doesn't hide (Reinman, Calder, Austin: Fetch directed instruction
+//! prefetching, MICRO 1999; Ishii et al.: Re-establishing fetch-directed instruction prefetching, ISPASS 2021). It starts
+//! again, with nothing queued, after a misprediction, and at decode where it didn't know that there is a taken branch:
+//! its branch target buffer had forgotten it. A line that misses brings the next one along (Smith: Sequential program
+//! prefetching in memory hierarchies, IEEE Computer 1978). What the op cache has needs neither fetching nor decoding.
+//!
+//! Times are those of dispatch: fetching earlier stages is a constant that the cost of a misprediction has in it.
+
+use crate::cache::Lru;
+use crate::decode::{Exit, Facts};
+use crate::events::{Counts, Event};
+use crate::geometry::Geometry;
+use crate::hardware::Hardware;
+use crate::pipeline::CYCLE;
+use crate::predictor::mixed;
+
+const LINE_BITS: u32 = 6;
+/// A page's lines; nothing is fetched ahead beyond a page that isn't known to be there.
+const PAGE_LINES: u64 = 64;
+/// An op cache has room for so many ops of each line: as many as instructions of four bytes, the usual length.
+const OPS_OF_LINE: u64 = 16;
+/// Lines on their way are remembered by so many low bits of their number.
+const REMEMBERED: usize = 64;
+const NO_LINE: u64 = u64::MAX;
+
+pub struct Frontend {
+    cache: Lru,
+    /// Lines whose instructions are there as ops.
+    op_cache: Option<Lru>,
+    /// Addresses of branches that were taken.
+    targets: Lru,
+    /// When the predictor has the next block.
+    ahead: u64,
+    /// When the ops before the next block are out of the decoders or the op cache.
+    delivered: u64,
+    /// When each of the latest blocks left the queue.
+    queue: Box<[u64]>,
+    queued: usize,
+    /// When each of the latest misses was filled.
+    fills: Box<[u64]>,
+    filled: usize,
+    /// Lines, and when they will be there.
+    coming: Box<[(u64, u64); REMEMBERED]>,
+    last_line: u64,
+    /// The latest line came out of the op cache.
+    is_cached: bool,
+    cost: Costs,
+}
+
+/// In parts of a cycle.
+struct Costs {
+    level: [u64; 4],
+    translation: [u64; 3],
+    /// An op out of the op cache.
+    op: u64,
+    /// A decoded op.
+    decoded: u64,
+    /// A byte through the decoders.
+    byte: u64,
+    /// From a line's bytes to its first op.
+    decoding: u64,
+    resteer: u64,
+    /// Ops that wait between decoding and dispatch take so long to dispatch.
+    slack: u64,
+}
+
+impl Frontend {
+    pub fn new(geometry: &Geometry) -> Frontend {
+        let (size, latency) = (&geometry.frontend, &geometry.latency);
+        let beyond = |cycles: u64| cycles.saturating_sub(latency.l1) * CYCLE;
+        let lines = size.op_cache / OPS_OF_LINE;
+        Frontend {
+            cache: Lru::new((geometry.l1i.size >> LINE_BITS) / geometry.l1i.ways, geometry.l1i.ways),
+            op_cache: (lines > 0).then(|| Lru::new(lines / size.op_cache_ways, size.op_cache_ways)),
+            targets: Lru::new(size.btb / size.btb_ways, size.btb_ways),
+            ahead: 0,
+            delivered: 0,
+            queue: vec![0; size.queue].into(),
+            queued: 0,
+            fills: vec![0; size.misses].into(),
+            filled: 0,
+            coming: Box::new([(NO_LINE, 0); REMEMBERED]),
+            last_line: NO_LINE,
+            is_cached: false,
+            cost: Costs {
+                level: [0, beyond(latency.l2), beyond(latency.llc), beyond(latency.memory)],
+                translation: [0, latency.stlb * CYCLE, latency.walk * CYCLE],
+                op: CYCLE / size.op_cache_width.max(1),
+                decoded: CYCLE / size.decoders,
+                byte: CYCLE / size.bytes,
+                decoding: latency.decode * CYCLE,
+                resteer: latency.resteer * CYCLE,
+                slack: size.ops * CYCLE / u64::from(geometry.width),
+            },
+        }
+    }
+
+    /// Times begin anew; what the caches have they keep.
+    pub fn reset(&mut self) {
+        (self.ahead, self.delivered) = (0, 0);
+        self.queue.fill(0);
+        self.fills.fill(0);
+        self.coming.fill((NO_LINE, 0));
+    }
+
+    /// What was queued is wrong: fetching starts again at a time.
+    pub fn restart(&mut self, time: u64) {
+        self.ahead = time;
+        self.last_line = NO_LINE;
+    }
+
+    /// A branch, the last instruction of a block, was taken.
+    #[inline(always)]
+    pub fn taken(&mut self, before: &Facts, counts: &mut Counts) {
+        self.last_line = NO_LINE;
+        self.delivered = self.delivered.next_multiple_of(CYCLE);
+        let is_branch = !matches!(before.exit, Exit::Through | Exit::Rep | Exit::TrapReturn);
+        if is_branch && !self.targets.touch(mixed(before.last)) {
+            counts[Event::btb_misses as usize] += 1;
+            self.ahead = self.ahead.max(self.delivered + self.cost.resteer);
+        }
+    }
+
+    /// The next block, while the one before is dispatched until a time: from when on it can be.
+    #[inline(always)]
+    pub fn fetch(&mut self, block: &Facts, dispatched: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+        let mut time = self.ahead.max(self.queue[self.queued]);
+        // A block may reach up to the last address, behind which there is 0.
+        let last = block.end.checked_sub(1).unwrap_or(block.start);
+        time += self.cost.translation[usize::from(hardware.translate_fetch(block.start, counts))];
+        let mut ready = time;
+        for line in block.start >> LINE_BITS..=last >> LINE_BITS {
+            if line != self.last_line {
+                self.last_line = line;
+                ready = ready.max(self.line(line, time, hardware, counts));
+                time += CYCLE;
+            }
+        }
+        self.ahead = time;
+        let begin = self.delivered.max(ready).max(dispatched.saturating_sub(self.cost.slack));
+        let fused = usize::from(block.ops.last().is_some_and(|op| op.is_fused));
+        let ops = (block.ops.len() - fused) as u64;
+        self.delivered = begin
+            + if self.is_cached {
+                ops * self.cost.op
+            } else {
+                (ops * self.cost.decoded).max(block.end.wrapping_sub(block.start) * self.cost.byte)
+            };
+        self.queue[self.queued] = begin;
+        self.queued = if self.queued + 1 == self.queue.len() { 0 } else { self.queued + 1 };
+        begin
+    }
+
+    /// When the ops of a line, asked for at a time, are there.
+    #[inline(always)]
+    fn line(&mut self, line: u64, time: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+        self.is_cached = self.op_cache.as_mut().is_some_and(|cache| cache.touch(line));
+        if self.is_cached {
+            return time;
+        }
+        if self.op_cache.is_some() {
+            counts[Event::op_cache_misses as usize] += 1;
+        }
+        self.bytes(line, time, hardware, counts) + self.cost.decoding
+    }
+
+    /// When the bytes of a line are there.
+    fn bytes(&mut self, line: u64, time: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+        let (coming, filled) = self.coming[line as usize % REMEMBERED];
+        if self.cache.touch(line) {
+            return if coming == line { time.max(filled) } else { time };
+        }
+        let filled = self.fill(line, hardware.fetch_miss(line, counts), time);
+        let next = line + 1;
+        let is_idle = self.fills[self.filled] <= time;
+        if is_idle && !next.is_multiple_of(PAGE_LINES) && !self.cache.touch(next) {
+            self.fill(next, hardware.fetch_ahead(next), time);
+        }
+        filled
+    }
+
+    /// When a line that was missed at a time is there; misses wait for each other where there are many.
+    fn fill(&mut self, line: u64, level: u8, time: u64) -> u64 {
+        let filled = time.max(self.fills[self.filled]) + self.cost.level[usize::from(level)];
+        self.fills[self.filled] = filled;
+        self.filled = if self.filled + 1 == self.fills.len() { 0 } else { self.filled + 1 };
+        self.coming[line as usize % REMEMBERED] = (line, filled);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests;
