@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.cycles.events import EVENTS
-from kdyno.cycles.family import BadFamily, UnknownFamily, families, load_family
+from kdyno.cycles.family import BadFamily, FamilyFile, UnknownFamily, families, load_family
 from kdyno.cycles.host import UnknownCpu, family_of
 from kdyno.march.cpu import Cpu
 from kdyno.march.families import table
@@ -37,8 +37,8 @@ def test_no_cpu_is_of_two_families_and_each_is_in_the_table() -> None:
 
 
 def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_not() -> None:
-    said = load_family("znver4").caption()
-    assert said.startswith("modelled, znver4-1: median error ") and " held-out programs, Spearman 0." in said
+    said = load_family("sapphirerapids").caption()
+    assert said.startswith("modelled, sapphirerapids-1: median error ") and " held-out programs, Spearman 0." in said
     assert load_family("haswell").caption() == "modelled, haswell-1: default weights, not calibrated"
 
 
@@ -91,8 +91,8 @@ def test_a_file_that_is_not_there_is_said_to_be() -> None:
         load_family("file:/nowhere/znver4.toml")
 
 
-def cpu(vendor: str, family: int, model: int) -> Cpu:
-    return Cpu(vendor=vendor, family=family, model=model, stepping=1, name="X", flags=frozenset())
+def cpu(vendor: str, family: int, model: int, *flags: str) -> Cpu:
+    return Cpu(vendor=vendor, family=family, model=model, stepping=1, name="X", flags=frozenset(flags))
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,34 @@ def cpu(vendor: str, family: int, model: int) -> Cpu:
         ("AuthenticAMD", 23, 49, "znver2"),
         ("GenuineIntel", 6, 60, "haswell"),
         ("GenuineIntel", 6, 190, "gracemont"),
+        ("GenuineIntel", 6, 79, "broadwell"),
+        ("GenuineIntel", 6, 207, "sapphirerapids"),
+        ("GenuineIntel", 6, 173, "graniterapids"),
     ],
 )
 def test_a_host_is_known_by_its_cpu(vendor: str, family: int, model: int, name: str) -> None:
     assert family_of(cpu(vendor, family, model)).name == name
+
+
+@pytest.mark.parametrize("flags", [(), ("avx512_vnni",)])
+def test_skylake_and_cascade_lake_servers_are_one_family(flags: tuple[str, ...]) -> None:
+    assert family_of(cpu("GenuineIntel", 6, 85, *flags)).name == "skylake-avx512"
+
+
+NO_HARDWARE = {"name", "title", "march", "source", "sources", "model", "cpu"}
+GEOMETRY = sorted(set(FamilyFile.model_fields) - NO_HARDWARE)
+
+
+@pytest.mark.parametrize("name", families())
+def test_every_figure_has_its_source_or_says_that_none_was_found(name: str) -> None:
+    family = load_family(name)
+    described = [key for key in GEOMETRY if getattr(family, key) is not None]
+    assert sorted(family.sources) == described
+
+
+def test_amd_has_a_second_tlb_of_instructions_and_intel_has_not() -> None:
+    apart = [name for name in families() if load_family(name).l2_itlb]
+    assert apart == ["znver1", "znver2", "znver3", "znver4", "znver5"]
 
 
 @pytest.mark.parametrize(("model", "said"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])

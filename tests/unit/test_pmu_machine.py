@@ -118,14 +118,14 @@ def test_the_facts_of_the_machine_name_all_that_decides_the_counts(qemu: FakeQem
     assert about.facts.keys() - plain.facts.keys() == {
         *("pmu_plugin", "pmu_events", "pmu_clock", "pmu_family", "pmu_family_file")
     }
-    assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("znver4", "cycles")
+    assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("sapphirerapids", "cycles")
     assert not any("-initrd" in command for command in qemu.commands)
     assert plain.notices == ()
 
 
 def test_modelled_cycles_are_the_first_thing_said(qemu: FakeQemu) -> None:
     [notice] = QemuMachine(QemuConfig(pmu=PmuConfig())).describe().notices
-    assert notice.startswith("cycles are modelled, znver4-")
+    assert notice.startswith("cycles are modelled, sapphirerapids-")
     assert qemu.commands
 
 
@@ -139,7 +139,7 @@ def test_an_ok_boot_has_the_counts_as_samples_and_its_record(qemu: FakeQemu, tmp
     column = record.names.index("instructions")
     assert (first.benchmark, first.elapsed) == ("lat_syscall.null", int(task[column] + exception[column]))
     plugin = end.command[end.command.index("-plugin") + 1]
-    assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("znver4.toml")
+    assert "scope=kernel,events=all,symbols=" in plugin and plugin.endswith("sapphirerapids.toml")
     assert (tmp_path / "boot" / "pmu.symbols").read_text().startswith("ffffffff81000000 1 syscall entry_SYSCALL_64\n")
 
 

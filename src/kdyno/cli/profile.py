@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, which is 19 tests)"
     )
     record.add_argument("--events", choices=["edges", "all"], default="all", help="edges: faster, for compilers alone")
-    record.add_argument("--family", default="znver4", help="CPU family whose caches are modelled (default: znver4)")
+    record.add_argument(
+        "--family", default="sapphirerapids", help="CPU family whose caches are modelled (default: sapphirerapids)"
+    )
     record.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     record.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the record")
 

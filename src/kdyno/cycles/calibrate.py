@@ -101,7 +101,7 @@ def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) 
 def as_toml(family: FamilyFile) -> str:
     """The family's file; what is not set is left out."""
     written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
-    plain = {key: value for key, value in written.items() if value not in (None, [])}
+    plain = {key: value for key, value in written.items() if value not in (None, [], {})}
     tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
     text = "".join(f"{key} = {_value(value)}\n" for key, value in plain.items() if key not in tables)
     weights = tables["model"].pop("weights")

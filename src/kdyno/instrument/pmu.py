@@ -22,7 +22,7 @@ class PmuConfig(Frozen):
 
     events: Events = "all"
     """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from."""
-    family: str = "znver4"
+    family: str = "sapphirerapids"
     """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
     clock: Clock = "cycles"
     """What a sample is read in: modelled cycles, or instructions of kernel and user code, REP counted once."""
