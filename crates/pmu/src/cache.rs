@@ -41,6 +41,25 @@ impl Lru {
         set as usize * self.ways
     }
 
+    pub fn holds(&self, key: u64) -> bool {
+        let first = self.first_of(key);
+        self.entries[first..first + self.ways].contains(&key)
+    }
+
+    /// Drops a key, whose place is the next to be taken.
+    pub fn forget(&mut self, key: u64) {
+        let first = self.first_of(key);
+        let set = &mut self.entries[first..first + self.ways];
+        if let Some(place) = set.iter().position(|entry| *entry == key) {
+            set[place..].rotate_left(1);
+            set[self.ways - 1] = EMPTY;
+        }
+    }
+
+    pub fn forget_all(&mut self) {
+        self.entries.fill(EMPTY);
+    }
+
     /// The key was touched just now, but can't be kept.
     pub fn forget_latest(&mut self, key: u64) {
         let first = self.first_of(key);
@@ -69,6 +88,20 @@ mod tests {
         assert!(!cache.touch(4)); // 2 was used least recently
         assert!(cache.touch(0));
         assert!(!cache.touch(2));
+    }
+
+    #[test]
+    fn the_place_of_a_key_that_was_dropped_is_taken_first() {
+        let mut tlb = Lru::fully_associative(3);
+        for key in [7, 70, 700] {
+            tlb.touch(key);
+        }
+        tlb.forget(70);
+        tlb.forget(71);
+        assert!(!tlb.holds(70) && !tlb.touch(8));
+        assert!(tlb.holds(7) && tlb.holds(700));
+        tlb.forget_all();
+        assert!(!tlb.holds(7) && !tlb.holds(8));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::block::{Action, Arrival, Block, Blocks, FunctionCounts, Link, UserBlock, link};
 use crate::decode::{Access, Exit, RepBytes};
-use crate::events::{Context, Counts, Event};
+use crate::events::{Context, Counts, EVENTS, Event};
 use crate::frontend::Frontend;
 use crate::geometry::Geometry;
 use crate::hardware::{Hardware, Place};
@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 pub struct Counter {
     /// Inside a region.
     pub active: bool,
+    /// It is a warm-up: it goes through caches, TLBs and predictor, and counts nothing.
+    is_warming: bool,
     /// The block before; the outside one while user code runs.
     previous: *mut Block,
     outside: *mut Block,
@@ -24,6 +26,8 @@ pub struct Counter {
     tasks: Tasks,
     root: *mut Node,
     detail: Option<Detail>,
+    /// What warm-ups count, for nobody.
+    unread: Counts,
     pub counted: Counted,
     pub blocks: Blocks,
     /// Where the running task's stack pointer was put.
@@ -78,6 +82,7 @@ impl Counter {
         let root = Node::root();
         Counter {
             active: false,
+            is_warming: false,
             previous: outside,
             outside,
             previous_user: std::ptr::null(),
@@ -90,6 +95,7 @@ impl Counter {
                 frontend: Frontend::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
             }),
+            unread: [0; EVENTS],
             counted: Counted::default(),
             blocks,
             switched_from: 0,
@@ -140,7 +146,13 @@ impl Counter {
         let previous = std::mem::replace(&mut self.previous, block);
         let context = self.task.context;
         // SAFETY: blocks and links are never freed, and one virtual CPU calls this.
-        unsafe { self.step(previous, block) };
+        unsafe {
+            if self.is_warming {
+                self.blocks.prepare(&mut *block);
+            } else {
+                self.step(previous, block);
+            }
+        }
         if self.detail.is_some() {
             // SAFETY: as above.
             unsafe { self.in_detail(previous, context, block) };
@@ -265,6 +277,10 @@ impl Counter {
     /// A block of user code begins, while a kernel is counted.
     #[inline(always)]
     pub fn user_block(&mut self, block: &UserBlock) {
+        if self.is_warming {
+            self.previous = self.outside;
+            return;
+        }
         if self.previous != self.outside {
             self.previous = self.outside;
             self.task.leave(self.root);
@@ -293,14 +309,28 @@ impl Counter {
         let detail = self.detail.as_mut().expect("asked before");
         // SAFETY: blocks, nodes and functions are never freed.
         let (before, now) = unsafe { (&*previous, &*block) };
+        let (is_warming, unread) = (self.is_warming, &raw mut self.unread);
+        let counts_of = |block: &Block, context: Context| -> *mut Counts {
+            if is_warming {
+                return unread;
+            }
+            // SAFETY: functions are never freed.
+            unsafe { &raw mut (*block.counts).counts[context as usize] }
+        };
         // SAFETY: as above; the two are used one after the other.
-        let counts = unsafe { &mut (*before.counts).counts[context as usize] };
+        let counts = unsafe { &mut *counts_of(before, context) };
         detail.pipeline.block(&before.facts.ops, counts);
+        if let Some(flush) = before.facts.flush {
+            detail.hardware.tlbs.flush(flush);
+        }
         // A REP string instruction that goes on is there already.
         if before.facts.exit != Exit::Rep || now.facts.start != before.facts.last {
             detail.follow(before, now, counts);
             // SAFETY: as above.
-            detail.fetch(now, unsafe { &mut (*now.counts).counts[self.task.context as usize] });
+            detail.fetch(now, unsafe { &mut *counts_of(now, self.task.context) });
+        }
+        if is_warming {
+            return;
         }
         // SAFETY: as above.
         let node = unsafe { &mut *self.task.node };
@@ -323,8 +353,12 @@ impl Counter {
         let Some(detail) = &mut self.detail else {
             return;
         };
-        // SAFETY: as promised.
-        let counts = unsafe { &mut (*(*self.previous).counts).counts[self.task.context as usize] };
+        let counts = if self.is_warming {
+            &mut self.unread
+        } else {
+            // SAFETY: as promised.
+            unsafe { &mut (*(*self.previous).counts).counts[self.task.context as usize] }
+        };
         match access.rep {
             Some(RepBytes::Stores) => counts[Event::rep_bytes as usize] += if is_store { size } else { 0 },
             Some(RepBytes::Loads) => counts[Event::rep_bytes as usize] += if is_store { 0 } else { size },
@@ -339,6 +373,9 @@ impl Counter {
 
     /// The running task's stack pointer is put away at an address, or another's is taken from one.
     pub fn switch(&mut self, address: u64, is_store: bool) {
+        if self.is_warming {
+            return;
+        }
         if is_store {
             self.switched_from = address;
         } else {
@@ -354,8 +391,13 @@ impl Counter {
     /// The measured part begins.
     pub fn open(&mut self) {
         let identity = Identity::from_word(self.word);
-        if identity.is_warm_up() || self.active || self.has_given_up() {
+        if self.active || self.has_given_up() {
             return;
+        }
+        if identity.is_warm_up() {
+            self.is_warming = self.is_detailed();
+            self.active = self.is_warming;
+            return self.start();
         }
         if self.identity != Some(identity) {
             self.end_iteration();
@@ -371,6 +413,11 @@ impl Counter {
         }
         self.opened += 1;
         self.active = true;
+        self.start();
+    }
+
+    /// Nothing that ran before the measured part belongs to it.
+    fn start(&mut self) {
         self.previous = self.outside;
         self.previous_user = std::ptr::null();
         self.tasks.forget();
@@ -383,7 +430,7 @@ impl Counter {
 
     /// The measured part ends.
     pub fn close(&mut self) {
-        self.active = false;
+        (self.active, self.is_warming) = (false, false);
     }
 
     fn end_iteration(&mut self) {
@@ -405,7 +452,7 @@ impl Counter {
         Finished {
             gave_up: self.blocks.room.excess(),
             opened: self.opened,
-            unclosed: self.identity.filter(|_| self.active),
+            unclosed: self.identity.filter(|_| self.active && !self.is_warming),
             regions: &self.regions,
             symbols: self.blocks.symbols(),
         }

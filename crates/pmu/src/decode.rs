@@ -2,7 +2,9 @@
 
 use crate::events::Event;
 use crate::pipeline::Op;
+use crate::system::{System, system};
 use crate::timing::ops;
+use crate::tlb::Flush;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// How control leaves a block.
@@ -87,6 +89,8 @@ pub struct Facts {
     pub ops: Vec<Op>,
     /// What one execution counts, apart from instructions and branches.
     pub events: Vec<(Event, u32)>,
+    /// What it makes the TLBs forget, when it is over: QEMU ends a block behind each such instruction.
+    pub flush: Option<Flush>,
 }
 
 impl Facts {
@@ -100,6 +104,7 @@ impl Facts {
             instructions: Vec::new(),
             ops: Vec::new(),
             events: Vec::new(),
+            flush: None,
         }
     }
 }
@@ -125,16 +130,17 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
         address: each.ip(),
         access: Access { place, rep: rep_bytes(each) },
     };
-    let mut events = counted(&instructions);
-    events.retain(|(_, count)| *count > 0);
+    let systems: Vec<_> =
+        instructions.iter().enumerate().map(|(place, each)| system(each, &instructions[..place])).collect();
     Some(Facts {
         start,
         last: last.ip(),
         end: start.wrapping_add(bytes.len() as u64),
         exit: exit_of(&last),
         instructions: (0..).zip(&instructions).map(facts).collect(),
-        ops: if is_detailed { ops(&instructions) } else { Vec::new() },
-        events,
+        ops: if is_detailed { ops(&instructions, &systems) } else { Vec::new() },
+        events: counted(&instructions, &systems),
+        flush: systems.iter().flatten().filter_map(|each| each.flush).next_back(),
     })
 }
 
@@ -166,10 +172,10 @@ pub fn is_rep(instruction: &Instruction) -> bool {
     (instruction.has_rep_prefix() || instruction.has_repne_prefix()) && instruction.is_string_instruction()
 }
 
-fn counted(instructions: &[Instruction]) -> Vec<(Event, u32)> {
+fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Event, u32)> {
     let count =
         |matches: &dyn Fn(&Instruction) -> bool| instructions.iter().filter(|each| matches(each)).count() as u32;
-    vec![
+    let mut events = vec![
         (Event::rep_instructions, count(&is_rep)),
         (
             Event::fences,
@@ -179,32 +185,16 @@ fn counted(instructions: &[Instruction]) -> Vec<(Event, u32)> {
         (Event::locked, count(&is_locked)),
         (Event::multiplies, count(&|each| matches!(each.mnemonic(), Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx))),
         (Event::divides, count(&|each| matches!(each.mnemonic(), Mnemonic::Div | Mnemonic::Idiv))),
-        (Event::serializing, count(&is_serializing)),
         (Event::io_exits, count(&is_port_access)),
-    ]
+    ];
+    events.extend(systems.iter().flatten().map(|each| (each.event, 1)));
+    events.retain(|(_, count)| *count > 0);
+    events
 }
 
 /// With a LOCK prefix, or an exchange with memory, which needs none.
 pub fn is_locked(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && has_memory(instruction))
-}
-
-/// Instructions that wait for all before them, and are slow besides.
-pub fn is_serializing(instruction: &Instruction) -> bool {
-    let control = (0..instruction.op_count())
-        .any(|operand| instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand).is_cr());
-    let writes_control = control && instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_cr();
-    writes_control
-        || is_iret(instruction)
-        || matches!(
-            instruction.mnemonic(),
-            Mnemonic::Cpuid
-                | Mnemonic::Wrmsr
-                | Mnemonic::Invlpg
-                | Mnemonic::Invpcid
-                | Mnemonic::Swapgs
-                | Mnemonic::Lidt
-        )
 }
 
 /// Access to a device by port; those by memory are seen when they happen.
@@ -258,7 +248,7 @@ mod tests {
     }
 
     fn count(bytes: &[u8], event: Event) -> u32 {
-        facts(bytes).events.iter().find(|(each, _)| *each == event).map_or(0, |(_, count)| *count)
+        facts(bytes).events.iter().filter(|(each, _)| *each == event).map(|(_, count)| count).sum()
     }
 
     #[test]
@@ -285,7 +275,8 @@ mod tests {
         assert_eq!(count(&[0xf0, 0xff, 0x07, 0x48, 0x87, 0x07], Event::locked), 2); // lock inc (%rdi); xchg %rax,(%rdi)
         assert_eq!(count(&[0x66, 0x87, 0xdb], Event::locked), 0); // xchg %bx,%bx
         assert_eq!(count(&[0x48, 0xf7, 0xf1], Event::divides), 1); // div %rcx
-        assert_eq!(count(&[0x0f, 0x22, 0xd8, 0x0f, 0x20, 0xd8], Event::serializing), 1); // to and from %cr3
+        assert_eq!(count(&[0x0f, 0x22, 0xd8, 0x0f, 0x20, 0xd8], Event::cr3_writes), 1); // to and from %cr3
+        assert_eq!(count(&[0x0f, 0x01, 0xf8, 0x0f, 0x01, 0xf8], Event::swapgs), 2);
         assert_eq!(count(&[0xf3, 0xa4], Event::rep_instructions), 1);
     }
 

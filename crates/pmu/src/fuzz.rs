@@ -58,6 +58,9 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
         "488b01",
         "48a5",
         "c20800",
+        "0f22d8",
+        "4881cf00100000 0f22df",
+        "0f0138",
     ]
     .iter()
     .map(|hex| bytes(hex))

@@ -25,6 +25,8 @@ pub struct Geometry {
     /// Second-level translations of instructions, where those of data are kept apart from them.
     pub l2_itlb: Option<SecondTlb>,
     pub frontend: Frontend,
+    /// Translations of several address spaces at once, told apart by a number (PCID, in AMD's words too).
+    pub pcid: bool,
     pub predictor: Predictor,
     pub prefetcher: Prefetcher,
 }
@@ -215,6 +217,7 @@ pub mod tests {
         stlb = { entries = 8, ways = 2 }
         frontend = { queue = 4, misses = 2, decoders = 2, bytes = 16, ops = 16, op_cache = 128, op_cache_ways = 2,
             op_cache_width = 4, btb = 8, btb_ways = 2 }
+        pcid = false
         predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
         prefetcher = { streams = 4 }
         [latency]

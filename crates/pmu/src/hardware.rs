@@ -5,62 +5,28 @@ use crate::events::{Counts, Event};
 use crate::geometry::{self, Geometry};
 use crate::pipeline::Reach;
 use crate::prefetcher::Prefetcher;
+use crate::tlb::Tlbs;
 
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
-const HUGE_BITS: u32 = 21;
-/// Distinguishes a 2 MB page from a 4 kB page in the second TLB.
-const HUGE_TAG: u64 = 1 << 60;
-
-/// The kernel's direct map of memory and the kernel's own image are mapped with 2 MB pages
-/// (Documentation/arch/x86/x86_64/mm.rst, without KASLR); everything else is taken to be 4 kB.
-fn is_huge(address: u64) -> bool {
-    (0xffff_8880_0000_0000..0xffff_c880_0000_0000).contains(&address)
-        || (0xffff_ffff_8000_0000..0xffff_ffff_a000_0000).contains(&address)
-}
 
 pub struct Hardware {
     data: Side,
-    instructions: Translations,
     l2: Lru,
     llc: Lru,
-    second_tlb: Lru,
-    /// Where that holds no translations of instructions.
-    second_itlb: Option<Lru>,
+    pub tlbs: Tlbs,
     prefetcher: Prefetcher,
     code_prefetcher: Prefetcher,
 }
 
-/// The first level, of data.
+/// The first cache, of data.
 struct Side {
     cache: Lru,
-    translations: Translations,
     last_line: u64,
-}
-
-/// The first TLB, of instructions or of data.
-struct Translations {
-    small: Lru,
-    huge: Lru,
-    last_page: u64,
-}
-
-impl Translations {
-    fn new(tlb: &geometry::Tlb) -> Translations {
-        Translations {
-            small: Lru::fully_associative(tlb.entries_4k),
-            huge: Lru::fully_associative(tlb.entries_2m),
-            last_page: u64::MAX,
-        }
-    }
 }
 
 fn new_cache(cache: &geometry::Cache) -> Lru {
     Lru::new((cache.size >> LINE_BITS) / cache.ways, cache.ways)
-}
-
-fn new_second_tlb(tlb: &geometry::SecondTlb) -> Lru {
-    Lru::new(tlb.entries / tlb.ways, tlb.ways)
 }
 
 const KERNEL_HALF: u64 = 1 << 63;
@@ -81,16 +47,10 @@ pub enum Place {
 impl Hardware {
     pub fn new(geometry: &Geometry) -> Hardware {
         Hardware {
-            data: Side {
-                cache: new_cache(&geometry.l1d),
-                translations: Translations::new(&geometry.dtlb),
-                last_line: u64::MAX,
-            },
-            instructions: Translations::new(&geometry.itlb),
+            data: Side { cache: new_cache(&geometry.l1d), last_line: u64::MAX },
             l2: new_cache(&geometry.l2),
             llc: new_cache(&geometry.llc),
-            second_tlb: new_second_tlb(&geometry.stlb),
-            second_itlb: geometry.l2_itlb.as_ref().map(new_second_tlb),
+            tlbs: Tlbs::new(geometry),
             prefetcher: Prefetcher::new(geometry.prefetcher.streams),
             code_prefetcher: Prefetcher::new(geometry.prefetcher.streams),
         }
@@ -99,9 +59,7 @@ impl Hardware {
     /// A load or a store; `place` is asked only when the first cache doesn't have the line.
     #[inline(always)]
     pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl FnOnce() -> Place) -> Reach {
-        let mut reach = Reach::default();
-        let first = &mut self.data.translations;
-        reach.translation = translate(first, &mut self.second_tlb, address, Event::dtlb_misses, counts);
+        let mut reach = Reach { translation: self.tlbs.data(address, counts), ..Reach::default() };
         let line = address >> LINE_BITS;
         if line != self.data.last_line {
             self.data.last_line = line;
@@ -141,8 +99,7 @@ impl Hardware {
     /// Which table has the translation of a block of code, as in [`Reach`].
     #[inline(always)]
     pub fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
-        let second = self.second_itlb.as_mut().unwrap_or(&mut self.second_tlb);
-        translate(&mut self.instructions, second, address, Event::itlb_misses, counts)
+        self.tlbs.code(address, counts)
     }
 
     /// Which level has a line of code that the first cache lacks, as in [`Reach`].
@@ -170,30 +127,6 @@ impl Hardware {
             (false, false) => 3,
         }
     }
-}
-
-/// Which table has the translation, as in [`Reach`].
-#[inline(always)]
-fn translate(first: &mut Translations, second: &mut Lru, address: u64, miss: Event, counts: &mut Counts) -> u8 {
-    let page = address >> PAGE_BITS;
-    if page == first.last_page {
-        return 0;
-    }
-    first.last_page = page;
-    let (found, key) = if is_huge(address) {
-        (first.huge.touch(address >> HUGE_BITS), address >> HUGE_BITS | HUGE_TAG)
-    } else {
-        (first.small.touch(page), page)
-    };
-    if found {
-        return 0;
-    }
-    counts[miss as usize] += 1;
-    if second.touch(key) {
-        return 1;
-    }
-    counts[Event::stlb_misses as usize] += 1;
-    2
 }
 
 #[cfg(test)]
@@ -232,14 +165,6 @@ mod tests {
         let counts = counts_of((0..1000).map(|i| 64 * i));
         assert_eq!(counts[Event::l1d_misses as usize] + counts[Event::prefetched as usize], 1000);
         assert!(counts[Event::prefetched as usize] >= 975);
-    }
-
-    #[test]
-    fn the_direct_map_is_translated_by_huge_pages() {
-        let counts = counts_of((0..512).map(|i| 0xffff_8880_0000_0000 + 4096 * i));
-        assert_eq!(counts[Event::dtlb_misses as usize], 1);
-        let counts = counts_of((0..512).map(|i| 0x7000_0000 + 4096 * i));
-        assert_eq!(counts[Event::dtlb_misses as usize], 512);
     }
 
     /// Translations that only the page tables have, of the second of two turns through 8 pages of code, with as many

@@ -5,8 +5,9 @@
 //! one file, the PMU record. (Translating everything anew at the first marker, to spare the boot the callbacks, was
 //! tried: translation costs more than the callbacks.)
 //!
-//! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, block: what is known before code
-//! runs · counter: the hot path · stacks, hardware, frontend, predictor, prefetcher: what it models · timing, pipeline, waiting:
+//! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, system, block: what is known
+//! before code runs · counter: the hot path · stacks, hardware, tlb, frontend, predictor, prefetcher: what it models ·
+//! timing, pipeline, waiting:
 //! what takes how long · limits: how much is kept at most · region, record: what comes out
 
 mod block;
@@ -29,5 +30,7 @@ mod record;
 mod region;
 mod stacks;
 mod symbols;
+mod system;
 mod timing;
+mod tlb;
 mod waiting;

@@ -1,13 +1,20 @@
 //! What of an instruction decides when it can start and when its result is there. Latencies are of the order of recent
 //! processors' (Fog, Instruction tables).
 
-use crate::decode::{has_memory, is_locked, is_rep, is_serializing, number};
+use crate::decode::{has_memory, is_locked, is_rep, number};
 use crate::pipeline::{FLAGS, Kind, NOTHING, NOWHERE, Op};
+use crate::system::System;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
-pub fn ops(instructions: &[Instruction]) -> Vec<Op> {
+/// `systems`: what of the instructions only kernels need.
+pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> {
     let mut factory = InstructionInfoFactory::new();
     let mut ops: Vec<Op> = instructions.iter().map(|each| op(each, &mut factory)).collect();
+    for (op, system) in ops.iter_mut().zip(systems) {
+        if system.is_some_and(|system| system.is_serializing) {
+            op.kind = Kind::Fence;
+        }
+    }
     for place in 1..ops.len() {
         ops[place].is_fused = is_fused(&instructions[place - 1], &instructions[place]);
     }
@@ -103,7 +110,6 @@ fn kind(instruction: &Instruction) -> Kind {
         _ if is_rep(instruction) => Kind::Rep,
         Mnemonic::Div | Mnemonic::Idiv => Kind::Divide,
         Mnemonic::Mfence | Mnemonic::Lfence => Kind::Fence,
-        _ if is_serializing(instruction) => Kind::Fence,
         _ if is_locked(instruction) => Kind::Locked,
         _ if latency(instruction) == 0 && instruction.flow_control() == FlowControl::Next => Kind::Move,
         _ => Kind::Plain,
@@ -140,7 +146,8 @@ mod tests {
     use iced_x86::{Decoder, DecoderOptions};
 
     fn ops_of(bytes: &[u8]) -> Vec<Op> {
-        ops(&Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).into_iter().collect::<Vec<_>>())
+        let instructions: Vec<_> = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).into_iter().collect();
+        ops(&instructions, &vec![None; instructions.len()])
     }
 
     #[test]

@@ -48,6 +48,14 @@ impl Kernel {
         self
     }
 
+    /// The block that ran last accesses memory.
+    fn access(&mut self, address: u64, is_store: bool) -> &mut Kernel {
+        let access = Access { place: 0, rep: None };
+        // SAFETY: blocks are never freed.
+        unsafe { self.counter.access(access, address, 8, is_store, || Place::Memory(address)) };
+        self
+    }
+
     /// From user code into work().
     fn enter(&mut self) -> &mut Kernel {
         self.user(&[0x400000], &[NOP]).run(0x1000, &call(0x1000, 0x2000))
@@ -205,17 +213,85 @@ fn a_retpoline_is_a_call_of_what_it_returns_to() {
 }
 
 #[test]
-fn warm_ups_are_not_counted_and_an_open_region_is_named() {
+fn an_open_region_is_named_and_a_warm_up_is_none() {
     let mut kernel = Kernel::new();
+    warm_up(&mut kernel);
+    assert_eq!(kernel.counter.finish().unclosed, None);
     kernel.counter.close();
-    announce(&mut kernel.counter, 0, u32::from(u16::MAX));
-    kernel.counter.open();
-    assert!(!kernel.counter.active);
     announce(&mut kernel.counter, 7, 2);
     kernel.counter.open();
     let finished = kernel.counter.finish();
     assert_eq!(finished.unclosed, Some(Identity { benchmark: 7, iteration: 2 }));
     assert_eq!(finished.opened, 2);
+}
+
+/// From here on, until the region is closed.
+fn warm_up(kernel: &mut Kernel) {
+    kernel.counter.close();
+    announce(&mut kernel.counter, 0, u32::from(u16::MAX));
+    kernel.counter.open();
+}
+
+#[test]
+fn warm_ups_fill_caches_and_teach_the_predictor_and_are_not_counted() {
+    let enter_and_work = |kernel: &mut Kernel| {
+        kernel.enter().access(0x7000_0000, false);
+        for _ in 0..3 {
+            kernel.run(0x2000, &jump_if_not_zero(0x2000, 0x2000));
+        }
+        kernel.run(0x2006, &[NOP, RET]).run(0x1005, &IRET).user(&[0x400001], &[NOP]);
+    };
+    let of = |kernel: &mut Kernel| {
+        let [task, ..] = kernel.totals();
+        use Event::*;
+        let misses = [l1i_misses, l1d_misses, itlb_misses, stlb_misses, mispredicted_conditional];
+        (misses.map(|event| task[event as usize]), task[instructions as usize], task[user_instructions as usize])
+    };
+    let mut cold = Kernel::new();
+    enter_and_work(&mut cold);
+    let (misses, instructions, user) = of(&mut cold);
+    assert_eq!((misses[..4].to_vec(), instructions, user), (vec![2, 1, 2, 3], 1 + 3 + 2 + 1, 2));
+    let mut warm = Kernel::new();
+    for _ in 0..20 {
+        warm_up(&mut warm);
+        enter_and_work(&mut warm);
+    }
+    counted(&mut warm, 0, 0);
+    enter_and_work(&mut warm);
+    assert_eq!(of(&mut warm), ([0, 0, 0, 0, 0], instructions, user));
+}
+
+#[test]
+fn a_switch_of_address_spaces_costs_the_translations_of_user_pages() {
+    let mov_to_cr3 = [0x0f, 0x22, 0xd8];
+    let mut kernel = Kernel::new();
+    let (user, direct_map) = (0x7000_0000, 0xffff_8880_0000_0000);
+    for _ in 0..10 {
+        kernel.enter().access(user, false).access(direct_map, true);
+        kernel.run(0x2000, &mov_to_cr3).run(0x2003, &[RET]).access(user, false).access(direct_map, false);
+        kernel.run(0x1005, &IRET);
+    }
+    let [task, ..] = kernel.totals();
+    // Two pages of code, the user's and the direct map; after each switch all but the last. (The code of this kernel lies
+    // low, where pages are not global.)
+    assert_eq!(task[Event::stlb_misses as usize], 4 + 10 * 3);
+    assert_eq!([task[Event::cr3_writes as usize], task[Event::irets as usize]], [10, 10]);
+}
+
+#[test]
+fn isolated_page_tables_are_noticed_and_cost_the_kernels_own_translations_at_each_entry() {
+    // or $0x1000,%rdi; mov %rdi,%cr3
+    let to_user = [0x48, 0x81, 0xcf, 0x00, 0x10, 0x00, 0x00, 0x0f, 0x22, 0xdf];
+    let direct_map = 0xffff_8880_0000_0000;
+    let mut kernel = Kernel::new();
+    for _ in 0..10 {
+        kernel.enter().access(direct_map, true).run(0x2000, &to_user).run(0x200a, &[0x0f, 0x01, 0xf8]);
+    }
+    let [task, ..] = kernel.totals();
+    // Two pages of code and the direct map; after each exit the page that it goes on in, and the others when they are
+    // needed again.
+    assert_eq!(task[Event::stlb_misses as usize], 3 + 10 + 9 * 2);
+    assert_eq!(task[Event::swapgs as usize], 10);
 }
 
 #[test]
