@@ -15,7 +15,7 @@ pub struct Block {
     pub facts: Facts,
     /// Number of its function.
     pub function: u32,
-    /// Counts of that function.
+    /// Counts of that function; null until it is in a region where functions are counted.
     pub counts: *mut FunctionCounts,
     /// How the kernel is entered here.
     pub arrival: Option<Arrival>,
@@ -92,15 +92,15 @@ pub struct UserBlock {
 impl Block {
     /// A stand-in for code that is not counted.
     pub fn outside(counts: *mut FunctionCounts) -> Block {
-        Block { is_outside: true, ..Block::new(0, &[], counts) }
+        Block { is_outside: true, counts, ..Block::new(0, &[]) }
     }
 
-    fn new(start: u64, bytes: &[u8], counts: *mut FunctionCounts) -> Block {
+    fn new(start: u64, bytes: &[u8]) -> Block {
         Block {
             slots: [EMPTY; 2],
             facts: Facts::unknown(start),
             function: 0,
-            counts,
+            counts: null_mut(),
             arrival: None,
             is_fork: false,
             is_outside: false,
@@ -240,7 +240,6 @@ impl Blocks {
             return None;
         }
         let function = self.symbols.find(start);
-        let counts = self.function_counts(function)?;
         let symbol = self.symbols.get(function);
         // The stubs of interrupts are many in one symbol; everything else is entered at its start.
         let arrival = match symbol.role {
@@ -250,7 +249,7 @@ impl Blocks {
             Role::Plain | Role::Switch | Role::Fork => None,
         };
         let is_fork = symbol.role == Role::Fork && symbol.start == start;
-        let block = Block { function, arrival, is_fork, ..Block::new(start, bytes, counts) };
+        let block = Block { function, arrival, is_fork, ..Block::new(start, bytes) };
         let block = Box::leak(Box::new(block));
         self.known.insert(key, block);
         Some(block)

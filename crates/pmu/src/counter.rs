@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 pub struct Counter {
     /// Inside a region.
     pub active: bool,
-    /// It is a warm-up: it goes through caches, TLBs and predictor, and counts nothing.
+    /// It is a warm-up: it goes through caches, TLBs and predictor, is not timed, and counts nothing.
     is_warming: bool,
     /// The block before; the outside one while user code runs.
     previous: *mut Block,
@@ -153,7 +153,8 @@ impl Counter {
                 self.step(previous, block);
             }
         }
-        if self.detail.is_some() {
+        // Not any more, if the block was one too many.
+        if self.detail.is_some() && self.active {
             // SAFETY: as above.
             unsafe { self.in_detail(previous, context, block) };
         }
@@ -187,6 +188,10 @@ impl Counter {
         // SAFETY: both are blocks.
         unsafe {
             self.blocks.prepare(&mut *block);
+            if self.detail.is_some() && !self.has_counts(&mut *block) {
+                self.heed_limits();
+                return None;
+            }
             let link = link(previous, block, &mut self.blocks.room);
             self.heed_limits();
             let link = link?;
@@ -202,6 +207,17 @@ impl Counter {
             }
             Some(link)
         }
+    }
+
+    /// Makes place for what is counted of a block's function; false if there is no room for it.
+    fn has_counts(&mut self, block: &mut Block) -> bool {
+        if block.counts.is_null() {
+            let Some(counts) = self.blocks.function_counts(block.function) else {
+                return false;
+            };
+            block.counts = counts;
+        }
+        true
     }
 
     /// The link's count is already made, in the context before.
@@ -319,7 +335,9 @@ impl Counter {
         };
         // SAFETY: as above; the two are used one after the other.
         let counts = unsafe { &mut *counts_of(before, context) };
-        detail.pipeline.block(&before.facts.ops, counts);
+        if !is_warming {
+            detail.pipeline.block(&before.facts.ops, counts);
+        }
         if let Some(flush) = before.facts.flush {
             detail.hardware.tlbs.flush(flush);
         }
@@ -366,7 +384,7 @@ impl Counter {
             None => counts[Event::loads as usize] += 1,
         }
         let reach = detail.hardware.access(address, counts, place);
-        if access.rep.is_none() {
+        if access.rep.is_none() && !self.is_warming {
             detail.pipeline.touch(access.place, address, is_store, reach);
         }
     }
