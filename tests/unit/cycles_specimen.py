@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kdyno.cycles.events import UNSEEN
 from kdyno.cycles.family import Family, load_family
 from kdyno.cycles.measure import Measured, Program
 from kdyno.cycles.predict import weigh
@@ -26,7 +27,7 @@ def measured(per_kind: int = 8) -> Measured:
     )
     counts = rng.integers(0, 50, (len(programs), len(names))).astype(np.uint64)
     counts[:, 0] += rng.integers(1_000, 100_000, len(programs)).astype(np.uint64)
-    for unseen in ("serializing", "privilege_switches", "io_exits"):
+    for unseen in UNSEEN:
         counts[:, names.index(unseen)] = 0
     native = weigh(counts, names, family().model.weights) * rng.uniform(0.9, 1.1, len(programs))
     return Measured(programs, names, counts, np.array([native, native * 1.04]))

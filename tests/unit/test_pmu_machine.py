@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kdyno
+from kdyno.cycles.family import load_family
 from kdyno.errors import KdynoError
 from kdyno.installed import ProgramMissing
 from kdyno.instrument.agent import catalogue
@@ -17,8 +18,8 @@ from kdyno.instrument.job import Job, TestOrder
 from kdyno.instrument.pmu import PmuConfig, find_plugin
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.pmu import CyclesNeedAllEvents, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.pmu import CyclesNeedAllEvents, Pmu, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
+from kdyno.machine.qemu import MODEL_CPU, QUICK_TIMER, QemuConfig, QemuMachine
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import encode, encoded, specimen
@@ -110,6 +111,34 @@ def test_a_qemu_without_plugins_is_said_once_and_before_any_boot(qemu: FakeQemu,
     with pytest.raises(QemuWithoutPlugins, match=f"{said}$") as refused:
         QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
     assert "--enable-plugins" in refused.value.advice
+
+
+@pytest.mark.usefixtures("qemu")
+def test_the_guests_cpu_is_that_of_the_family_unless_the_user_names_one() -> None:
+    family = load_family("znver4").cpu
+    about = QemuMachine(QemuConfig(pmu=PmuConfig(family="znver4"))).describe()
+    assert about.facts["cpu"] == family.qemu and about.facts["cmdline"][-len(family.cmdline) :] == list(family.cmdline)
+    assert QemuMachine(QemuConfig(pmu=PmuConfig(family="haswell"))).cpu_model.startswith("Haswell")
+    assert QemuMachine(QemuConfig(cpu="max", pmu=PmuConfig())).cpu_model == "max"
+    plain = QemuMachine(QemuConfig()).describe()
+    assert plain.facts["cpu"] == MODEL_CPU and plain.facts["cmdline"][-1] == QUICK_TIMER[-1]
+
+
+@pytest.mark.parametrize(
+    ("family", "vendor", "has_smap", "said"),
+    [
+        ("znver4", "GenuineIntel", False, "of GenuineIntel, not of AuthenticAMD"),
+        ("znver4", "AuthenticAMD", False, "it lacks SMAP, which they have"),
+        ("haswell", "GenuineIntel", True, "it has SMAP, and they don't"),
+    ],
+)
+def test_a_cpu_whose_kernel_paths_are_not_the_familys_is_said(
+    family: str, vendor: str, has_smap: bool, said: str
+) -> None:
+    notice = Pmu(PmuConfig(family=family)).unlike("mine", vendor, has_smap)
+    assert notice is not None and said in notice and f"cycles of {family}'s" in notice
+    own = load_family(family).cpu
+    assert Pmu(PmuConfig(family=family)).unlike("mine", own.vendor, own.smap) is None
 
 
 def test_the_facts_of_the_machine_name_all_that_decides_the_counts(qemu: FakeQemu) -> None:

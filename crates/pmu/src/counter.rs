@@ -409,7 +409,7 @@ impl Counter {
     /// The measured part begins.
     pub fn open(&mut self) {
         let identity = Identity::from_word(self.word);
-        if self.active || self.has_given_up() {
+        if identity.is_unseen() || self.active || self.has_given_up() {
             return;
         }
         if identity.is_warm_up() {

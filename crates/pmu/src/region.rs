@@ -24,8 +24,14 @@ impl Identity {
         Identity { benchmark, iteration }
     }
 
+    /// It goes through caches, TLBs and predictor, and isn't counted.
     pub fn is_warm_up(self) -> bool {
         self.iteration == kdyno_marker::WARM_UP
+    }
+
+    /// Nothing of it is looked at.
+    pub fn is_unseen(self) -> bool {
+        self.iteration == kdyno_marker::UNSEEN
     }
 }
 

@@ -18,6 +18,16 @@ EVENTS = (
     "privilege_switches",
     "multiplies",
     "divides",
+    "cr3_writes",
+    "control_writes",
+    "swapgs",
+    "irets",
+    "msr_writes",
+    "msr_reads",
+    "tlb_invalidations",
+    "xsaves",
+    "verws",
+    "ibpbs",
     "serializing",
     "user_instructions",
     "user_rep_iterations",
@@ -54,5 +64,19 @@ EVENTS = (
 )
 """In the order in which the plugin counts them; a test compares this list with crates/pmu/src/events.rs."""
 
-UNSEEN = ("io_exits", "privilege_switches", "serializing")
-"""Only kernels cause them: a fit keeps their weights as they were."""
+UNSEEN = (
+    "io_exits",
+    "privilege_switches",
+    "cr3_writes",
+    "control_writes",
+    "swapgs",
+    "irets",
+    "msr_writes",
+    "msr_reads",
+    "tlb_invalidations",
+    "xsaves",
+    "verws",
+    "ibpbs",
+    "serializing",
+)
+"""Only kernels cause them, or none of the probe's programs does: a fit to programs keeps their weights as they were."""

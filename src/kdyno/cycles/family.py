@@ -158,6 +158,20 @@ class Latency(Frozen):
         return self
 
 
+class GuestCpu(Frozen):
+    """The CPU that a guest is given, so that its kernel takes the paths that it takes on the family's CPUs."""
+
+    qemu: Annotated[str, Field(min_length=1)]
+    """What QEMU's -cpu says: a model that QEMU 7.2 emulates, less what newer ones would add to it."""
+    vendor: Literal["AuthenticAMD", "GenuineIntel"]
+    smap: bool
+    """The kernel is kept from user memory but where it means to read or write it."""
+    pti: bool
+    """They need isolated page tables (CVE-2017-5754, Meltdown)."""
+    cmdline: tuple[str, ...] = ()
+    """Kernel parameters for what QEMU can't show a kernel under TCG, such as that a CPU needs no mitigation."""
+
+
 class Model(Frozen):
     """Cycles per event, and what is known of how good they are."""
 
@@ -220,6 +234,9 @@ class FamilyFile(Frozen):
     """Instructions that wait for what they read, at most."""
     window: Annotated[int, Field(ge=8, le=4096, strict=True)]
     """Instructions in flight at most."""
+    pcid: bool
+    """The TLBs hold translations of several address spaces, told apart by a number."""
+    cpu: GuestCpu
     l1i: Cache
     l1d: Cache
     l2: Cache

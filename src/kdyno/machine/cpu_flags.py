@@ -1,4 +1,4 @@
-"""Which CPU features a guest will really have: QEMU is asked, after it has dropped what the accelerator can't do."""
+"""What CPU a guest will really have: QEMU is asked, after it has dropped what the accelerator can't do."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import asyncio
 import logging
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from qemu.qmp import ExecuteError, QMPClient
 
 from kdyno.errors import UserError
 from kdyno.process import spawned
+
+T = TypeVar("T")
 
 TIME_LIMIT = 30.0
 """Seconds for QEMU to start and answer; a fraction of one, usually."""
@@ -25,11 +28,29 @@ class CpuUnusable(UserError):
 
 def missing_flags(qemu: str, accel: str, cpu: str, flags: Iterable[str]) -> list[str]:
     """Those of the flags, spelled as in /proc/cpuinfo, that a guest with this -accel and -cpu lacks."""
+
+    async def look(client: QMPClient) -> list[str]:
+        return [flag for flag in flags if not await _has(client, flag)]
+
+    return _asked(qemu, accel, cpu, look)
+
+
+def guest_cpu(qemu: str, accel: str, cpu: str) -> tuple[str, bool]:
+    """The vendor that a guest with this -accel and -cpu is told, as CPUID says it, and whether it has SMAP."""
+
+    async def look(client: QMPClient) -> tuple[str, bool]:
+        return str(await _property(client, "vendor")), await _has(client, "smap")
+
+    return _asked(qemu, accel, cpu, look)
+
+
+def _asked(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient], Awaitable[T]]) -> T:
+    """The answer to a question about the CPU of a guest that never runs. Raises CpuUnusable."""
     with tempfile.TemporaryDirectory(prefix="kdyno-qmp-") as scratch:
-        return asyncio.run(_missing(qemu, accel, cpu, list(flags), Path(scratch, "qmp")))
+        return asyncio.run(_answer(qemu, accel, cpu, question, Path(scratch, "qmp")))
 
 
-async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Path) -> list[str]:
+async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient], Awaitable[T]], socket: Path) -> T:
     logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what goes wrong is raised, too
     client = QMPClient("kdyno")
     await client.start_server(str(socket))
@@ -47,7 +68,7 @@ async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Pa
             said = guest.stdout.read().decode(errors="replace").strip()[-300:]
             raise CpuUnusable(cpu=cpu, accel=accel, said=said or "it said nothing")
         try:
-            return [flag for flag in flags if not await _has(client, flag)]
+            return await question(client)
         finally:
             await client.disconnect()
             guest.kill()
@@ -56,10 +77,13 @@ async def _missing(qemu: str, accel: str, cpu: str, flags: list[str], socket: Pa
 
 async def _has(client: QMPClient, flag: str) -> bool:
     """Of the flags that compilers make use of in kernel code, QEMU's names are those of /proc/cpuinfo."""
-    cpus = await client.execute("query-cpus-fast")
-    assert isinstance(cpus, list)
-    place = {"path": cpus[0]["qom-path"], "property": flag}
     try:
-        return await client.execute("qom-get", place) is True
+        return await _property(client, flag) is True
     except ExecuteError:
         return False  # a QEMU that has never heard of the feature can't give it to a guest
+
+
+async def _property(client: QMPClient, name: str) -> object:
+    cpus = await client.execute("query-cpus-fast")
+    assert isinstance(cpus, list)
+    return await client.execute("qom-get", {"path": cpus[0]["qom-path"], "property": name})

@@ -83,6 +83,20 @@ class Pmu:
             return (f"cycles are {self.family.caption()}",)
         return ("instructions are those of the measured loops, without interrupts, REP counted once",)
 
+    def unlike(self, cpu: str, vendor: str, has_smap: bool) -> str | None:
+        """What the guest's CPU has otherwise than the family's; None: nothing that decides paths."""
+        family = self.family.cpu
+        differences = []
+        if vendor != family.vendor:
+            # Linux takes all of Intel's for vulnerable that don't deny it (none does under TCG), and none of AMD's.
+            isolated = "isolated page tables" if family.pti else "no isolated page tables"
+            differences.append(f"it is of {vendor}, not of {family.vendor}, whose CPUs of this family need {isolated}")
+        if has_smap != family.smap:
+            differences.append("it has SMAP, and they don't" if has_smap else "it lacks SMAP, which they have")
+        if not differences:
+            return None
+        return f"kernel paths are those of the CPU {cpu}, cycles of {self.family.name}'s: {'; '.join(differences)}"
+
     def words(self, order: BootOrder) -> tuple[str, ...]:
         """QEMU's words for a boot; the symbols are left in its directory. Raises VmlinuxMissing and VmlinuxUnfit."""
         if order.vmlinux is None:

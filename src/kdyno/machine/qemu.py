@@ -65,7 +65,8 @@ class QemuConfig(MachineSettings):
     platform: Platform = "microvm"
     """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
     cpu: str | None = None
-    """QEMU's CPU model; None: a fixed Haswell in the model lane, `host` under KVM, `max` under TCG."""
+    """QEMU's CPU model; None: in the model lane a fixed Haswell, with `pmu` the one that its family names; in the wall
+    lane `host` under KVM, `max` under TCG."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
@@ -153,6 +154,8 @@ class QemuMachine:
     def cpu_model(self) -> str:
         if self.config.cpu:
             return self.config.cpu
+        if self.pmu:
+            return self.pmu.family.cpu.qemu
         if self.lane.icount:
             return MODEL_CPU
         return "host" if self.accel == "kvm" else "max"
@@ -206,11 +209,21 @@ class QemuMachine:
 
     def _notices(self) -> tuple[str, ...]:
         if self.pmu:
-            return self.pmu.notices()
+            unlike = self._unlike_family()
+            return (*self.pmu.notices(), *((unlike,) if unlike else ()))
         if self.lane.icount or self.accel == "kvm":
             return ()
         why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
         return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)
+
+    def _unlike_family(self) -> str | None:
+        """What a CPU that the user named makes a kernel do otherwise than on the PMU's family."""
+        if self.pmu is None or self.config.cpu is None:
+            return None
+        from kdyno.machine.cpu_flags import guest_cpu
+
+        vendor, has_smap = guest_cpu(QEMU, self.accel, self.config.cpu)
+        return self.pmu.unlike(self.config.cpu, vendor, has_smap)
 
     def require_options(self, kernel: Path, output: Output) -> None:
         require_options(kernel, self.config.platform, output)
@@ -313,7 +326,8 @@ class QemuMachine:
         words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
         if not self.lane.icount:
             return words
-        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()))
+        of_family = self.pmu.family.cpu.cmdline if self.pmu else ()
+        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()), *of_family)
 
 
 def _value(path: Path) -> str:

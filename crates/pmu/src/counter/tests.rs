@@ -218,6 +218,9 @@ fn an_open_region_is_named_and_a_warm_up_is_none() {
     warm_up(&mut kernel);
     assert_eq!(kernel.counter.finish().unclosed, None);
     kernel.counter.close();
+    announce(&mut kernel.counter, 0, u32::from(u16::MAX - 1));
+    kernel.counter.open();
+    assert!(!kernel.counter.active, "an earlier warm-up isn't looked at");
     announce(&mut kernel.counter, 7, 2);
     kernel.counter.open();
     let finished = kernel.counter.finish();
