@@ -247,8 +247,10 @@ def test_the_plugin_takes_every_family_that_kdyno_takes() -> None:
             place = place["properties"][name]
             place = frozen["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         assert (place["minimum"], place["maximum"]) == (int(low), int(high.replace("_", ""))), path
-    assert set(fields(text, "Geometry")) <= set(frozen["required"])
+    assert set(fields(text, "Geometry")) - {"l2_itlb"} <= set(frozen["required"])
+    assert "l2_itlb" in frozen["properties"]
     for struct, key in {
+        "Frontend": "Frontend",
         "Latency": "Latency",
         "Predictor": "Predictor",
         "Prefetcher": "Prefetcher",

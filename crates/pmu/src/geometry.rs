@@ -147,9 +147,11 @@ impl Geometry {
                 return Err(format!("{name}: {entries} entries in {ways} ways is no TLB"));
             }
         }
-        let Frontend { op_cache, op_cache_ways, btb, btb_ways, .. } = self.frontend;
-        if op_cache > 0 && (op_cache_ways == 0 || op_cache / 16 / op_cache_ways == 0) {
-            return Err(format!("frontend: {op_cache} ops in {op_cache_ways} ways is no op cache"));
+        let Frontend { op_cache, op_cache_ways, op_cache_width, btb, btb_ways, .. } = self.frontend;
+        if op_cache > 0 && (op_cache_ways == 0 || op_cache_width == 0 || op_cache / 16 / op_cache_ways == 0) {
+            return Err(format!(
+                "frontend: {op_cache} ops in {op_cache_ways} ways, {op_cache_width} a cycle, is no op cache"
+            ));
         }
         if btb_ways == 0 || btb / btb_ways == 0 {
             return Err(format!("frontend: {btb} branches in {btb_ways} ways is no branch target buffer"));
@@ -161,9 +163,10 @@ impl Geometry {
             ("frontend.decoders", self.frontend.decoders, 1, 16),
             ("frontend.bytes", self.frontend.bytes, 8, 128),
             ("frontend.ops", self.frontend.ops, 0, 1024),
-            ("frontend.op_cache", self.frontend.op_cache, 0, 1 << 17),
-            ("frontend.op_cache_width", self.frontend.op_cache_width, u64::from(self.frontend.op_cache > 0), 16),
-            ("frontend.btb", self.frontend.btb, 1, 1 << 20),
+            ("frontend.op_cache", self.frontend.op_cache, 0, 131_072),
+            ("frontend.op_cache_ways", self.frontend.op_cache_ways, 0, 64),
+            ("frontend.op_cache_width", self.frontend.op_cache_width, 0, 16),
+            ("frontend.btb", self.frontend.btb, 1, 1_048_576),
             ("predictor.table_bits", self.predictor.table_bits.into(), 6, 24),
             ("predictor.btb_bits", self.predictor.btb_bits.into(), 2, 24),
             ("predictor.return_stack", self.predictor.return_stack as u64, 1, 1024),
@@ -177,8 +180,8 @@ impl Geometry {
             ("latency.forward", self.latency.forward, 0, 10_000),
             ("latency.stlb", self.latency.stlb, 0, 10_000),
             ("latency.walk", self.latency.walk, 0, 10_000),
-            ("latency.decode", self.latency.decode, 0, 100),
-            ("latency.resteer", self.latency.resteer, 0, 100),
+            ("latency.decode", self.latency.decode, 0, 10_000),
+            ("latency.resteer", self.latency.resteer, 0, 10_000),
             ("latency.mispredicted", self.latency.mispredicted, 0, 10_000),
             ("latency.divide", self.latency.divide, 0, 10_000),
             ("latency.locked", self.latency.locked, 0, 10_000),
@@ -256,7 +259,7 @@ pub mod tests {
     fn hardware_that_can_not_be_is_refused() {
         for (from, to, expected) in [
             ("ways = 2", "ways = 0", "no cache"),
-            ("width = 4", "width = 0", "width = 0"),
+            (" width = 4", " width = 0", "width = 0"),
             ("tage", "oracle", "oracle"),
             ("streams = 4", "streams = 400", "prefetcher.streams"),
             ("l2 = {", "l3 = {", "l2"),
