@@ -28,7 +28,8 @@ def test_a_guest_of_every_family_has_the_vendor_and_the_isolation_of_its_cpus(na
     assert (cpu.vendor == "AuthenticAMD") == name.startswith("znver") == cpu.qemu.startswith("EPYC")
     # Linux isolates page tables for all of Intel's that don't deny the need, which under TCG none can.
     isolates = cpu.vendor == "GenuineIntel" and "pti=off" not in cpu.cmdline
-    assert cpu.pti == isolates == (name in ("generic", "haswell", "skylake"))
+    affected = ("generic", "haswell", "broadwell", "skylake", "skylake-avx512")
+    assert cpu.pti == isolates == (name in affected)
     assert "-pcid" in cpu.qemu and "erms" not in cpu.qemu.replace("-erms", "")
 
 

@@ -56,7 +56,6 @@ ROLES: Mapping[str, Mapping[str, Role]] = {
 the rule was fixed before any of them was timed. A benchmark is never moved to improve a figure."""
 
 UNLIKE: Mapping[str, str] = {
-    "bw_mmap_rd.mmap_only": "user code alone, and the emulated PMU doesn't see user code's memory accesses",
     "lat_proc.shell": "/bin/sh is busybox in the guest, and another program here",
 }
 """Benchmarks that aren't the same natively and in a guest, and why."""
