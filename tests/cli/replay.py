@@ -121,7 +121,7 @@ UNSOUND: dict[str, tuple[Change, str]] = {
     "hangs": (ended(stopped="hung: silent for 90 s"), "hung: silent for 90 s"),
     "floods": (ended(stopped="console flooded: more than 4 MB"), "console flooded: more than 4 MB"),
     "is-cut-short": (cut, "the guest ended before the agent was done"),
-    "is-truncated": (truncated, "agent record 273 is truncated"),
+    "is-truncated": (truncated, "agent record 265 is truncated"),
     "is-newer": (line(5, b'{"v":2,"type":"sample"}'), "agent record 5: version 2, but this kdyno reads version 1"),
     "is-not-utf-8": (line(5, b'{"v":1,"type":"\xff"}'), "agent record 5 is not UTF-8 (byte 15)"),
     "is-not-json": (line(5, b"Segmentation fault"), "agent record 5: the record: Invalid JSON"),
