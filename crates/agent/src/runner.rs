@@ -5,7 +5,7 @@ use crate::params::Params;
 use crate::processes::{self, Death};
 use crate::settings::Settings;
 use crate::sink::Sink;
-use crate::sys::peer::die_with;
+use crate::sys::peer::{Fate, PEER_DIED, die_with};
 use crate::sys::{Failure, Stop, check};
 use crate::test::{Metric, Test};
 use kdyno_proto::Record;
@@ -65,6 +65,8 @@ fn isolate(
     sink: &Sink,
 ) -> Result<(), Stop> {
     let scratch = Scratch::new()?;
+    let fate = Fate::shared();
+    fate.clear();
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {
@@ -80,7 +82,8 @@ fn isolate(
         // A panic must not unwind into the agent's half of this function.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Err(stop) = (metric.run)(&recorder, params) {
-                record_stop(benchmark, stop, sink);
+                // A peer that failed is the cause; that it has gone is what this side saw.
+                record_stop(benchmark, fate.failure().unwrap_or(stop), sink);
             }
         }));
         // SAFETY: no pointers; _exit runs nothing of the agent's.
@@ -88,6 +91,7 @@ fn isolate(
     }
     match processes::wait_for_group(pid) {
         Death::Exit(0) => Ok(()),
+        Death::Exit(PEER_DIED) => Err(fate.end()),
         Death::Signal(libc::SIGALRM) => Err(Stop::Broken(format!("an iteration had no end after {TOO_LONG} s"))),
         death => Err(Stop::Broken(death.to_string())),
     }
@@ -142,6 +146,7 @@ mod tests {
     use super::*;
     use crate::measure::Clock;
     use crate::sys::fd;
+    use crate::sys::peer::Peer;
     use kdyno_proto::{Kind, Lane};
     use std::collections::BTreeMap;
     use std::io::Read;
@@ -167,7 +172,7 @@ mod tests {
         text.lines().skip(1).map(|line| Record::from_line(line).unwrap()).collect()
     }
 
-    /// Both parts of this test fork from a directory named after this process, so they take turns.
+    /// All parts of this test fork from a directory named after this process, so they take turns.
     #[test]
     fn whatever_a_benchmark_does_the_agent_lives_and_says_so() {
         let reason = |run| match records_of(run).as_slice() {
@@ -187,5 +192,42 @@ mod tests {
         assert_eq!(samples.len(), 2);
         let unsupported = records_of(|_, _| Err(Stop::Unsupported("no".into())));
         assert_eq!(unsupported, [Record::Unsupported { benchmark: "toy.one".into(), reason: "no".into() }]);
+
+        // Peers. Here the benchmark waits for what never comes: only the alarm would end it, after a minute.
+        let start = std::time::Instant::now();
+        let peer_failed = reason(|_, _| {
+            let _peer = Peer::spawn(|| Err(Failure::Errno { call: "send(udp)", errno: libc::ENOBUFS }))?;
+            wait_for_ever()
+        });
+        assert_eq!(peer_failed, "the other process: send(udp): ENOBUFS");
+        let peer_killed = reason(|_, _| {
+            // SAFETY: ends only the peer.
+            let _peer = Peer::spawn(|| unsafe {
+                libc::kill(libc::getpid(), libc::SIGKILL);
+                Ok(())
+            })?;
+            wait_for_ever()
+        });
+        assert_eq!(peer_killed, "the other process: killed by signal 9");
+        let peer_lacks = records_of(|_, _| {
+            let _peer = Peer::spawn(|| Err(Failure::Errno { call: "recv(udp)", errno: libc::ENOSYS }))?;
+            wait_for_ever()
+        });
+        let lacking = "the other process: recv(udp): ENOSYS (not in this kernel)";
+        assert_eq!(peer_lacks, [Record::Unsupported { benchmark: "toy.one".into(), reason: lacking.into() }]);
+        // What failed on this side is told as before, and the last benchmark's peer is forgotten.
+        let own = reason(|_, _| {
+            let _peer = Peer::spawn(|| wait_for_ever().map_err(|_| unreachable!()))?;
+            Err(Failure::Errno { call: "read(tcp)", errno: libc::EIO }.into())
+        });
+        assert_eq!(own, "read(tcp): EIO");
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    fn wait_for_ever() -> Result<(), Stop> {
+        loop {
+            // SAFETY: no pointers.
+            unsafe { libc::pause() };
+        }
     }
 }

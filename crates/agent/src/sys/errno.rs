@@ -28,6 +28,7 @@ const NAMES: &[(i32, &str)] = &[
     (libc::EAFNOSUPPORT, "EAFNOSUPPORT"),
     (libc::EADDRINUSE, "EADDRINUSE"),
     (libc::EADDRNOTAVAIL, "EADDRNOTAVAIL"),
+    (libc::ENOBUFS, "ENOBUFS"),
     (libc::ENETDOWN, "ENETDOWN"),
     (libc::ENETUNREACH, "ENETUNREACH"),
     (libc::ECONNRESET, "ECONNRESET"),
