@@ -3,7 +3,7 @@
 //! The reader asks for a number of bytes and the writer sends just that many, so that an iteration begins and ends with
 //! nothing on the way.
 
-use super::round_trip::End;
+use super::round_trip::{End, pattern, verify};
 use crate::measure::Recorder;
 use crate::sys::peer::Peer;
 use crate::sys::{Failure, Stop, fd};
@@ -16,7 +16,7 @@ pub const SIZE_KB: Param =
 
 /// Measures the bytes that a peer writes to `far` in transfers of `size` bytes and we read from `near`.
 pub fn transfer(recorder: &Recorder, near: End, far: End, size: usize, read: &'static str) -> Result<(), Stop> {
-    let block = vec![0x5a_u8; size];
+    let block = pattern(size);
     let _peer = Peer::spawn(move || {
         loop {
             let transfers = fd::read_u64("read(request)", far.from.as_raw_fd())?;
@@ -27,6 +27,9 @@ pub fn transfer(recorder: &Recorder, near: End, far: End, size: usize, read: &'s
     })?;
     let mut buffer = vec![0_u8; size];
     let (from, to) = (near.from.as_raw_fd(), near.to.as_raw_fd());
+    fd::write_u64("write(request)", to, 1)?;
+    fd::read_exact(read, from, &mut buffer)?;
+    verify(read, &buffer)?;
     recorder.measure(|transfers| {
         fd::write_u64("write(request)", to, transfers)?;
         let total = transfers * size as u64;
