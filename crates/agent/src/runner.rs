@@ -1,6 +1,6 @@
 //! Runs the tests, each benchmark in a process of its own: a crash is a record, not the end of the agent.
 
-use crate::measure::Recorder;
+use crate::measure::{Clock, Recorder, Ticks};
 use crate::params::Params;
 use crate::processes::{self, Death};
 use crate::settings::Settings;
@@ -67,6 +67,10 @@ fn isolate(
     let scratch = Scratch::new()?;
     let fate = Fate::shared();
     fate.clear();
+    if let Clock::Model { .. } = settings.clock {
+        // Here, so that it is done once: the benchmarks' processes inherit what was found.
+        Ticks::find();
+    }
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {
@@ -101,8 +105,8 @@ fn isolate(
 fn enter_cell(agent: libc::pid_t) {
     die_with(agent);
     still_alive();
-    // SAFETY: `one` is a cpu_set_t of the size said; nothing else has pointers. Failure of any of these costs only
-    // precision or tidiness.
+    // SAFETY: `one` is a cpu_set_t of the size said, and `no_priority` a sched_param; nothing else has pointers. Failure
+    // of any of these costs only precision or tidiness.
     unsafe {
         libc::setpgid(0, 0);
         // One CPU for it and its peers, as in the model lane: where the scheduler puts two of them is another
@@ -112,6 +116,11 @@ fn enter_cell(agent: libc::pid_t) {
             libc::CPU_SET(cpu, &mut one);
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one);
         }
+        // Of two processes that wake each other, the scheduler lets the woken one run at once, or not, as their virtual
+        // run times have it, which each instruction moves. One round trip then costs a wake-up more than the next. Those
+        // of SCHED_BATCH, in the same class with the same queue, never push each other aside: they switch where one waits.
+        let no_priority: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &no_priority);
     }
 }
 
@@ -144,7 +153,6 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Clock;
     use crate::sys::fd;
     use crate::sys::peer::Peer;
     use kdyno_proto::{Kind, Lane};

@@ -12,6 +12,7 @@ mod mounts;
 mod port;
 mod shell;
 
+use crate::addresses;
 use crate::session;
 use crate::sink::Sink;
 use job::Plan;
@@ -40,6 +41,7 @@ fn serve() -> Result<(), String> {
     }
     session::hello(&plan.settings, &sink);
     session::run_all(&plan.tests, &plan.settings, &sink);
+    addresses::release();
     if let Some(command) = &plan.command {
         command::run(command, &sink);
     }
