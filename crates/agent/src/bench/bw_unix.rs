@@ -17,7 +17,7 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Bandwidth,
         description: "read from an AF_UNIX socket what another process writes",
-        model_operations: 4,
+        model_operations: 6,
         run,
     }],
 };

@@ -1,8 +1,7 @@
 //! lat_connect: make and drop a TCP connection on loopback.
 //!
-//! The peer accepts and closes. An iteration ends when the peer has accepted all, so its work is always inside; that
-//! costs one message each way per iteration. Unlike LMBench's, the client resets the connection when it closes, so that
-//! thousands of them don't run into TIME_WAIT.
+//! As in LMBench the client closes first, and the peer, who waits for that, then; the client's side is left in TIME_WAIT.
+//! The last message of an iteration is the peer's, who has then closed all, so that its work is always inside.
 
 use crate::measure::Recorder;
 use crate::params::Params;
@@ -21,20 +20,22 @@ pub static TEST: Test = Test {
         suffix: "",
         kind: Kind::Latency,
         description: "socket, connect, close; accept and close in another process",
-        model_operations: 2,
+        model_operations: 3,
         run,
     }],
 };
 
 fn run(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let (listener, address) = inet::listener()?;
+    inet::reuse_address(listener.as_raw_fd())?;
     let (request_out, request_in) = fd::pipe()?;
     let (done_out, done_in) = fd::pipe()?;
     let _peer = Peer::spawn(move || {
         loop {
             let connections = fd::read_u64("read(request)", request_out.as_raw_fd())?;
             for _ in 0..connections {
-                inet::accept(listener.as_raw_fd())?;
+                let socket = inet::accept(listener.as_raw_fd())?;
+                fd::read_end("read(tcp)", socket.as_raw_fd())?;
             }
             fd::write_u64("write(done)", done_in.as_raw_fd(), connections)?;
         }
@@ -43,7 +44,7 @@ fn run(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
         fd::write_u64("write(request)", request_in.as_raw_fd(), connections)?;
         for _ in 0..connections {
             let socket = inet::tcp()?;
-            inet::reset_on_close(socket.as_raw_fd())?;
+            inet::reuse_address(socket.as_raw_fd())?;
             inet::connect(socket.as_raw_fd(), &address)?;
         }
         fd::read_u64("read(done)", done_out.as_raw_fd())?;

@@ -35,6 +35,17 @@ pub fn write_all(call: &'static str, fd: RawFd, buffer: &[u8]) -> Result<(), Fai
     Ok(())
 }
 
+/// Waits until the other side closes, and refuses anything else that comes.
+#[inline]
+pub fn read_end(call: &'static str, fd: RawFd) -> Result<(), Failure> {
+    let mut byte = 0_u8;
+    // SAFETY: `byte` is writable for its size.
+    match unsafe { libc::read(fd, (&raw mut byte).cast(), 1) } {
+        0 => Ok(()),
+        result => Err(Failure::transfer(call, 0, result)),
+    }
+}
+
 pub fn read_u64(call: &'static str, fd: RawFd) -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     read_exact(call, fd, &mut bytes)?;

@@ -63,10 +63,17 @@ fn no_delay(socket: RawFd) -> Result<(), Failure> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1 as libc::c_int)
 }
 
-/// Close resets the connection: nothing stays behind in TIME_WAIT, and no port runs out.
+/// Buffers of `bytes` in both directions, or as large as the kernel allows: with sizes of its own choice, they and the
+/// window would grow while it is measured.
+pub fn fix_buffers(socket: RawFd, bytes: libc::c_int) -> Result<(), Failure> {
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
+}
+
+/// An address may be bound although a connection of it is in TIME_WAIT.
 #[inline]
-pub fn reset_on_close(socket: RawFd) -> Result<(), Failure> {
-    set(socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })
+pub fn reuse_address(socket: RawFd) -> Result<(), Failure> {
+    set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1 as libc::c_int)
 }
 
 /// A listening TCP socket and its address.
