@@ -222,7 +222,7 @@ def test_the_text_has_kernels_differences_benchmarks_and_quality() -> None:
     assert text[14] == "lat_proc.shell: left out: /bin/sh is busybox in the guest, and another program here"
     assert text[16] == "native passes differ by 4 % (median), at most 4 %"
     assert text[17].startswith("all: 4 benchmarks, Spearman ") and text[17].endswith(
-        "median error 62 %, 90 % within 93 %"
+        "median error 63 %, 90 % within 93 %"
     )
     assert text[18].startswith("held-out: 2 benchmarks, Spearman ")
 
