@@ -5,7 +5,7 @@ use crate::pipeline::Op;
 use crate::system::{System, system};
 use crate::timing::ops;
 use crate::tlb::Flush;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// How control leaves a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +142,13 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
         events: counted(&instructions, &systems),
         flush: systems.iter().flatten().filter_map(|each| each.flush).next_back(),
     })
+}
+
+/// Whether these are the first bytes of an instruction, without the rest.
+pub fn is_cut(address: u64, bytes: &[u8]) -> bool {
+    let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    decoder.decode();
+    decoder.last_error() == DecoderError::NoMoreBytes
 }
 
 fn exit_of(last: &Instruction) -> Exit {

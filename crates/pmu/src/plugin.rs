@@ -2,7 +2,7 @@
 
 use crate::block::{Block, Blocks, UserBlock};
 use crate::counter::Counter;
-use crate::decode::Access;
+use crate::decode::{Access, is_cut};
 use crate::geometry::Geometry;
 use crate::hardware::{Place, scattered};
 use crate::options::{Options, Scope};
@@ -199,6 +199,22 @@ impl Translated {
                 bytes_of(instruction, api, &mut self.bytes);
             }
         }
+        self.forget_undone();
+    }
+
+    /// An instruction that reaches into another page is only ever the first of its block (QEMU, target/i386/tcg/translate.c):
+    /// where it came later it was undone, and the next block begins with it. QEMU 7.2 tells plugins of it all the same,
+    /// but only of its bytes in the first page.
+    fn forget_undone(&mut self) {
+        if let (Some(&address), Some(&offset)) = (self.addresses.last(), self.offsets.last())
+            && self.addresses.len() > 1
+            && is_cut(address, &self.bytes[offset..])
+        {
+            self.instructions.pop();
+            self.addresses.pop();
+            self.offsets.pop();
+            self.bytes.truncate(offset);
+        }
     }
 }
 
@@ -390,5 +406,23 @@ unsafe extern "C" fn on_switch(_: c_uint, info: qemu::qemu_plugin_meminfo_t, add
         if counter.active {
             counter.switch(address, qemu::qemu_plugin_mem_is_store(info));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_of_which_a_page_s_end_left_a_part_is_none_of_the_block() {
+        let mut block = Translated {
+            instructions: vec![std::ptr::null_mut(); 2],
+            addresses: vec![0x1ffc, 0x1fff],
+            bytes: vec![0x4d, 0x89, 0xc2, 0x4d], // mov %r8,%r10; a prefix
+            offsets: vec![0, 3],
+        };
+        block.forget_undone();
+        let left = (block.instructions.len(), block.bytes.len(), block.offsets.len());
+        assert_eq!((block.addresses, left), (vec![0x1ffc], (1, 3, 1)));
     }
 }

@@ -141,9 +141,9 @@ def kernel_lines(calibration: KernelCalibration) -> list[str]:
     """The outcome of --kernel as text."""
     from kdyno.cli.validate import judged_row, summary
 
-    before = calibration.family.model.weights
+    before = calibration.family.weights
     rows = [f"weights of {calibration.family.name}, in cycles   fitted    before"]
-    rows += [f"  {event:<26} {calibration.weights[event]:>9.1f} {before[event]:>9.1f}" for event in calibration.fitted]
+    rows += [f"  {event:<26} {calibration.weights[event]:>9.4g} {before[event]:>9.4g}" for event in calibration.fitted]
     rows += ["  all others are as they were", ""]
     benchmarks = calibration.measured.benchmarks
     rows.append(f"{'benchmark':<22} {'kind':<9} {'role':<8} {'per':<3} {'native':>11} {'modelled':>11} {'ratio':>6}")

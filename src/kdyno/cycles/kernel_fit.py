@@ -1,4 +1,4 @@
-"""Weights of what no user program causes, fitted to one half of the benchmarks and judged on the other. Pure."""
+"""Weights of what no program of the probe shows, fitted to one half of the benchmarks and judged on the other. Pure."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from kdyno.frozen import Frozen
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
 """How strongly weights may be held to those that the family had: fewer weights are sought here than among programs, and
 from fewer rows, so that strength has to be found anew."""
+
+SOUGHT = frozenset({*UNSEEN, "user_instructions"})
+"""Where a kernel is counted, instructions are all that is known of user code, and one must stand for what it waits for."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,11 @@ class KernelCalibrationReport(Frozen):
 
 
 def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
-    """Seek the weights of UNSEEN events that the benchmarks for fitting show; all others keep theirs."""
+    """Seek the weights of UNSEEN events that the benchmarks for fitting show, and of user code; all others keep theirs."""
     is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
     counts, names = measured.counts[is_fit], measured.events
     shown = {name for column, name in enumerate(names) if counts[:, column].any()}
-    fitted = tuple(name for name in family.model.weights if name in UNSEEN and name in shown)
+    fitted = tuple(name for name in family.weights if name in SOUGHT and name in shown)
     native = measured.native[is_fit]
     pull = chosen_pull(counts, native, names, family.weights, fitted)
     weights = fit(counts, native, names, family.weights, pull, fitted)
@@ -72,7 +75,7 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
         measured=measured,
         fitted=fitted,
         pull=pull,
-        weights={name: weights[name] for name in family.model.weights},
+        weights={name: weights[name] for name in family.weights if name in family.model.weights or name in fitted},
         judged=judged,
         held_out=quality(of_role(judged, "held-out")),
         on_fitted=quality(of_role(judged, "fit")),
