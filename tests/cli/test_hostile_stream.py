@@ -59,12 +59,12 @@ def benchmarks(lab: Lab) -> set[tuple[str, str, str, str, str]]:
         (edited("sample", 0, iteration=7), "agent record 2: bw_file_rd.io_only iteration 7, of 7 that were asked for"),
         (
             said_more({"type": "output", "stream": "stdout", "hex": ""}),
-            "agent record 273: it says what no command was asked to say",
+            "agent record 265: it says what no command was asked to say",
         ),
-        (said_more({"type": "exited", "status": 0}), "agent record 273: it says what no command was asked to say"),
+        (said_more({"type": "exited", "status": 0}), "agent record 265: it says what no command was asked to say"),
         (
             said_more({"type": "broken", "benchmark": "lat_x", "reason": ""}),
-            "agent record 273: lat_x was not declared",
+            "agent record 265: lat_x was not declared",
         ),
     ],
 )
@@ -77,14 +77,14 @@ def test_a_boot_that_says_what_the_job_and_the_catalogue_do_not_fails_alone(lab:
     assert (status, why[: len(reason)]) == ("failed", reason)
     assert set(ends.values()) == {("ok", "")}
     assert ("bw_file_rd.io_only", "bw_file_rd", "B/instr", "higher") in {each[:4] for each in benchmarks(lab)}
-    assert len(benchmarks(lab)) == 34
+    assert len(benchmarks(lab)) == 33
 
 
 def test_what_a_benchmark_is_comes_from_the_catalogue_not_from_the_guest(lab: Lab) -> None:
     lab.recording.add("painter", edited("benchmark", description="\x1b[2J\0 <script>"))
     assert lab("run", lab.experiment("painter", blocks=2)).status == 0
     assert {boot.status for boot in lab.boots()} == {"ok"}
-    assert len(benchmarks(lab)) == 34
+    assert len(benchmarks(lab)) == 33
     assert not any("<script" in each[4] or "\0" in each[4] for each in benchmarks(lab))
 
 
@@ -125,7 +125,7 @@ def test_samples_at_both_ends_of_what_may_be_said_are_judged_in_finite_numbers(l
 
     report = json.loads(done.out, parse_constant=finite)
     assert {boot["status"] for boot in report["boots"]} == {"ok"}
-    assert len(report["comparisons"]) == 2 * 34
+    assert len(report["comparisons"]) == 2 * 33
     table, terminal = lab("report", "latest", "--csv").out, lab("report", "latest").out
     assert "e-19," in table and "e+18," in table
     assert not re.search(r"\b(nan|inf)\b", table + terminal, re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import Any
 from tests.e2e.conftest import PATCHES, ROOT, Kdyno
 
 QUICKSTART = ROOT / "experiments" / "quickstart.toml"
-BENCHMARKS = 34
+BENCHMARKS = 33
 
 
 def verdicts(report: dict[str, Any], variant: str) -> dict[str, str]:
