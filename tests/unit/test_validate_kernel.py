@@ -56,7 +56,7 @@ def test_a_benchmark_that_one_side_lacks_is_left_out_with_the_reason() -> None:
     lacking = {name: cycles for name, cycles in both.items() if name != "lat_udp"}
     counts = {name: (2.0, 3.0) for name in KINDS if name != "lat_pipe"}
     rows, left_out = joined(
-        described(), [one, native(lacking, {"lat_udp": "socket(): errno 97"})], Counted(("a", "b"), counts)
+        described(), [one, native(lacking, {"lat_udp": "socket(): errno 97"})], Counted(("a", "b"), counts), UNLIKE
     )
     assert {row.name for row in rows} == KINDS.keys() - {"lat_pipe", "lat_udp"}
     assert left_out == {**UNLIKE, "lat_pipe": "it was not measured in the guest", "lat_udp": "socket(): errno 97"}
@@ -64,11 +64,21 @@ def test_a_benchmark_that_one_side_lacks_is_left_out_with_the_reason() -> None:
 
 def test_counts_of_a_bandwidth_are_per_kib_as_its_cycles_are() -> None:
     cycles = {"bw_pipe": 300.0, "lat_pipe": 900.0}
-    rows, _ = joined(described(), [native(cycles)], Counted(("a",), {"bw_pipe": (0.5,), "lat_pipe": (7.0,)}))
+    rows, _ = joined(described(), [native(cycles)], Counted(("a",), {"bw_pipe": (0.5,), "lat_pipe": (7.0,)}), {})
     assert [(row.name, row.unit, row.counts) for row in rows] == [
         ("bw_pipe", "KiB", (512.0,)),
         ("lat_pipe", "op", (7.0,)),
     ]
+
+
+def test_on_a_host_that_is_a_guest_what_runs_cpuid_is_left_out(host: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    request, talk = Request("generic"), Talk(quiet=True)
+    plain = kernel.validate_kernel(request, state=host, store=None, talk=talk)  # type: ignore[arg-type]
+    assert "lat_proc.exec" in {row.name for row in plain.benchmarks}
+    monkeypatch.setattr(kernel, "read_cpu", lambda: OTHER.model_copy(update={"flags": frozenset({"hypervisor"})}))
+    on_guest = kernel.validate_kernel(request, state=host, store=None, talk=talk)  # type: ignore[arg-type]
+    assert {row.name for row in plain.benchmarks} - {row.name for row in on_guest.benchmarks} == {"lat_proc.exec"}
+    assert "this host is itself a guest" in on_guest.left_out["lat_proc.exec"]
 
 
 def test_the_iteration_with_the_median_of_cycles_counts() -> None:

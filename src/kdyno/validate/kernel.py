@@ -10,7 +10,7 @@ from pathlib import Path
 from kdyno.cycles.family import Family, load_family
 from kdyno.cycles.host import UnknownCpu, family_of
 from kdyno.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, geometry_of
-from kdyno.cycles.kernel_roles import KINDS, UNLIKE, role_of
+from kdyno.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_ON_A_GUEST, role_of
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import catalogue
@@ -105,7 +105,8 @@ def validate_kernel(request: Request, *, state: State, store: Store, talk: Talk)
     )
     native = measure_native(orders, request.passes, talk)
 
-    benchmarks, left_out = joined(_described(known, tests), native, counted)
+    unlike = {**UNLIKE, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
+    benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)
     for role in ("fit", "held-out"):
         if sum(benchmark.role == role for benchmark in benchmarks) < FEWEST:
             raise NothingInCommon(count=len(benchmarks), left_out=", ".join(left_out) or "none")
@@ -142,9 +143,9 @@ def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchm
 
 
 def joined(
-    described: Sequence[Benchmark], native: Sequence[NativePass], counted: Counted
+    described: Sequence[Benchmark], native: Sequence[NativePass], counted: Counted, unlike: Mapping[str, str]
 ) -> tuple[tuple[KernelBenchmark, ...], dict[str, str]]:
-    """The benchmarks that both sides have, and why others are left out. Pure."""
+    """The benchmarks that both sides have, and why others are left out: those in `unlike`, and what failed. Pure."""
     rows: list[KernelBenchmark] = []
     left_out: dict[str, str] = {}
     absent: Mapping[str, str] = {name: why for one in native for name, why in one.absent.items()}
@@ -152,8 +153,10 @@ def joined(
         name = benchmark.name
         unit = unit_of(benchmark)
         passes = tuple(one.cycles[name] for one in native if name in one.cycles)
-        if name not in KINDS:
-            left_out[name] = UNLIKE.get(name, "nobody has said yet whether it is the same on both sides")
+        if name in unlike:
+            left_out[name] = unlike[name]
+        elif name not in KINDS:
+            left_out[name] = "nobody has said yet whether it is the same on both sides"
         elif name not in counted.counts:
             left_out[name] = "it was not measured in the guest"
         elif len(passes) < len(native):
