@@ -10,7 +10,7 @@ from pathlib import Path
 from kdyno.cycles.family import Family, load_family
 from kdyno.cycles.host import UnknownCpu, family_of
 from kdyno.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, geometry_of
-from kdyno.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_ON_A_GUEST, role_of
+from kdyno.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import catalogue
@@ -99,13 +99,14 @@ def validate_kernel(request: Request, *, state: State, store: Store, talk: Talk)
 
     image, built = build_as_host(source, config, asked, state, talk)
     talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
-    mitigations = compared(vulnerabilities, guest_mitigations(image, settings, words, state, talk))
+    as_counted = QemuConfig(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
+    mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, state, talk))
     counted = count_in_guest(
         image, orders, family, named, words, request.seed, settings, state=state, store=store, talk=talk
     )
     native = measure_native(orders, request.passes, talk)
 
-    unlike = {**UNLIKE, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
+    unlike = {**UNLIKE, **UNLIKE_IN_TIME, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
     benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)
     for role in ("fit", "held-out"):
         if sum(benchmark.role == role for benchmark in benchmarks) < FEWEST:
