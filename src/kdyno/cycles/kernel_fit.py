@@ -20,7 +20,7 @@ PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
 from fewer rows, so that strength has to be found anew."""
 
 SOUGHT = frozenset({*UNSEEN, "user_instructions"})
-"""Where a kernel is counted, instructions are all that is known of user code, and one must stand for what it waits for."""
+"""Where a kernel is counted, instructions are all that is known of user code: they stand for what it waits for, too."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KernelCalibrationReport(Frozen):
 
 
 def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
-    """Seek the weights of UNSEEN events that the benchmarks for fitting show, and of user code; all others keep theirs."""
+    """Seek the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
     is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
     counts, names = measured.counts[is_fit], measured.events
     shown = {name for column, name in enumerate(names) if counts[:, column].any()}

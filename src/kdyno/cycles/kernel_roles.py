@@ -63,7 +63,7 @@ UNLIKE: Mapping[str, str] = {
 UNLIKE_IN_TIME: Mapping[str, str] = {
     "lat_connect": "in the wall lane its client resets connections, which would use up the ports otherwise",
 }
-"""Benchmarks that the lanes measure differently. They have a role, so that no other's changed when they were left out."""
+"""Benchmarks that the lanes measure differently. They keep their role, so that no other's changed."""
 
 UNLIKE_ON_A_GUEST: Mapping[str, str] = {
     "lat_proc.exec": "this host is itself a guest: a C library's start executes CPUID, which exits to the hypervisor",

@@ -36,13 +36,15 @@ const BLOCK: usize = 1024;
 
 /// The sum of a buffer's 8-byte words: what LMBench does with every byte it moves, so that none is moved for nothing.
 ///
-/// One instruction a word, as LMBench's unrolled loop is compiled, whatever this compiler makes of loops.
+/// One instruction a word, as LMBench's unrolled loop is compiled, whatever this compiler makes of loops; and as there a
+/// block's sum doesn't wait for that of the block before.
 #[inline(never)]
 pub fn sum(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     let mut sum = 0_u64;
     for block in blocks {
-        // SAFETY: reads the words of the block, and writes nothing but the sum.
+        let of_block: u64;
+        // SAFETY: reads the words of the block, and writes nothing but their sum.
         unsafe {
             asm!(
                 ".set kdyno_word, 0",
@@ -51,11 +53,12 @@ pub fn sum(bytes: &[u8]) -> u64 {
                 ".set kdyno_word, kdyno_word + 8",
                 ".endr",
                 words = const BLOCK / 8,
-                sum = inout(reg) sum,
+                sum = inout(reg) 0_u64 => of_block,
                 block = in(reg) block.as_ptr(),
                 options(pure, readonly, nostack),
             );
         }
+        sum = sum.wrapping_add(of_block);
     }
     let (words, _) = rest.as_chunks::<8>();
     words.iter().fold(sum, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
