@@ -147,7 +147,7 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
 /// Whether these are the first bytes of an instruction, without the rest.
 pub fn is_cut(address: u64, bytes: &[u8]) -> bool {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-    decoder.decode();
+    let _ = decoder.decode();
     decoder.last_error() == DecoderError::NoMoreBytes
 }
 
