@@ -83,6 +83,7 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
         ("width = 4\n", "", "`width` is missing"),
         ("width = 4", "widht = 4", "unknown key `widht`; did you mean `width`?"),
         ("streams = 16", "steams = 16", "unknown key `prefetcher.steams`; did you mean `streams`?"),
+        ("[l2]", "[l2_itlb]\nentry = 8\nways = 8\n[l2]", "unknown key `l2_itlb.entry`; did you mean `entries`?"),
         ("size = 524288", "size = 524289", "`l2`: 524289 bytes are not a whole number of sets of 8 lines"),
         ("llc = 45", "llc = 4", "`latency`: l1, l2, llc and memory must not get shorter"),
         ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: there is no event stall_lcc; did you mean stall_llc?"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -334,7 +334,9 @@ def _problem(error: Any) -> str:
 def _keys(location: tuple[str, ...]) -> list[str]:
     model: Any = FamilyFile
     for step in location:
-        model = model.model_fields[step].annotation
+        annotation = model.model_fields[step].annotation
+        tables = [kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields")]
+        model = tables[0]
     return list(model.model_fields)
 
 
