@@ -17,7 +17,7 @@ from kdyno.cli.validate import lines
 from kdyno.cycles.family import load_family
 from kdyno.cycles.kernel_fit import calibrate_kernel
 from kdyno.cycles.kernel_measured import KernelMeasurement, Validation
-from kdyno.cycles.kernel_roles import KINDS, UNLIKE
+from kdyno.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME
 from kdyno.instrument.agent import catalogue
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.image import Image
@@ -159,7 +159,7 @@ def test_a_validation_joins_both_sides_and_says_what_they_are(
     assert "not in the modelled kernel: 1 option: PVM_GUEST" in text and "median error 0 %" in text
     written = Validation.model_validate_json(out.read_text())
     assert written.held_out.spearman == pytest.approx(1) and written.measured.kernels.dropped == ("PVM_GUEST",)
-    assert {row.name for row in written.measured.benchmarks} == KINDS.keys()
+    assert {row.name for row in written.measured.benchmarks} == KINDS.keys() - UNLIKE_IN_TIME.keys()
     assert main(["validate", "--family", "generic", "--json", *words]) == 0
     assert json.loads(capsys.readouterr().out)["measured"]["family"] == "generic"
 

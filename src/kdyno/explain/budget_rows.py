@@ -90,7 +90,7 @@ def spending(budgets: Sequence[Budget]) -> list[Row]:
     rows: list[Row] = []
     for place, category in enumerate(CATEGORIES):
         spent = [budget.categories[place] for budget in budgets]
-        rows.append(_line(TITLES[category], [each.cycles for each in spent], [shares[place] for shares in shown]))
+        rows.append(_line(TITLES[category], [part.cycles for part in spent], [shares[place] for shares in shown]))
         rows += _events(spent, budgets)
     return [*rows, _line("all", [budget.cycles for budget in budgets], [sum(shares) for shares in shown])]
 
@@ -112,12 +112,12 @@ def limits(budgets: Sequence[Budget]) -> list[Row]:
 def _events(spent: Sequence[Spent], budgets: Sequence[Budget]) -> list[Row]:
     """The events of a category that has several, the largest first."""
     names = sorted(
-        {event for each in spent for event in each.events},
-        key=lambda event: -max(each.events.get(event, 0.0) for each in spent),
+        {event for part in spent for event in part.events},
+        key=lambda event: -max(part.events.get(event, 0.0) for part in spent),
     )
     rows = []
     for event in names if len(names) > 1 else []:
-        cycles = [each.events.get(event, 0.0) for each in spent]
+        cycles = [part.events.get(event, 0.0) for part in spent]
         shares = [budget.share(added) for budget, added in zip(budgets, cycles, strict=True)]
         if max(shares) >= SMALLEST:
             rows.append(_line(f"{OF_EVENT}{event}", cycles, [100 * share for share in shares]))

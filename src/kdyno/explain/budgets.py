@@ -65,16 +65,18 @@ def explain_budgets(
     variants = {known.name: known for known in run.variants}
     refuse_unknown(run.id, variant, list(variants))
     named = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
-    benchmarks = [each for each in named if has_region(report, each)]
+    benchmarks = [benchmark for benchmark in named if has_region(report, benchmark)]
     if not benchmarks:
-        raise OnlyValues(benchmark=listed([each.name for each in named]) or "the run")
+        raise OnlyValues(benchmark=listed([benchmark.name for benchmark in named]) or "the run")
     chosen = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
-    wanted = Wanted(kernels, tuple(dict.fromkeys(each.test for each in benchmarks)), "all", family)
-    found = find_sides(report, wanted, state=state, store=store, talk=talk)
-    budgets = of_records(report, benchmarks, found.records, found.boots, chosen)
+    wanted = Wanted(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
+    sides = find_sides(report, wanted, state=state, store=store, talk=talk)
+    budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
     if not budgets.budgets:
-        raise NotMeasured(benchmark=listed([each.name for each in benchmarks]), variant=variant, why=budgets.missing[0])
+        raise NotMeasured(
+            benchmark=listed([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
+        )
     return budgets
 
 

@@ -125,23 +125,23 @@ def _sign(ratio: float) -> int:
     return 0 if abs(log) < NONE else int(math.copysign(1, log))
 
 
-def summary(found: Agreement) -> str:
+def summary(result: Agreement) -> str:
     """One line about an agreement."""
     correlated = "no correlation: one of the two never differs"
-    if found.pearson is not None and found.spearman is not None and found.slope is not None:
+    if result.pearson is not None and result.spearman is not None and result.slope is not None:
         correlated = (
-            f"correlation of logarithms {found.pearson:.2f} (ranks {found.spearman:.2f}), slope {found.slope:.2f}"
+            f"correlation of logarithms {result.pearson:.2f} (ranks {result.spearman:.2f}), slope {result.slope:.2f}"
         )
     return (
-        f"{found.effects:,} ratios, {correlated}, median error {_percent(found.median_error)} "
-        f"(of a model without differences {_percent(found.median_of_none)})"
+        f"{result.effects:,} ratios, {correlated}, median error {_percent(result.median_error)} "
+        f"(of a model without differences {_percent(result.median_of_none)})"
     )
 
 
-def sign_lines(found: Agreement) -> list[str]:
+def sign_lines(result: Agreement) -> list[str]:
     """How often the sign is wrong, by the size of the effect."""
-    rows = [f"{found.clear:,} of {found.effects:,} differ beyond the machine's noise"]
-    for level in found.levels:
+    rows = [f"{result.clear:,} of {result.effects:,} differ beyond the machine's noise"]
+    for level in result.levels:
         which = "of these" if level.least == 0 else f"of at least {_percent(level.least)}"
         missed = f", {level.missed:,} not seen" if level.missed else ""
         rows.append(f"  {which}: {level.effects:,}, wrong sign {level.sign_errors:,}{_share(level)}{missed}")

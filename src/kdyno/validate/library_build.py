@@ -34,7 +34,7 @@ NOT_ALIKE = (
 
 
 class NoMakefileFlags(UserError):
-    message = "the makefiles of {tree} don't say how they compile for x86-64 with {compiler}: {said}"
+    message = "the makefiles of {tree} don't say how they compile for x86-64 with {compiler}: {complaint}"
     hint = "the tree must be a complete kernel source; trees from 5.10 on are known to work"
 
 
@@ -161,15 +161,15 @@ def kernel_flags(toolchain: Toolchain, tree: Path, scratch: Path) -> tuple[str, 
     listing = process.attempt([*nothing_but(environment), "make", "-pn", *words, "kernelversion"], env=environment)
     flags = flags_listed(listing.stdout)
     if "-mcmodel=kernel" not in flags:
-        said = listing.stderr.strip()[-300:] or "they name no -mcmodel=kernel"
-        raise NoMakefileFlags(tree=tree, compiler=toolchain.command, said=said)
+        complaint = listing.stderr.strip()[-300:] or "they name no -mcmodel=kernel"
+        raise NoMakefileFlags(tree=tree, compiler=toolchain.command, complaint=complaint)
     return flags
 
 
 def flags_listed(listing: str) -> tuple[str, ...]:
     """The flags in `make -p`'s listing of the top makefile, without warnings and the tree's path. Pure."""
-    found = dict(re.findall(r"^(KBUILD_CPPFLAGS|KBUILD_CFLAGS) :?= (.*)$", listing, re.MULTILINE))
-    words = " ".join(found.get(name, "") for name in ("KBUILD_CPPFLAGS", "KBUILD_CFLAGS")).split()
+    variables = dict(re.findall(r"^(KBUILD_CPPFLAGS|KBUILD_CFLAGS) :?= (.*)$", listing, re.MULTILINE))
+    words = " ".join(variables.get(name, "") for name in ("KBUILD_CPPFLAGS", "KBUILD_CFLAGS")).split()
     return tuple(word for word in words if not word.startswith(("-W", "-fmacro-prefix-map", "$(")))
 
 
@@ -255,10 +255,10 @@ class Workshop:
         process.output([*nothing_but(environment), *command], env=environment)
 
 
-def first_complaint(said: str) -> str:
+def first_complaint(complaint: str) -> str:
     """The first error of a compiler or linker, without the paths before it. Pure."""
-    complaints = re.findall(r"(?:error|undefined reference|multiple definition)\b[^\n]*", said)
-    return complaints[0] if complaints else said[-200:]
+    complaints = re.findall(r"(?:error|undefined reference|multiple definition)\b[^\n]*", complaint)
+    return complaints[0] if complaints else complaint[-200:]
 
 
 def loads_of(program: Path) -> tuple[str, ...]:

@@ -50,11 +50,11 @@ def _pairs(pairs: Sequence[PairOfSets]) -> list[str]:
     width = max(len(f"{pair.one} / {pair.other}") for pair in pairs)
     rows = [f"{'ratio of cycles':<{width}}     n  correlation  median error  clear  wrong sign  by instructions"]
     for pair in pairs:
-        found = pair.agreement
-        correlation = "" if found.pearson is None else f"{found.pearson:.2f}"
+        result = pair.agreement
+        correlation = "" if result.pearson is None else f"{result.pearson:.2f}"
         rows.append(
-            f"{f'{pair.one} / {pair.other}':<{width}} {found.effects:>5} {correlation:>12} "
-            f"{100 * found.median_error:>11.1f} % {found.clear:>6} {found.sign_errors:>11} "
+            f"{f'{pair.one} / {pair.other}':<{width}} {result.effects:>5} {correlation:>12} "
+            f"{100 * result.median_error:>11.1f} % {result.clear:>6} {result.sign_errors:>11} "
             f"{pair.by_instructions.sign_errors:>16}"
         )
     return rows
