@@ -20,6 +20,10 @@ from kdyno.hostknobs.turn import Turned
 from kdyno.instrument.catalogue import Catalogue
 from kdyno.instrument.job import Job
 from kdyno.instrument.stream import RECORD
+from kdyno.kernel.delegation.plan_file import DelegationPlan
+from kdyno.kernel.delegation.records import LINE
+from kdyno.kernel.delegation.resolved import Resolved
+from kdyno.kernel.delegation.show import ImageView, PlanView
 from kdyno.kernel.image import ImageRecord
 from kdyno.line.forecast import Forecast
 from kdyno.march.families import March
@@ -37,6 +41,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 READ: dict[str, TypeAdapter[Any]] = {
     "catalogue": TypeAdapter(Catalogue),
+    "delegation-plan": TypeAdapter(DelegationPlan),
+    "delegation-record": LINE,
+    "delegation-resolved": TypeAdapter(Resolved),
     "experiment": TypeAdapter(ExperimentFile),
     "family": TypeAdapter(FamilyFile),
     "image": TypeAdapter(ImageRecord),
@@ -54,6 +61,8 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "calibrate": TypeAdapter(CalibrationReport),
     "calibrate-kernel": TypeAdapter(KernelCalibrationReport),
     "compare": TypeAdapter(tuple[RunReport, ...]),
+    "delegation": TypeAdapter(PlanView),
+    "delegation-image": TypeAdapter(ImageView),
     "doctor": TypeAdapter(tuple[Finding, ...]),
     "doctor-host": TypeAdapter(HostReport),
     "doctor-set": TypeAdapter(Turned),

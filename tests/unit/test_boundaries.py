@@ -396,6 +396,7 @@ PRINTED_AS = {
         )
     },
     **{words: words.replace(" ", "-") for words in ("march list", "profile cover", "profile show")},
+    "delegation show": "delegation",
     "explain": "explanation",
     "run": "report",
 }
@@ -416,7 +417,15 @@ def with_json(parser: argparse.ArgumentParser, words: str = "") -> set[str]:
 def test_whatever_is_printed_as_json_has_a_schema() -> None:
     verbs = with_json(make_parser(VERBS))
     assert verbs == set(PRINTED_AS)
-    others = {"budget", "calibrate-kernel", "doctor-host", "doctor-set", "validate-kvm", "validate-library"}
+    others = {
+        "budget",
+        "calibrate-kernel",
+        "delegation-image",
+        "doctor-host",
+        "doctor-set",
+        "validate-kvm",
+        "validate-library",
+    }
     assert {*PRINTED_AS.values(), *others} == {*PRINTED, "march-list"}
 
 

@@ -36,6 +36,7 @@ VERBS = {
     "explain": "say why a benchmark of one variant differs from the baseline's",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
     "profile": "record, look at and export profiles of a kernel",
+    "delegation": "check and show which compiler makes which file of a kernel",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
     "validate": "compare modelled cycles of kernel code with this host's",

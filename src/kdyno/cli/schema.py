@@ -13,6 +13,11 @@ FORMATS = {
     "calibrate-kernel": "`kdyno calibrate --kernel --json`",
     "catalogue": "`kdyno-agent list --json`: what the agent can do",
     "compare": "`kdyno compare --json`",
+    "delegation": "`kdyno delegation show PLAN --json`",
+    "delegation-image": "`kdyno delegation show IMAGE --json`",
+    "delegation-plan": "a delegation plan",
+    "delegation-record": "what ccd records, each line",
+    "delegation-resolved": "the plan that ccd reads",
     "doctor": "`kdyno doctor --json`",
     "doctor-host": "`kdyno doctor --host --json`",
     "doctor-set": "`kdyno doctor --host --set --json`, and --restore",
@@ -42,7 +47,7 @@ FORMATS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=tuple(FORMATS), metavar="NAME", help="one of the formats below")
-    parser.epilog = "\n".join(f"{name:<16} {what}" for name, what in FORMATS.items())
+    parser.epilog = "\n".join(f"{name:<20} {what}" for name, what in FORMATS.items())
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 

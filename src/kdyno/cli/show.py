@@ -42,6 +42,7 @@ def act(args: argparse.Namespace) -> int:
     else:
         _print_run(run, boots)
         _print_protections(args, run)
+        _print_compilers(args, run)
         line()
         line("to repeat it")
         line(f"  {reproduce(run)}")
@@ -100,6 +101,24 @@ def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
         line(f"mitigations and hardening: {', '.join(names)}")
         for state in states:
             line(state)
+
+
+def _print_compilers(args: argparse.Namespace, run: RunRecord) -> None:
+    """Who compiled the objects of each variant that has a delegation plan, as far as its image is still here."""
+    from kdyno.kernel.delegation.show import image_view
+    from kdyno.kernel.images import ImageMissing, load_image
+
+    for variant in run.variants:
+        if not any(image.objects for image in variant.images):
+            continue
+        try:
+            view = image_view(load_image(variant.images[0].key, state_of(args)))
+        except ImageMissing:
+            continue
+        if view is not None:
+            line()
+            line(f"compilers: {variant.name}: {view.summary}")
+            line(f"  `kdyno delegation show {view.image[:12]}` lists the objects")
 
 
 def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import kdyno
-from kdyno.kernel import delegate, estimate, hardening, images, inputs, kconfig, kconfig_check
+from kdyno.kernel import build_directory, delegate, estimate, hardening, images, inputs, kconfig, kconfig_check
+from kdyno.kernel.delegation import ccd, held, records
+from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
 from kdyno.kernel.knobs.kconfig import parse_fragment
 from kdyno.kernel.make import BuildFailed, BuildKilled, Work, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
-from kdyno.kernel.source_trees import Say
+from kdyno.kernel.source_trees import Say, remove_tree
 from kdyno.state import State, StateNotWritable, why_not_writable
 
 __all__ = [
@@ -53,10 +56,11 @@ def build_layouts(
     jobs: int | None = None,
     say: Say = lambda _: None,
 ) -> list[Image]:
-    """The images of plans that differ in nothing but the layout, in the order of the plans.
+    """The images of plans that differ in nothing but layout and delegation, in the order of the plans.
 
-    What isn't built yet is compiled once and linked once for each layout. An image is kept as soon as it is there:
-    Ctrl-C loses only the one under way.
+    What isn't built yet is compiled once and linked once for each layout. Where a delegation chooses otherwise than the
+    one before, only the objects that it chooses otherwise for are compiled again. An image is kept as soon as it is
+    there: Ctrl-C loses only the one under way.
     """
     objects_key = plans[0].objects_key
     assert all(plan.objects_key == objects_key for plan in plans), "these plans can't share their objects"
@@ -98,14 +102,23 @@ def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: i
         expected = images.expected_steps(work.plan.base.spec, state) or _guessed_steps(work)
         steps = _make(work, work.make, progress, expected, jobs)
         _keep(work, notes, steps, started)
-        logged = work.written.tell()
+        logged, before = work.written.tell(), work.plan
         for plan in plans[1:]:
             started = time.monotonic()
             work.written.seek(logged)
             work.written.truncate()
             next_work = replace(work, plan=plan)
-            _make(next_work, next_work.make_again, progress, None, jobs)
+            is_compiled = not _forget_changed(next_work, before)
+            _make(next_work, next_work.make_again if is_compiled else next_work.make, progress, None, jobs)
             _keep(next_work, notes, steps, started)
+            before = plan
+
+
+def _forget_changed(work: Work, before: BuildPlan) -> bool:
+    """Remove the objects that the plan's delegation makes in another way than the one before; whether there are any."""
+    if not (before.delegation and work.plan.delegation):
+        return False
+    return bool(ccd.forget_changed(work.objects, before.delegation.plan, work.plan.delegation.plan))
 
 
 def _configure(work: Work) -> tuple[str, ...]:
@@ -116,14 +129,32 @@ def _configure(work: Work) -> tuple[str, ...]:
     config = kconfig_check.read_config(_config_text(work))
     kconfig_check.refuse_what_runs(config)
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
+    notes = (*plan.notes, *_held(work, config))
     if plan.base.kind != "fragment":
-        return plan.notes
+        return notes
     overruled = {ask.symbol for ask in plan.asks}
     wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
     lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
     expected = hardening.to_be_met(list(lines.values()), config, overruled, plan.tree)
     misses = kconfig_check.unmet(expected, config, plan.tree)
-    return (*plan.notes, *(miss.text for miss in misses if miss.instead not in overruled))
+    return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))
+
+
+def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
+    """What several compilers make of the configuration: refused, or listed, by configuring for the reference alone."""
+    if work.plan.delegation is None:
+        return ()
+    plan = work.plan.delegation.plan
+    held.refuse_unshared(config, plan)
+    if not plan.held:
+        return ()
+    plain = work.objects.parent / build_directory.PLAIN
+    plain.mkdir()
+    shutil.copyfile(work.objects / ".config", plain / ".config")
+    work.run([*work.make_plain(plain), "olddefconfig"])
+    alone = kconfig_check.read_config((plain / ".config").read_text(encoding="utf-8", errors="replace"))
+    remove_tree(plain)
+    return (held.note(held.held_symbols(alone, config), plan),)
 
 
 def _config_text(work: Work) -> str:
@@ -154,11 +185,27 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
     return done
 
 
+def _delegated(work: Work) -> Records:
+    """What made the objects, once it was checked; nothing where ccd had no part in it."""
+    delegation = work.plan.delegation
+    return ccd.check(work.objects, delegation.plan, strict=delegation.strict) if delegation else Records()
+
+
 def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
     """Store the image; what is left makes the next make link again."""
-    record = _record(work, notes, steps, time.monotonic() - started)
-    images.store_image(record, work.objects, work.log, work.state)
+    made = _delegated(work)
+    record = _record(work, (*notes, *_unused(work, made)), steps, time.monotonic() - started)
+    record = record.model_copy(update={"objects": made.counts})
+    images.store_image(record, work.objects, work.log, work.state, records.written(made))
     (work.objects / LINKED).unlink(missing_ok=True)
+
+
+def _unused(work: Work, made: Records) -> tuple[str, ...]:
+    """A note on the rules of a delegation that had no file in this configuration."""
+    if work.plan.delegation is None:
+        return ()
+    unused = ccd.unused_rules(work.plan.delegation.plan, made)
+    return (f"{', '.join(unused)} of the delegation plan had no file in this configuration",) if unused else ()
 
 
 def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> ImageRecord:

@@ -18,7 +18,22 @@ from kdyno.state import State
 
 OBJECTS = "o"
 TEMPORARY = "tmp"
-OWN = frozenset({OBJECTS, TEMPORARY, "answers", "inputs", "lkd", "ccache-probe.c", "ccache-probe.o"})
+PLAIN = "plain"
+"""Where a delegated kernel is configured for its reference compiler alone, to see what was held."""
+OWN = frozenset(
+    {
+        OBJECTS,
+        TEMPORARY,
+        "answers",
+        "inputs",
+        "lkd",
+        "ccd",
+        "delegation.jsonl",
+        PLAIN,
+        "ccache-probe.c",
+        "ccache-probe.o",
+    }
+)
 """All that kdyno makes in a build directory. A link of such a name in a stranger's tree would be written through."""
 UNFIT = re.compile(r"""[\s:,;=$%&|<>()'"`\\]""")
 """What no path of a build may hold. Kbuild itself refuses spaces and colons; of the others make, the shell or gcc's -Wp

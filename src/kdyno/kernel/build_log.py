@@ -16,7 +16,7 @@ ERRORS = [
         r"^[^\s:]+:\d+(?::\d+)?: (?:fatal )?error: ",  # gcc, clang: file:line:col: error: text
         r"^[^\s:]+\.[chSly]:\d+: .*undefined reference to ",  # ld, with line numbers
         r"undefined reference to ",
-        r"^(?:\S*/)?lk?d(?:\.\w+)?(?:-\d+)?: (?!warning|.* in function )",  # ld, ld.lld: error: undefined symbol; lkd
+        r"^(?:\S*/)?(?:ccd|lk?d)(?:\.\w+)?(?:-\d+)?: (?!warning|.* in function )",  # ld, ld.lld, lkd, ccd
         r"error: objtool: |^(?>.*?objtool: ).*error",
         r"^ERROR: modpost: |^ERROR: ",
         r"^(?:\S*/)?(?:cc1|as|gcc|clang|collect2|llvm-\w+)(?:-\d+)?: (?:fatal )?error: ",

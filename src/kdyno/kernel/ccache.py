@@ -14,17 +14,18 @@ from kdyno.toolchain import Toolchain
 
 SLOPPINESS = "include_file_ctime,include_file_mtime"
 """Links and fresh patches renew the times of headers in the state directory; their contents are hashed anyway."""
+COMMAND = "ccache"
 LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
 
 
 def is_installed() -> bool:
-    return shutil.which("ccache") is not None and not os.environ.get("CCACHE_DISABLE")
+    return shutil.which(COMMAND) is not None and not os.environ.get("CCACHE_DISABLE")
 
 
 def make_words(words: Sequence[str], toolchain: Toolchain) -> tuple[str, ...]:
     """Put ccache before the compiler."""
     kept = [word for word in words if not word.startswith("CC=")]
-    return (*kept, f"CC=ccache {toolchain.command}")
+    return (*kept, f"CC={COMMAND} {toolchain.command}")
 
 
 def environment(build: Path) -> dict[str, str]:
@@ -49,7 +50,7 @@ def why_not(compiler: str, scratch: Path) -> str | None:
     source, made = scratch / "ccache-probe.c", scratch / "ccache-probe.o"
     source.write_text("int probe;\n", encoding="utf-8")
     told = {**passed_on(scratch), **environment(scratch), "CCACHE_RECACHE": "1", "LC_ALL": "C"}
-    command = [*nothing_but(told), "ccache", compiler, "-c", source.name, "-o", made.name]
+    command = [*nothing_but(told), COMMAND, compiler, "-c", source.name, "-o", made.name]
     done = process.attempt(command, cwd=scratch, env=told)
     for file in (source, made):
         file.unlink(missing_ok=True)

@@ -11,8 +11,8 @@ from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.toolchain import ToolchainIdentity
 
-ImageFile = Literal["bzImage", "vmlinux", "System.map", "config", "build.log"]
-"""The files of an image, beside its record."""
+ImageFile = Literal["bzImage", "vmlinux", "System.map", "config", "build.log", "delegation.jsonl"]
+"""The files of an image, beside its record; the last one only where ccd stood in for the compiler."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -70,6 +70,8 @@ class ImageRecord(Frozen):
     """Flags of /proc/cpuinfo that a machine must have: without one of them the kernel meets an illegal instruction."""
     files: dict[ImageFile, Sha256] = {}
     """SHA-256 of each file of the image."""
+    objects: dict[str, int] = {}
+    """By compiler: how many objects it made, where ccd stood in for it and recorded that."""
     notes: tuple[str, ...] = ()
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 

@@ -37,6 +37,7 @@ FILES: dict[ImageFile, str] = {
     "config": ".config",
 }
 """Name in the image directory -> path in the object directory."""
+RECORDS: ImageFile = "delegation.jsonl"
 KEY_DIGITS_NEEDED = 6
 
 
@@ -81,7 +82,8 @@ def image_in(place: Path, state: State) -> Image:
 def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
     """Which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
-    for name in get_args(ImageFile):
+    expected = [name for name in get_args(ImageFile) if name != RECORDS or record.objects]
+    for name in expected:
         file = place / name
         try:
             status = file.lstat()
@@ -125,11 +127,11 @@ def read_record(place: Path) -> ImageRecord:
         raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
 
 
-def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> Image:
+def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:
     """Put what the build made into a new directory, and give that its name when it is complete and on disk.
 
     The record gets the digests of the files, and is written last. Big files are moved; the configuration and the log
-    are copied, because another layout may be linked from the same objects.
+    are copied, because another image may be made from the same objects. `delegated` is what ccd recorded.
     """
     place = directory(record.key, state)
     partial = place.with_name(f".{record.key}.partial")
@@ -142,7 +144,10 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State) -> 
             else:
                 (objects / made).rename(partial / name)
         shutil.copyfile(log, partial / LOG)
-        digests = {name: content_digest(partial / name) for name in (*FILES, LOG)}
+        if delegated:
+            (partial / RECORDS).write_text(delegated, encoding="utf-8")
+        names: tuple[ImageFile, ...] = (*FILES, LOG, *((RECORDS,) if delegated else ()))
+        digests = {name: content_digest(partial / name) for name in names}
         record = record.model_copy(update={"files": digests})
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         for file in (*partial.iterdir(), partial):

@@ -83,13 +83,18 @@ def digests(inputs: Iterable[Input]) -> dict[str, str]:
 def place(inputs: Iterable[Input], build: Path) -> None:
     """Copy the files of a build into its directory, unless they are there. Raises InputMissing."""
     for file in inputs:
-        copy = build / DIRECTORY / file.file_name
+        copy = placed(file, build)
         if not copy.exists():
             copy.parent.mkdir(exist_ok=True)
             try:
                 shutil.copyfile(file.path, copy)
             except FileNotFoundError as error:
                 raise InputMissing(path=file.path, name=file.name) from error
+
+
+def placed(file: Input, build: Path) -> Path:
+    """Where a build directory has the file."""
+    return build / DIRECTORY / file.file_name
 
 
 def with_paths(text: str, inputs: Iterable[Input]) -> str:

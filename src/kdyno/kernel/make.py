@@ -12,6 +12,8 @@ from typing import IO
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel import build_directory, build_log, ccache, delegate, inputs
+from kdyno.kernel.delegation import ccd
+from kdyno.kernel.delegation.resolved import INPUT
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.source_trees import Say, remove_tree
@@ -67,18 +69,29 @@ class Work:
     def words(self) -> tuple[str, ...]:
         """The words of every make."""
         named = [inputs.with_paths(word, self.plan.inputs) for word in self.plan.make]
-        words = delegate.make_words(named, self.objects.parent)
-        return ccache.make_words(words, self.plan.toolchain) if self.cache else words
+        words = ccd.make_words(delegate.make_words(named, self.objects.parent), self.objects.parent)
+        return ccache.make_words(words, self.plan.toolchain) if self.cache and not self.plan.delegation else words
 
     @property
     def environment(self) -> dict[str, str]:
         """What the plan sets for every make."""
-        return {name: inputs.with_paths(value, self.plan.inputs) for name, value in self.plan.environment.items()}
+        set_ = {name: inputs.with_paths(value, self.plan.inputs) for name, value in self.plan.environment.items()}
+        if self.plan.delegation is None:
+            return set_
+        build = self.objects.parent
+        plan_file = next(inputs.placed(file, build) for file in self.plan.inputs if file.name == INPUT)
+        return {**set_, **ccd.environment(build, plan_file, ccache.COMMAND if self.cache else "")}
 
     @property
     def make(self) -> list[str]:
         """The command that every make starts with."""
         return ["make", "-C", str(self.objects.parent), f"O={self.objects}", *self.words]
+
+    def make_plain(self, objects: Path) -> list[str]:
+        """The same in another object directory, with the compiler itself where ccd stands in for it."""
+        words = (word for word in self.plan.make if word != ccd.COMPILER_WORD)
+        named = [inputs.with_paths(word, self.plan.inputs) for word in words]
+        return ["make", "-C", str(objects.parent), f"O={objects}", *delegate.make_words(named, objects.parent)]
 
     @property
     def make_again(self) -> list[str]:

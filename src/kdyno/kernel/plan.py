@@ -8,6 +8,7 @@ from pathlib import Path
 from kdyno import toolchain
 from kdyno.frozen import Frozen, digest
 from kdyno.kernel import images, inputs, kconfig, knobs, patches
+from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Ask, Context
@@ -43,8 +44,8 @@ class BuildPlan(Frozen):
 
     key: str
     objects_key: str
-    """The key without what only the environment decides, such as the seed of the layout: images that differ only in
-    that are linked from the same objects."""
+    """The key without what only the environment decides, such as the seed of the layout, and without the rules of a
+    delegation: images that differ only in those are made in one object directory."""
     cached: bool
     recipe: Recipe
     source: SourceIdentity
@@ -59,6 +60,9 @@ class BuildPlan(Frozen):
     cmdline: tuple[str, ...]
     inputs: tuple[Input, ...] = ()
     """The files that words of make and the environment name by `@NAME@`."""
+    delegation: Delegation | None = None
+    """What ccd is told, where it stands in for the compiler. Its rules are in the key, and not in that of the objects:
+    objects for which another plan chooses otherwise are made again."""
     patches: tuple[str, ...] = ()
     """SHA-256 of each patch."""
     facts: tuple[str, ...] = ()
@@ -134,6 +138,7 @@ def plan_build(
         environment={**ENVIRONMENT, **contribution.environment},
         cmdline=contribution.cmdline,
         inputs=contribution.inputs,
+        delegation=contribution.delegation,
         patches=digests,
         facts=contribution.facts,
         needs=contribution.needs,

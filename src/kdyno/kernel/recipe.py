@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kdyno.frozen import Frozen
+from kdyno.kernel.delegation.plan_file import PlanOrPath
 
 KconfigValue = str | int | bool
 
@@ -31,6 +32,8 @@ class Recipe(Frozen):
     """clang's link-time optimisation, through Kconfig."""
     lines: bool = False
     """Line tables in vmlinux, for profiles: which source line and which inlined function an instruction is of."""
+    delegation: PlanOrPath | None = None
+    """Which compiler, flags and way for which files: a delegation plan, or the path of one. None: one for all."""
     layout_seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of the link order: how the kernel's functions lie, and how aligned. None: as the linker has them."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)

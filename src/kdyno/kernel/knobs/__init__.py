@@ -5,7 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs import cmdline, kconfig, layout_seed, lines, lto, march, mtune, opt, origin, patches, toolchain
+from kdyno.kernel.knobs import (
+    cmdline,
+    delegation,
+    kconfig,
+    layout_seed,
+    lines,
+    lto,
+    march,
+    mtune,
+    opt,
+    origin,
+    patches,
+    toolchain,
+)
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob, combined
 from kdyno.kernel.recipe import Recipe
 
@@ -31,6 +44,7 @@ KNOBS: tuple[Knob, ...] = (
     mtune.KNOB,
     lto.KNOB,
     lines.KNOB,
+    delegation.KNOB,
     layout_seed.KNOB,
     kconfig.KNOB,
     kconfig.FRAGMENTS,

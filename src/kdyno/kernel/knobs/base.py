@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from kdyno.frozen import Frozen
+from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.recipe import Training
@@ -41,6 +42,8 @@ class Contribution(Frozen):
     """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
     inputs: tuple[Input, ...] = ()
     """Files that words of make or values of the environment name by their placeholders, `@order@`."""
+    delegation: Delegation | None = None
+    """What ccd is told; its input is among `inputs`."""
     facts: tuple[str, ...] = ()
     """What else decides the image, such as what `native` stands for here; part of its key."""
     needs: tuple[str, ...] = ()
@@ -101,6 +104,7 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         cmdline=tuple(word for part in parts for word in part.cmdline),
         environment={name: value for part in parts for name, value in part.environment.items()},
         inputs=tuple(file for part in parts for file in part.inputs),
+        delegation=next((part.delegation for part in parts if part.delegation), None),
         facts=tuple(fact for part in parts for fact in part.facts),
         needs=tuple(flag for part in parts for flag in part.needs),
         notes=tuple(note for part in parts for note in part.notes),

@@ -1,0 +1,65 @@
+"""Globs on source paths: `*` and `?` stay within a directory, `**` crosses directories, `[...]` is one character.
+
+`ccd` matches with the crate glob (crates/delegate/src/plan.rs); a table of both sides' tests holds the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\]?[^\]\[]{1,40})\]|([^*?\[])")
+SPECIAL = re.compile(r"[*?\[]")
+
+
+def matches(glob: str, path: str) -> bool:
+    """Whether a path relative to the source tree is meant. Raises ValueError if the glob is none."""
+    return _expression(glob).fullmatch(path) is not None
+
+
+def matching(glob: str, paths: Iterable[str]) -> Iterable[str]:
+    """The paths that are meant."""
+    expression = _expression(glob)
+    return (path for path in paths if expression.fullmatch(path))
+
+
+def escaped(path: str) -> str:
+    """The glob that means this path and nothing else."""
+    return SPECIAL.sub(lambda match: f"[{match[0]}]", path)
+
+
+def is_path(glob: str) -> bool:
+    """Whether it names one file."""
+    return not SPECIAL.search(glob)
+
+
+@lru_cache(maxsize=1024)
+def _expression(glob: str) -> re.Pattern[str]:
+    parts, end = [], 0
+    for token in PART.finditer(glob):
+        if token.start() != end:
+            break
+        end = token.end()
+        parts.append(_translated(token))
+    if end != len(glob) or not glob:
+        raise ValueError(f"`{glob}` is no glob: a [ without its ]" if glob else "an empty glob")
+    if re.search(r"\*{3}|[^/]\*\*|\*\*[^/]", glob):
+        raise ValueError(f"`{glob}` is no glob: ** stands for directories, between two /")
+    return re.compile("".join(parts))
+
+
+def _translated(token: re.Match[str]) -> str:
+    directories, all_below, star, one, negated, characters, plain = token.groups()
+    if directories:
+        return "(?:[^/]+/)*"
+    if all_below:
+        return ".*"
+    if star:
+        return "[^/]*"
+    if one:
+        return "[^/]"
+    if characters:
+        ranges = re.sub(r"([\\^\[\]&~|])", r"\\\1", characters)
+        return f"(?!/)[{'^' if negated else ''}{ranges}]"
+    return re.escape(plain)

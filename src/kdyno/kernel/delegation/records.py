@@ -1,0 +1,99 @@
+"""What ccd leaves behind: one record for each object, and one for each probe that compilers disagreed on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from kdyno.errors import InfrastructureError
+from kdyno.files import read_whole
+from kdyno.frozen import Frozen
+
+FILE = "delegation.jsonl"
+"""The records' name, beside the object directory and in an image."""
+MOST_BYTES = 100_000_000
+
+
+class RecordsUnreadable(InfrastructureError):
+    message = "can't read what ccd recorded in {path}: {why}"
+    hint = "build the image again"
+
+
+class PassDone(Frozen):
+    """A pass, and how many places of the text it changed; None where it doesn't say."""
+
+    name: str
+    changes: int | None
+
+
+class ObjectRecord(Frozen):
+    """How one object was made."""
+
+    object: str
+    """As the call had it: relative to the object directory."""
+    source: str
+    """Relative to the source tree."""
+    answer: Literal["rewritten", "passed", "fallback"]
+    reason: str = ""
+    """Why it was passed through, or fell back."""
+    rule: str | None = None
+    compiler: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    translated: tuple[tuple[str, str], ...] = ()
+    """Options as Kbuild had them, and as the compiler got them; empty: dropped."""
+    by_assembler: bool = False
+    passes: tuple[PassDone, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[Any, ...] = ()
+    seconds: float | None = None
+    """CPU time of compiler, passes and assembler; None where ccd became the compiler, and so couldn't take it."""
+
+
+class ProbeRecord(Frozen):
+    """A question of Kconfig's or of a makefile's that was answered with no because one compiler said so."""
+
+    probe: tuple[str, ...]
+    refused_by: str
+    why: str
+
+
+LINE: TypeAdapter[ObjectRecord | ProbeRecord] = TypeAdapter(ObjectRecord | ProbeRecord)
+
+
+class Records(Frozen):
+    """All that ccd recorded during a build, in the order in which it was done."""
+
+    objects: tuple[ObjectRecord, ...] = ()
+    """The latest record of each object."""
+    probes: tuple[ProbeRecord, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Objects by compiler, the most first."""
+        return dict(Counter(record.compiler for record in self.objects).most_common())
+
+
+def read_records(path: Path) -> Records:
+    """The records in a file; raises RecordsUnreadable."""
+    try:
+        lines = read_whole(path, MOST_BYTES).splitlines()
+        found = [LINE.validate_json(line) for line in lines]
+    except OSError as error:
+        raise RecordsUnreadable(path=path, why=error.strerror) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise RecordsUnreadable(path=path, why=first["msg"]) from error
+    latest = {record.object: record for record in found if isinstance(record, ObjectRecord)}
+    probes = {record.probe: record for record in found if isinstance(record, ProbeRecord)}
+    return Records(objects=tuple(latest.values()), probes=tuple(probes.values()))
+
+
+def written(records: Records) -> str:
+    """As lines of JSON: what an image keeps."""
+    lines: Iterable[Frozen] = (*records.probes, *records.objects)
+    return "".join(f"{line.model_dump_json()}\n" for line in lines)

@@ -1,0 +1,81 @@
+"""A resolved plan: what `ccd` reads. Nothing in it depends on where a state directory lies, but paths of programs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kdyno.frozen import Frozen, digest
+from kdyno.kernel.delegation import globs
+
+FORMAT = 1
+"""What ccd makes of a plan; it refuses any other. Part of an image's key."""
+
+INPUT = "delegation"
+"""The name of the resolved plan among the inputs of a build."""
+
+
+class Compiler(Frozen):
+    """A compiler that takes part."""
+
+    family: Literal["gcc", "clang"]
+    """Whose options it has."""
+    command: tuple[str, ...]
+
+
+class Choice(Frozen):
+    """What is done to a file."""
+
+    compiler: str
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    by_assembler: bool = False
+    passes: tuple[str, ...] = ()
+
+
+class ResolvedRule(Choice):
+    """A choice, and for which files."""
+
+    name: str
+    """`rule 1`, by its place in the plan; for records and messages."""
+    files: tuple[str, ...]
+    """Globs on the source path."""
+
+
+class Resolved(Frozen):
+    """The plan as ccd reads it, from a JSON file."""
+
+    format: int = FORMAT
+    reference: str
+    """The compiler of all that no rule chooses, and of what is no compile: a key of `compilers`."""
+    compilers: dict[str, Compiler]
+    assembler: tuple[str, ...]
+    held: bool
+    """Several compilers take part: a probe passes only where all of them pass."""
+    fallback: bool
+    assem: bool
+    programs: dict[str, tuple[str, ...]]
+    """The passes that a user adds: commands."""
+    rules: tuple[ResolvedRule, ...]
+
+    def rule_of(self, source: str) -> ResolvedRule | None:
+        """The rule that decides for a source file, relative to its tree."""
+        return next((rule for rule in self.rules if any(globs.matches(glob, source) for glob in rule.files)), None)
+
+    def choice_of(self, source: str) -> Choice:
+        """What is done to a source file of the running kernel."""
+        rule = self.rule_of(source)
+        if rule is None:
+            return Choice(compiler=self.reference)
+        return Choice(**rule.model_dump(exclude={"name", "files"}))
+
+    def content_digest(self, programs: dict[str, str]) -> str:
+        """SHA-256 of all that decides an object: for programs their content (SHA-256 by name), not where they lie."""
+        return digest({**self.model_dump(mode="json"), "programs": programs})
+
+
+class Delegation(Frozen):
+    """A resolved plan, and how its build is checked."""
+
+    plan: Resolved
+    strict: bool
+    """The build fails unless every object that was compiled is on record."""
