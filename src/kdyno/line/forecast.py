@@ -123,7 +123,7 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     }
     named = [(_named(variant, plan), plan) for variant, layouts in plans.items() for plan in layouts]
     first: dict[str, str] = {}
-    compiled: dict[str, str] = {}
+    compiled: dict[str, tuple[str, BuildPlan]] = {}
     builds = []
     for variant, plan in (*only_booted.values(), *named):
         if plan.key in first:
@@ -134,10 +134,12 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
         if plan.cached:
             builds.append(_of(plan, variant, "cached", "built before"))
         elif plan.objects_key in compiled:
-            why = f"another link of the objects of {compiled[plan.objects_key]}"
+            by, before = compiled[plan.objects_key]
+            others = "" if plan.delegation == before.delegation else ", without those that its delegation makes anew"
+            why = f"another link of the objects of {by}{others}"
             builds.append(_of(plan, variant, "link", why, (LINK_SECONDS, LINK_SECONDS_FROM, True)))
         else:
-            compiled[plan.objects_key] = variant
+            compiled[plan.objects_key] = variant, plan
             why = "no image of this source, configuration, recipe and compiler yet"
             builds.append(_of(plan, variant, "build", why, _build_time(plan, state)))
     return tuple(builds)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\]?[^\]\[]{1,40})\]|([^*?\[])")
+PART = re.compile(r"(\*\*/)|(\*\*)|(\*)|(\?)|\[(!?)(\][^\]]{0,40}|[^\]]{1,40})\]|([^*?\[])")
 SPECIAL = re.compile(r"[*?\[]")
 
 
