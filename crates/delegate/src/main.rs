@@ -1,11 +1,12 @@
 //! kdyno-delegate: stands in for a tool of a kernel build, and is told by its own name which.
 //!
-//! `lkd` is the linker (`make LD=.../lkd`). Every delegate knows three answers: the call is not its business and goes
+//! `ccd` is the C compiler (`make CC=.../ccd`), `lkd` the linker (`make LD=.../lkd`). Every delegate knows three answers: the call is not its business and goes
 //! on unchanged; the call is changed and goes on; or it can't be changed as asked, and the build fails.
 
 #![forbid(unsafe_code)]
 
 mod call;
+mod ccd;
 mod copies;
 mod exec;
 #[cfg(test)]
@@ -25,7 +26,11 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = words.collect();
     let failure = match name.as_str() {
         "lkd" => lkd::run(arguments),
-        _ => "call me by the name of a delegate: lkd".to_owned(),
+        "ccd" => match ccd::run(&arguments) {
+            Ok(status) => return status,
+            Err(why) => why,
+        },
+        _ => "call me by the name of a delegate: ccd, lkd".to_owned(),
     };
     eprintln!("{name}: error: {failure}");
     ExitCode::FAILURE

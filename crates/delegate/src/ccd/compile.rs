@@ -1,0 +1,231 @@
+//! What a call of a compiler is about.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::response::expanded;
+
+/// Options whose value is the next word (GCC's manual, and clang's -mllvm, -Xclang and -target).
+const SEPARATE: [&str; 36] = [
+    "--param",
+    "-A",
+    "-B",
+    "-D",
+    "-I",
+    "-L",
+    "-MF",
+    "-MQ",
+    "-MT",
+    "-T",
+    "-U",
+    "-Xassembler",
+    "-Xclang",
+    "-Xlinker",
+    "-Xpreprocessor",
+    "-arch",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpbase-ext",
+    "-dumpdir",
+    "-idirafter",
+    "-imacros",
+    "-imultilib",
+    "-include",
+    "-iprefix",
+    "-iquote",
+    "-isysroot",
+    "-isystem",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-l",
+    "-mllvm",
+    "-target",
+    "-u",
+    "-wrapper",
+    "-z",
+];
+
+/// Options that answer a question, or stop before there is an object.
+const NO_OBJECT: [&str; 10] =
+    ["-###", "-E", "-M", "-MM", "-S", "-fsyntax-only", "--help", "--version", "-dumpspecs", "-V"];
+
+/// What a call's words are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    Option(OsString),
+    /// An option and its value, in two words.
+    Valued(OsString, OsString),
+    /// `-x LANGUAGE` in one word or two: the language, and the words.
+    Language(OsString, Vec<OsString>),
+    /// `-o FILE` in one word or two: the file, and the words.
+    Output(OsString, Vec<OsString>),
+    Input(OsString),
+}
+
+impl Item {
+    /// An option and its value as one text, `--param x=1`; other items have none.
+    pub fn option(&self) -> Option<OsString> {
+        match self {
+            Self::Option(word) => Some(word.clone()),
+            Self::Valued(word, value) => {
+                Some([word.as_os_str(), OsStr::new(" "), value.as_os_str()].into_iter().collect())
+            }
+            _ => None,
+        }
+    }
+
+    pub fn words(&self) -> Vec<OsString> {
+        match self {
+            Self::Option(word) | Self::Input(word) => vec![word.clone()],
+            Self::Valued(word, value) => vec![word.clone(), value.clone()],
+            Self::Language(_, words) | Self::Output(_, words) => words.clone(),
+        }
+    }
+
+    pub fn is(&self, option: &str) -> bool {
+        matches!(self, Self::Option(word) if word == option)
+    }
+
+    pub fn starts_with(&self, prefix: &str) -> bool {
+        matches!(self, Self::Option(word) | Self::Valued(word, _) if word.as_bytes().starts_with(prefix.as_bytes()))
+    }
+}
+
+/// A call of a compiler, understood word by word.
+#[derive(Debug, PartialEq)]
+pub struct Call {
+    pub items: Vec<Item>,
+    /// Some of its words come from files.
+    pub has_response_file: bool,
+}
+
+#[derive(Debug, PartialEq, Clone, Copy)]
+pub enum Language {
+    C,
+    Assembly,
+    Other,
+}
+
+/// One source that is compiled into one object.
+#[derive(Debug, PartialEq)]
+pub struct Compile {
+    pub source: PathBuf,
+    pub object: PathBuf,
+    pub language: Language,
+}
+
+impl Call {
+    pub fn read(arguments: &[OsString]) -> Self {
+        let words = expanded(arguments);
+        let mut items = Vec::new();
+        let mut rest = words.iter().cloned();
+        while let Some(word) = rest.next() {
+            items.push(item(word, &mut rest));
+        }
+        Self { items, has_response_file: words != arguments }
+    }
+
+    pub fn words(&self) -> Vec<OsString> {
+        self.items.iter().flat_map(Item::words).collect()
+    }
+
+    pub fn inputs(&self) -> Vec<&OsStr> {
+        self.items
+            .iter()
+            .filter_map(|item| if let Item::Input(word) = item { Some(word.as_os_str()) } else { None })
+            .collect()
+    }
+
+    pub fn output(&self) -> Option<&OsStr> {
+        self.items
+            .iter()
+            .rev()
+            .find_map(|item| if let Item::Output(file, _) = item { Some(file.as_os_str()) } else { None })
+    }
+
+    pub fn has(&self, option: &str) -> bool {
+        self.items.iter().any(|item| item.is(option))
+    }
+
+    /// Whether the call asks for no object, whatever else it says.
+    pub fn asks_for_no_object(&self) -> bool {
+        !self.has("-c")
+            || NO_OBJECT.iter().any(|option| self.has(option))
+            || self.items.iter().any(|item| item.starts_with("-print-") || item.starts_with("--print-"))
+            || self
+                .items
+                .iter()
+                .any(|item| ["-dumpversion", "-dumpmachine", "-dumpfullversion"].iter().any(|option| item.is(option)))
+    }
+
+    /// The call as a compile of one source into one object; `None` if it is anything else.
+    pub fn compile(&self) -> Option<Compile> {
+        let inputs = self.inputs();
+        let [source] = inputs[..] else { return None };
+        if self.asks_for_no_object() || is_nothing(source) || self.output().is_some_and(is_nothing) {
+            return None;
+        }
+        let source = PathBuf::from(source);
+        let object = match self.output() {
+            Some(output) => PathBuf::from(output),
+            None => Path::new(source.file_name()?).with_extension("o"),
+        };
+        let language = self.language(&source);
+        Some(Compile { source, object, language })
+    }
+
+    /// The language of a source: the last `-x` before it, or the end of its name.
+    pub fn language(&self, source: &Path) -> Language {
+        let given =
+            self.items.iter().take_while(|item| !matches!(item, Item::Input(_))).filter_map(|item| match item {
+                Item::Language(language, _) => Some(language.as_os_str()),
+                _ => None,
+            });
+        let language = given.last().filter(|language| *language != "none");
+        match language.or(source.extension()).and_then(OsStr::to_str) {
+            Some("c" | "i" | "cpp-output") => Language::C,
+            Some("S" | "s" | "sx" | "assembler" | "assembler-with-cpp") => Language::Assembly,
+            _ => Language::Other,
+        }
+    }
+
+    /// Code of the running kernel or of a module on x86: the vDSO, the boot code, the real mode code and purgatory have
+    /// other models of code, or move.
+    pub fn is_kernel_code(&self) -> bool {
+        let moves = ["-m16", "-m32", "-fPIC", "-fpic", "-fPIE", "-fpie"];
+        let model = self.items.iter().rev().find(|item| item.starts_with("-mcmodel="));
+        model.is_some_and(|item| item.is("-mcmodel=kernel"))
+            && self.has("-D__KERNEL__")
+            && !moves.iter().any(|option| self.has(option))
+    }
+}
+
+/// Standard input or output, or a device: `-`, /dev/null.
+pub fn is_nothing(path: &OsStr) -> bool {
+    path == "-" || path.as_bytes().starts_with(b"/dev/")
+}
+
+fn item(word: OsString, rest: &mut impl Iterator<Item = OsString>) -> Item {
+    let bytes = word.as_bytes();
+    if !bytes.starts_with(b"-") || bytes == b"-" {
+        return Item::Input(word);
+    }
+    for (option, make) in [("-x", Item::Language as fn(OsString, Vec<OsString>) -> Item), ("-o", Item::Output)] {
+        let Some(joined) = bytes.strip_prefix(option.as_bytes()) else { continue };
+        if !joined.is_empty() {
+            return make(OsString::from_vec(joined.to_vec()), vec![word.clone()]);
+        }
+        return match rest.next() {
+            Some(value) => make(value.clone(), vec![word, value]),
+            None => Item::Option(word),
+        };
+    }
+    if SEPARATE.iter().any(|option| word == *option) {
+        return match rest.next() {
+            Some(value) => Item::Valued(word, value),
+            None => Item::Option(word),
+        };
+    }
+    Item::Option(word)
+}

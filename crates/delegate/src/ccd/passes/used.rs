@@ -1,0 +1,113 @@
+//! What only `__attribute__((used))` keeps in an object stays in the kernel as well, when the linker collects garbage.
+//!
+//! A compiler drops a local function or object that nothing in its file refers to, unless it is `used`. So if one is
+//! still there, it is `used`; and if it has a section of its own, that section gets the flag R (SHF_GNU_RETAIN, GNU as
+//! 2.36), which `ld --gc-sections` obeys.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{BuiltIn, Changed, Line, Place, lines, operands, section, unquoted};
+
+pub const PASS: BuiltIn = BuiltIn { name: "used", apply };
+
+/// Directives that tell something about a symbol, and don't refer to it.
+const ABOUT: [&[u8]; 8] =
+    [b".type", b".size", b".local", b".hidden", b".internal", b".protected", b".addrsig_sym", b".ident"];
+
+fn apply(text: &[u8]) -> Option<Changed> {
+    let mut retained = alone(text);
+    referred_to(text, &retained).into_iter().for_each(|name| {
+        retained.remove(name);
+    });
+    let sections: HashSet<&[u8]> = retained.into_values().collect();
+    if sections.is_empty() {
+        return None;
+    }
+    let mut changed = Changed { text: Vec::with_capacity(text.len() + 64), changes: sections.len() };
+    for line in lines(text) {
+        match with_flag(&line, &sections) {
+            Some(flagged) => changed.text.extend(flagged),
+            None => changed.text.extend(line.whole),
+        }
+    }
+    Some(changed)
+}
+
+/// Local functions and objects, each with its section, which has no other symbol.
+fn alone(text: &[u8]) -> HashMap<&[u8], &[u8]> {
+    let mut known: HashSet<&[u8]> = HashSet::new();
+    let mut shared: HashSet<&[u8]> = HashSet::new();
+    let mut inside: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
+    let mut unfit: HashSet<&[u8]> = HashSet::new();
+    let mut place = Place::new();
+    for line in lines(text) {
+        place.follow(&line);
+        match line.word {
+            b".section" if flags(&line).is_none_or(|flags| flags.contains(&b'R')) => unfit.extend(section(&line)),
+            b".pushsection" => unfit.extend(section(&line)),
+            b".globl" | b".global" | b".weak" => shared.extend(operands(line.rest)),
+            b".type" => known.extend(operands(line.rest).first()),
+            word => {
+                let label = word.strip_suffix(b":").filter(|label| !label.starts_with(b".L"));
+                if let Some(label) = label.filter(|_| !line.is_inline) {
+                    inside.entry(place.current).or_default().push(label);
+                }
+            }
+        }
+    }
+    let alone = inside.into_iter().filter_map(|(section, labels)| match labels[..] {
+        [label] if known.contains(label) && !shared.contains(label) && !unfit.contains(section) => {
+            is_of(section, label).then_some((label, section))
+        }
+        _ => None,
+    });
+    alone.collect()
+}
+
+/// Whether a section was made for one symbol: `.text.f`, `.text.unlikely.f`, `.data.rel.ro.x`.
+fn is_of(section: &[u8], label: &[u8]) -> bool {
+    let label = unquoted(label);
+    section.strip_suffix(label).is_some_and(|before| before.starts_with(b".") && before.ends_with(b"."))
+}
+
+/// Those of the names that code or data refers to, other than debugging information and the symbol itself.
+fn referred_to<'a>(text: &'a [u8], names: &HashMap<&'a [u8], &'a [u8]>) -> HashSet<&'a [u8]> {
+    let mut referred = HashSet::new();
+    if names.is_empty() {
+        return referred;
+    }
+    let mut place = Place::new();
+    for line in lines(text) {
+        if place.follow(&line) || place.current.starts_with(b".debug_") || ABOUT.contains(&line.word) {
+            continue;
+        }
+        for word in line.whole.split(|byte| !is_of_a_name(*byte)) {
+            if let Some((name, _)) = names.get_key_value(word).filter(|(_, own)| **own != place.current) {
+                referred.insert(*name);
+            }
+        }
+    }
+    referred
+}
+
+fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$') || !byte.is_ascii()
+}
+
+/// The flags of a `.section NAME,"FLAGS",...`, with their quotes.
+fn flags<'a>(line: &Line<'a>) -> Option<&'a [u8]> {
+    operands(line.rest)
+        .get(1)
+        .copied()
+        .filter(|flags| flags.len() >= 2 && flags.starts_with(b"\"") && flags.ends_with(b"\""))
+}
+
+fn with_flag(line: &Line, sections: &HashSet<&[u8]>) -> Option<Vec<u8>> {
+    section(line).filter(|name| line.word == b".section" && sections.contains(name))?;
+    let flags = flags(line)?;
+    let operands = operands(line.rest);
+    let retained = [&flags[..flags.len() - 1], b"R\""].concat();
+    let mut parts: Vec<&[u8]> = vec![operands[0], &retained];
+    parts.extend(&operands[2..]);
+    Some([b"\t.section\t", &parts.join(&b","[..])[..], b"\n"].concat())
+}
