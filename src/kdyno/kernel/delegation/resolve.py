@@ -91,11 +91,12 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
         for name, rule in rules
     ]
     programs = {name: _program(name, path, state) for name, path in _wanted_programs(resolved, written).items()}
-    assembler = _assembler(reference, state) if any(rule.by_assembler for rule in resolved) else None
+    assembler, assembler_identity = _assembler(reference, state)
+    needs_assembler = any(rule.by_assembler for rule in resolved)
     plan = Resolved(
         reference=reference_name,
         compilers={name: compiler for name, (compiler, _) in found.items()},
-        assembler=(assembler[0],) if assembler else (),
+        assembler=(assembler,),
         held=len(found) > 1,
         fallback=written.fallback,
         assem=written.assem,
@@ -110,7 +111,7 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
     return Resolution(
         plan=plan,
         input=Input(name=INPUT, digest=content, path=kept),
-        compilers=(*identities, *([assembler[1]] if assembler else [])),
+        compilers=(*identities, *([assembler_identity] if needs_assembler else [])),
     )
 
 
