@@ -25,8 +25,8 @@ SHOWN = 5
 
 
 class RecordsIncomplete(InfrastructureError):
-    message = "{compiled:,} objects were compiled, and ccd has a record of {recorded:,}: {names}"
-    hint = "this kernel's makefiles call the compiler in a way that ccd doesn't see; strict = false builds all the same"
+    message = "{compiled:,} objects were compiled, and ccd has a record of {recorded:,}: they differ in {names}"
+    hint = "these makefiles call the compiler in a way that ccd doesn't know; strict = false builds all the same"
 
 
 class ObjectStale(InfrastructureError):
@@ -96,11 +96,12 @@ def _agrees(record: ObjectRecord, choice: Choice, plan: Resolved) -> bool:
 
 
 def _check_complete(objects: set[str], recorded: Mapping[str, ObjectRecord]) -> None:
-    missing = sorted(objects - set(recorded))
-    if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        names = f"{', '.join(missing[:SHOWN])}{more} not on record"
-        raise RecordsIncomplete(compiled=len(objects), recorded=len(objects & set(recorded)), names=names)
+    """Kbuild and ccd must know of the same objects that were made of C."""
+    of_c = {name for name, record in recorded.items() if C_SOURCE.search(record.source)}
+    if differing := sorted(objects ^ of_c):
+        more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
+        names = f"{', '.join(differing[:SHOWN])}{more}"
+        raise RecordsIncomplete(compiled=len(objects), recorded=len(of_c), names=names)
 
 
 def compiled(objects: Path) -> set[str]:
