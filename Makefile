@@ -49,6 +49,7 @@ audit:
 
 bench: setup-demo
 	python tools/bench
+	python tools/bench-delegate
 
 setup-demo setup-test setup-check:
 	@mkdir -p "$(HOME)"
