@@ -11,28 +11,32 @@ use object::LittleEndian;
 use object::read::elf::FileHeader;
 
 use crate::inputs::{Elf, Kind, code, each_object, parse};
-use crate::order::place;
 
-/// What the names of ordered sections start with in the copies.
-pub const PREFIX: &str = ".text.lkd.";
+/// A section in a copy: the prefix of its name, the rank by which it is sorted, and what it is aligned to at least.
+pub struct Ranked {
+    pub prefix: &'static str,
+    pub rank: u64,
+    pub align: Option<u32>,
+}
+
+/// From the name of a section with code to what it becomes; `None`: it stays.
+pub type Rank<'a> = dyn Fn(&str) -> Option<Ranked> + 'a;
 
 /// Copies under way: where they go, and what has been done.
 pub struct Copies<'a> {
-    pub directory: &'a Path,
-    pub seed: u64,
-    pub takes: &'a dyn Fn(&str) -> bool,
-    pub sections: usize,
+    directory: &'a Path,
+    rank: &'a Rank<'a>,
     written: usize,
 }
 
 impl<'a> Copies<'a> {
     /// Start with an empty directory.
-    pub fn new(directory: &'a Path, seed: u64, takes: &'a dyn Fn(&str) -> bool) -> Result<Self, String> {
+    pub fn new(directory: &'a Path, rank: &'a Rank) -> Result<Self, String> {
         if directory.exists() {
             fs::remove_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
         }
         fs::create_dir(directory).map_err(|error| unwritable(directory, &error))?;
-        Ok(Self { directory, seed, takes, sections: 0, written: 0 })
+        Ok(Self { directory, rank, written: 0 })
     }
 
     /// The words of the call with copies in place of objects and archives. Members of an archive that is linked only
@@ -75,9 +79,9 @@ impl<'a> Copies<'a> {
         Ok(changed)
     }
 
-    /// Write a copy of an object and return its path; an object without functions of its own is left where it is.
+    /// Write a copy of an object and return its path; an object of which no section is ranked is left where it is.
     fn copy(&mut self, path: &Path, data: &[u8]) -> Result<PathBuf, String> {
-        let (changed, sections) = renamed(path, data, self.seed, self.takes)?;
+        let (changed, sections) = renamed(path, data, self.rank)?;
         if sections == 0 && path.is_file() {
             return Ok(path.to_owned());
         }
@@ -85,7 +89,6 @@ impl<'a> Copies<'a> {
         let copy = self.directory.join(format!("{}-{stem}", self.written));
         fs::write(&copy, changed).map_err(|error| unwritable(&copy, &error))?;
         self.written += 1;
-        self.sections += sections;
         Ok(copy)
     }
 }
@@ -94,11 +97,11 @@ fn unwritable(path: &Path, error: &std::io::Error) -> String {
     format!("can't write {}: {error}", path.display())
 }
 
-/// The object with new names and alignments of its function sections, and how many these are. The names go into a new
+/// The object with new names and alignments of its ranked sections, and how many these are. The names go into a new
 /// table of names at the end; code, symbols and relocations stay where they are, byte for byte.
-fn renamed(path: &Path, data: &[u8], seed: u64, takes: &dyn Fn(&str) -> bool) -> Result<(Vec<u8>, usize), String> {
+fn renamed(path: &Path, data: &[u8], rank: &Rank) -> Result<(Vec<u8>, usize), String> {
     let object = parse(path, data)?;
-    let sections = code(&object, takes);
+    let sections = code(&object, &|name| rank(name).is_some());
     let (names, mut strings) = name_table(&object, data).map_err(|why| format!("{}: {why}", path.display()))?;
     let headers = object.elf_header().e_shoff.get(LittleEndian) as usize;
     let mut changed = data.to_vec();
@@ -106,11 +109,11 @@ fn renamed(path: &Path, data: &[u8], seed: u64, takes: &dyn Fn(&str) -> bool) ->
         let start = headers + index * 64 + at;
         changed[start..start + bytes.len()].copy_from_slice(bytes);
     };
-    for section in &sections {
-        let (rank, align) = place(section.name, seed);
+    for (section, ranked) in sections.iter().filter_map(|section| Some((section, rank(section.name)?))) {
+        let Ranked { prefix, rank, align } = ranked;
         let offset = u32::try_from(strings.len()).map_err(|_| "its names take more than 4 GB".to_owned())?;
         let function = section.name.strip_prefix(".text.").unwrap_or(section.name);
-        strings.extend(format!("{PREFIX}{rank:016x}.{function}\0").bytes());
+        strings.extend(format!("{prefix}{rank:016x}.{function}\0").bytes());
         put(section.index, 0, &offset.to_le_bytes()); // sh_name
         put(section.index, 48, &section.align.max(u64::from(align.unwrap_or(1))).to_le_bytes()); // sh_addralign
     }
@@ -138,7 +141,7 @@ pub mod tests {
     use object::{Architecture, BinaryFormat, Endianness, Object, ObjectSection, SectionKind};
 
     use super::*;
-    use crate::order::shuffled;
+    use crate::order::{place, shuffled};
 
     /// An object with one section of code for each name, of as many bytes 0xc3 as the name is long.
     pub fn object(names: &[&str]) -> Vec<u8> {
@@ -150,12 +153,18 @@ pub mod tests {
         writer.write().unwrap()
     }
 
+    pub fn by_seed(name: &str, seed: u64) -> Ranked {
+        let (rank, align) = place(name, seed);
+        Ranked { prefix: ".text.lkd.", rank, align }
+    }
+
     #[test]
     fn sections_get_the_names_that_sort_them_and_all_else_stays() {
         let names = [".text", ".text.a", ".text.b", ".text.c", ".text.d", ".text.unlikely.a"];
         let data = object(&names);
         let takes = |name: &str| name.starts_with(".text.") && name.len() == ".text.a".len();
-        let (changed, count) = renamed(Path::new("x.o"), &data, 9, &takes).unwrap();
+        let rank = |name: &str| takes(name).then(|| by_seed(name, 9));
+        let (changed, count) = renamed(Path::new("x.o"), &data, &rank).unwrap();
         assert_eq!(count, 4);
         let (before, after) = (Elf::<'_>::parse(&*data).unwrap(), Elf::<'_>::parse(&*changed).unwrap());
         let mut sorted = Vec::new();
@@ -185,9 +194,9 @@ pub mod tests {
         fs::write(&functions, object(&[".text.a"])).unwrap();
         let archive = directory.join("thin.a");
         fs::write(&archive, thin(&["plain.o/", "functions.o/"])).unwrap();
-        let takes = |name: &str| name == ".text.a";
+        let rank = |name: &str| (name == ".text.a").then(|| by_seed(name, 1));
         let made = directory.join("made");
-        let mut copies = Copies::new(&made, 1, &takes).unwrap();
+        let mut copies = Copies::new(&made, &rank).unwrap();
         let thin = archive.to_str().unwrap();
         let words = ["--whole-archive", thin, "--no-whole-archive", "--start-group", thin, "--end-group", "-o", "v"];
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
@@ -207,7 +216,6 @@ pub mod tests {
             "v".into(),
         ];
         assert_eq!(replaced, expected);
-        assert_eq!(copies.sections, 2);
         fs::remove_dir_all(&directory).unwrap();
     }
 

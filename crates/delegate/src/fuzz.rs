@@ -2,11 +2,15 @@
 //! PROPTEST_CASES says how many cases are tried.
 
 use crate::call::KernelLink;
-use crate::copies::{Copies, tests::object};
+use crate::copies::Copies;
+use crate::copies::tests::{by_seed, object};
+use crate::groups::GROUPS;
 use crate::inputs::{Kind, each_object};
 use crate::order::shuffled;
-use crate::script::Script;
-use proptest::collection::vec;
+use crate::prefixes::patterns;
+use crate::script::{Changes, Script, in_order, sorted};
+use crate::survey::Survey;
+use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use std::ffi::OsString;
 use std::fs;
@@ -116,18 +120,36 @@ proptest! {
     fn any_script_is_understood_or_refused(
         text in script(),
         names in vec(r"\.text\.[a-z._$*\[]{0,8}", 0..6),
+        first in vec(r"\.text\.((hot|unlikely|split|unknown)\.)?[a-z._$*)\n ]{0,8}", 0..4),
         seed in any::<u64>(),
     ) {
         if let Ok(script) = Script::parse(&text) {
             let taken: Vec<String> = names.into_iter().filter(|name| script.takes(name)).collect();
-            let order = shuffled(&taken, seed);
-            for changed in [script.with_order(&order), script.with_sorted(".text.lkd.")] {
-                let pieces = (0..=text.len()).filter_map(|at| text.split_at_checked(at));
-                let is_all_there =
-                    pieces.into_iter().any(|(before, after)| changed.starts_with(before) && changed.ends_with(after));
-                prop_assert!(is_all_there, "{}", changed);
-            }
+            let first: Vec<String> = first.into_iter().filter(|name| script.moves(name)).collect();
+            prop_assert!(first.iter().all(|name| !name.contains([')', '*', '\n', ' '])));
+            let changes = Changes {
+                first: &first,
+                first_statements: sorted(".text.first."),
+                groups: GROUPS.into(),
+                statements: in_order(&shuffled(&taken, seed)),
+                patterns: taken.iter().map(|name| format!("{name}*")).collect(),
+            };
+            let changed = script.with(&changes);
+            let mut rest = changed.chars();
+            prop_assert!(text.chars().all(|each| rest.any(|other| other == each)), "{}", changed);
+            prop_assert_eq!(script.with(&Changes::default()), text);
         }
+    }
+
+    #[test]
+    fn patterns_match_what_is_taken_and_nothing_else(
+        taken in btree_set(r"\.text\.[ab.]{1,4}", 0..12),
+        others in btree_set(r"\.text\.[ab.]{1,4}", 0..12),
+    ) {
+        let patterns: Vec<_> = patterns(&taken, &others).iter().map(|each| glob::Pattern::new(each).unwrap()).collect();
+        let is_matched = |name: &String| patterns.iter().any(|pattern| pattern.matches(name));
+        prop_assert!(taken.difference(&others).all(is_matched));
+        prop_assert!(!others.iter().any(is_matched));
     }
 
     #[test]
@@ -144,10 +166,15 @@ proptest! {
         let input = scratch.0.join("input");
         fs::write(&input, content).unwrap();
         fs::write(scratch.0.join("a.o"), object(&[".text.a"])).unwrap();
-        let takes = |name: &str| name.starts_with(".text.");
+        let rank = |name: &str| name.starts_with(".text.").then(|| by_seed(name, seed));
         let made = scratch.0.join("made");
-        let mut copies = Copies::new(&made, seed, &takes).unwrap();
+        let mut copies = Copies::new(&made, &rank).unwrap();
         let words = [input.clone().into_os_string(), OsString::from("-o")];
+        let script = Script::parse("SECTIONS { .text : { *(.text) } }").unwrap();
+        let wanted = ["a".to_owned()];
+        if let Err(why) = Survey::of(std::slice::from_ref(&input), &script, &wanted) {
+            prop_assert!(!why.is_empty());
+        }
         match copies.replaced(&words, &|path| path == input) {
             Ok(words) => prop_assert!(words.last().is_some_and(|word| word == "-o")),
             Err(why) => prop_assert!(!why.is_empty()),

@@ -1,24 +1,30 @@
-//! `lkd`: the linker, which gives a kernel's functions the order that a seed stands for.
+//! `lkd`: the linker, which gives a kernel's functions the order of a file, of a seed, or of both.
 //!
 //! Its business is the last link of vmlinux, which is made one to four times until the table of symbols fits; all other
 //! calls go on unchanged. Objects keep their order, which is that of the initcalls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use crate::call::KernelLink;
-use crate::copies::{Copies, PREFIX};
+use crate::copies::{Copies, Ranked};
 use crate::exec::become_tool;
-use crate::inputs::{code, each_object, parse};
-use crate::order::shuffled;
-use crate::script::Script;
+use crate::first::First;
+use crate::listed::Listed;
+use crate::order::{Placed, place, shuffled};
+use crate::prefixes::patterns;
+use crate::script::{Changes, Script, in_order, sorted};
+use crate::survey::Survey;
 
 /// The real linker.
 const LINKER: &str = "KDYNO_LD";
-/// The seed of the order; set for every call of a build that asks for a layout.
+/// The seed of the order, for every call of a build that asks for a layout by seed.
 const SEED: &str = "KDYNO_LAYOUT_SEED";
+/// The file whose functions come first, for every call of a build that asks for that.
+const ORDER: &str = "KDYNO_ORDER";
 /// What this program makes of a seed. kdyno says which one it counts on, because it is part of an image's key: raise
 /// both (FORMAT in kernel/delegate.py) whenever the same seed would give another order.
 const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
@@ -26,6 +32,14 @@ const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
 const SCRIPT: &str = ".kdyno-layout.lds";
 /// Where copies of objects go, beside the output.
 const COPIES: &str = ".kdyno-layout";
+/// What the names of sections start with in the copies: those that come first, and those that a seed orders.
+const PREFIXES: (&str, &str) = (".text.lkd-first.", ".text.lkd.");
+
+/// What the environment asks for; at least one of the two.
+struct Asked {
+    order: Option<Listed>,
+    seed: Option<u64>,
+}
 
 /// Do what the call asks for; returns only if that can't be done, and why.
 pub fn run(arguments: Vec<OsString>) -> String {
@@ -40,49 +54,93 @@ pub fn run(arguments: Vec<OsString>) -> String {
 
 /// Write what gives the link its order; returns the words of the changed call.
 fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, String> {
-    if env::var_os(FORMAT.0).is_none_or(|asked| asked != FORMAT.1) {
-        return Err(format!("{} must be {}: kdyno and lkd are of different versions", FORMAT.0, FORMAT.1));
-    }
-    let seed = env::var(SEED).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = seed.ok_or(format!("{SEED} must be a number, the seed of the order"))?;
+    let asked = asked()?;
     if let Some(list) = link.candidates.iter().find(|path| path.to_string_lossy().starts_with('@')) {
         return Err(format!("its objects are listed in {}, which it doesn't read", list.display()));
     }
     let unreadable = |error| format!("can't read {}: {error}", link.script.display());
     let given = fs::read_to_string(&link.script).map_err(unreadable)?;
     let script = Script::parse(&given)?;
-    let (changed, arguments, sections) = if is_lld() {
-        let directory = link.output.with_file_name(COPIES);
-        let takes = |name: &str| script.takes(name);
-        let mut copies = Copies::new(&directory, seed, &takes)?;
-        let arguments = copies.replaced(arguments, &|path| link.is_candidate(path))?;
-        (script.with_sorted(PREFIX), arguments, copies.sections)
-    } else {
-        let names = function_sections(link, &script)?;
-        (script.with_order(&shuffled(&names, seed)), arguments.to_vec(), names.len())
-    };
-    if sections == 0 {
+    let wanted = asked.order.as_ref().map_or(&[][..], |order| &order.functions);
+    let mut survey = Survey::of(&link.candidates, &script, wanted)?;
+    let first = asked.order.as_ref().map_or(Ok(First::default()), |order| First::of(order, &survey))?;
+    if survey.functions.is_empty() && first.sections.is_empty() {
         return Err("its objects have no function sections; they are made by -ffunction-sections".to_owned());
     }
+    let sections = survey.functions.iter().chain(&first.sections).collect::<BTreeSet<_>>().len();
+    for section in &first.sections {
+        survey.functions.remove(section);
+    }
+    let header = header(&asked, &survey, &first, sections);
+    let mut changes = Changes { first: &first.sections, groups: survey.lacking, ..Changes::default() };
+    if asked.seed.is_none() {
+        // Where no copies are made, the statements before have taken the sections that come first.
+        changes.patterns = patterns(&survey.functions, &survey.others);
+    }
+    let arguments = if is_lld() {
+        changes.first_statements = first.sections.first().map_or(String::new(), |_| sorted(PREFIXES.0));
+        changes.statements = asked.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
+        copied(link, arguments, &first, &survey.functions, asked.seed)?
+    } else {
+        let of_file: Vec<Placed> = first.sections.iter().map(|name| Placed { name, align: None }).collect();
+        changes.first_statements = in_order(&of_file);
+        changes.statements = asked.seed.map_or(String::new(), |seed| in_order(&shuffled(&survey.functions, seed)));
+        arguments.to_vec()
+    };
     let path = link.output.with_file_name(SCRIPT);
-    let header = format!("/* kdyno layout: format {}, seed {seed}, {sections} sections */\n", FORMAT.1);
-    fs::write(&path, header + &changed).map_err(|error| format!("can't write {}: {error}", path.display()))?;
+    let changed = header + &script.with(&changes);
+    fs::write(&path, changed).map_err(|error| format!("can't write {}: {error}", path.display()))?;
     Ok(link.with_script(&arguments, &path))
+}
+
+/// Read what the environment asks for.
+fn asked() -> Result<Asked, String> {
+    if env::var_os(FORMAT.0).is_none_or(|format| format != FORMAT.1) {
+        return Err(format!("{} must be {}: kdyno and lkd are of different versions", FORMAT.0, FORMAT.1));
+    }
+    let seed = env::var_os(SEED).map(|text| text.to_str().and_then(|text| text.parse::<u64>().ok()));
+    let order = env::var_os(ORDER).map(|path| Listed::read(Path::new(&path))).transpose()?;
+    if seed == Some(None) || (seed.is_none() && order.is_none()) {
+        return Err(format!("{SEED} must be a number, the seed of the order, or {ORDER} a file with one"));
+    }
+    Ok(Asked { order, seed: seed.flatten() })
+}
+
+/// The line by which kdyno knows what was made; nothing in it but numbers and plain names.
+fn header(asked: &Asked, survey: &Survey, first: &First, sections: usize) -> String {
+    let file = asked.order.as_ref().map_or("none", |order| order.file.as_str());
+    let listed = asked.order.as_ref().map_or(0, |order| order.functions.len());
+    let seed = asked.seed.map_or("none".to_owned(), |seed| seed.to_string());
+    let added: Vec<String> = survey.lacking.iter().map(|group| format!("{}*", group.prefix)).collect();
+    let added = if added.is_empty() { "none".to_owned() } else { added.join(" ") };
+    format!(
+        "/* kdyno layout: format {}, order {file}, seed {seed}, {sections} sections; \
+         placed {} of {listed}, {} without a section; added {added} */\n",
+        FORMAT.1, first.placed, first.elsewhere
+    )
+}
+
+/// The words of a call with copies of its objects, in which sections have names that sort them.
+fn copied(
+    link: &KernelLink,
+    arguments: &[OsString],
+    first: &First,
+    functions: &BTreeSet<String>,
+    seed: Option<u64>,
+) -> Result<Vec<OsString>, String> {
+    let ranks: HashMap<&str, u64> = first.sections.iter().map(String::as_str).zip(0..).collect();
+    let rank = |name: &str| {
+        if let Some(rank) = ranks.get(name) {
+            return Some(Ranked { prefix: PREFIXES.0, rank: *rank, align: None });
+        }
+        let (rank, align) = place(name, seed.filter(|_| functions.contains(name))?);
+        Some(Ranked { prefix: PREFIXES.1, rank, align })
+    };
+    let directory = link.output.with_file_name(COPIES);
+    Copies::new(&directory, &rank)?.replaced(arguments, &|path| link.is_candidate(path))
 }
 
 /// LLVM's linker tells its flavours apart by its name as well.
 fn is_lld() -> bool {
     env::var(LINKER).is_ok_and(|name| name.rsplit('/').next().is_some_and(|file| file.starts_with("ld.lld")))
-}
-
-/// The names of all sections that the order is about, each once.
-fn function_sections(link: &KernelLink, script: &Script) -> Result<BTreeSet<String>, String> {
-    let mut names = BTreeSet::new();
-    for path in &link.candidates {
-        each_object(path, &mut |path, data| {
-            names.extend(code(&parse(path, data)?, &|name| script.takes(name)).iter().map(|each| each.name.to_owned()));
-            Ok(())
-        })?;
-    }
-    Ok(names)
 }

@@ -9,12 +9,17 @@ mod call;
 mod ccd;
 mod copies;
 mod exec;
+mod first;
 #[cfg(test)]
 mod fuzz;
+mod groups;
 mod inputs;
+mod listed;
 mod lkd;
 mod order;
+mod prefixes;
 mod script;
+mod survey;
 
 use std::path::Path;
 use std::process::ExitCode;
