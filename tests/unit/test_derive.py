@@ -38,30 +38,30 @@ from tests.unit.test_pmu_symbols import ENTRIES
 QUIET = Talk(quiet=True)
 
 
-class OrderRecipe(Recipe):
+class SampleRecipe(Recipe):
     """A recipe with a knob that takes what a boot taught."""
 
-    order: Training | None = None
+    sample: Training | None = None
 
 
 def contribute(value: Training | None, context: Context) -> Contribution:
     if value is None:
         return Contribution()
-    order = context.trained("order", value, "test")
-    return Contribution(kcflags=("-include", order.placeholder), inputs=(order,))
+    sample = context.trained("sample", value, "test")
+    return Contribution(kcflags=("-include", sample.placeholder), inputs=(sample,))
 
 
 def write(records: Sequence[Path], image: Image) -> bytes:
     """A header that leaves in every object what it was made of."""
     names = [read_pmu_record(record).benchmarks[0] for record in records]
     text = f"trained on {image.record.key[:12]}: {', '.join(names)}"
-    return f'static const char order[] __attribute__((used)) = "{text}";\n'.encode()
+    return f'static const char sample[] __attribute__((used)) = "{text}";\n'.encode()
 
 
 @pytest.fixture(autouse=True)
 def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
     """Boots that leave a sound PMU record, an exporter, and a knob that wants what it makes."""
-    monkeypatch.setattr(knobs, "KNOBS", (*knobs.KNOBS, Knob("order", contribute)))
+    monkeypatch.setattr(knobs, "KNOBS", (*knobs.KNOBS, Knob("sample", contribute)))
     monkeypatch.setitem(EXPORTERS, "test", Exporter(version=1, events="edges", write=write))
     fake = FakeQemu(tmp_path, monkeypatch)
     ready(fake)
@@ -83,20 +83,20 @@ def store(state: State) -> Iterator[Store]:
         yield store
 
 
-def trained_on(variant: str, **settings: Any) -> OrderRecipe:
-    return OrderRecipe(order=Training(variant=variant, **{"tests": (TEST,), "seeds": (1, 2), **settings}))
+def trained_on(variant: str, **settings: Any) -> SampleRecipe:
+    return SampleRecipe(sample=Training(variant=variant, **{"tests": (TEST,), "seeds": (1, 2), **settings}))
 
 
-def experiment(tree: Path, **variants: OrderRecipe) -> Experiment:
-    recipes = with_trainees({"plain": OrderRecipe(), **variants}, str(tree), TINY)
+def experiment(tree: Path, **variants: SampleRecipe) -> Experiment:
+    recipes = with_trainees({"plain": SampleRecipe(), **variants}, str(tree), TINY)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 
-def planned(tree: Path, state: State, **variants: OrderRecipe) -> Builds:
+def planned(tree: Path, state: State, **variants: SampleRecipe) -> Builds:
     return plan_builds(experiment(tree, **variants), read_cpu, state, QUIET)
 
 
-def key_of(tree: Path, state: State, training: OrderRecipe, **others: OrderRecipe) -> str:
+def key_of(tree: Path, state: State, training: SampleRecipe, **others: SampleRecipe) -> str:
     return planned(tree, state, tuned=training, **others).plans["tuned"][0].key
 
 
@@ -120,8 +120,8 @@ def test_all_that_decides_an_input_decides_the_key_of_what_takes_it(
     tree: Path, state: State, qemu: FakeQemu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key(variant: str = "plain", **settings: Any) -> str:
-        small = OrderRecipe(opt="Os")
-        quiet = OrderRecipe(cmdline=("quiet",))
+        small = SampleRecipe(opt="Os")
+        quiet = SampleRecipe(cmdline=("quiet",))
         return key_of(tree, state, trained_on(variant, **settings), small=small, quiet=quiet)
 
     keys = {
@@ -148,7 +148,7 @@ def test_the_compiler_sees_what_the_boots_taught_and_the_second_time_nothing_is_
     assert images["tuned"].vmlinux.read_bytes().count(taught) == 3
     assert taught not in images["plain"].vmlinux.read_bytes()
     [training] = builds.trainings
-    assert images["tuned"].record.inputs == {"order": training.derivation.digest}
+    assert images["tuned"].record.inputs == {"sample": training.derivation.digest}
     assert training.derivation.model_validate_json(training.input.path.with_suffix(".json").read_bytes()) == (
         training.derivation
     )

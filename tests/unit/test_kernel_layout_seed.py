@@ -73,7 +73,7 @@ def test_the_real_linker_is_the_toolchains(plans: dict[int | None, BuildPlan], n
     found = plans[0].toolchain
     family = name.partition("-")[0]
     named = found.model_copy(update={"identity": found.identity.model_copy(update={"name": name, "family": family})})
-    assert delegate.environment(1, named)["KDYNO_LD"] == linker
+    assert delegate.environment(named)["KDYNO_LD"] == linker
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

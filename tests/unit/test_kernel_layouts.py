@@ -12,12 +12,13 @@ from kdyno.installed import ProgramMissing
 from kdyno.kernel import build_directory, delegate
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.image import Image
-from kdyno.kernel.knobs import ContradictoryAsks
-from kdyno.kernel.plan import BuildPlan
+from kdyno.kernel.inputs import InputUnreadable
+from kdyno.kernel.knobs import ContradictoryAsks, order
+from kdyno.kernel.plan import BuildPlan, check_without_source
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
-from tests.unit.kernel_toy import built, no_progress, plan, toy_source
+from tests.unit.kernel_toy import TINY, built, no_progress, plan, toy_source
 
 SEEDS = (1, 2, 3)
 
@@ -52,6 +53,109 @@ def test_layouts_differ_in_the_order_of_functions_and_in_nothing_else(
     assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders[0]))}
     assert {image.config.read_bytes() for image in images} == {images[0].config.read_bytes()}
     assert [image.record.recipe.layout_seed for image in images] == list(SEEDS)
+
+
+def order_file(directory: Path, *functions: str) -> str:
+    path = directory / "functions.order"
+    path.write_text("# by hand\n" + "\n".join(functions) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
+def test_the_functions_of_a_file_come_first_and_the_rest_as_it_was_or_as_the_seed_has_it(
+    tmp_path: Path, source: Source, state: State, toolchain: str
+) -> None:
+    if shutil.which(toolchain) is None:
+        pytest.skip(f"needs {toolchain}")
+    path = order_file(tmp_path, "sys_close", "nowhere", "crc32", "sys_close")
+    said: list[str] = []
+    recipes = [
+        Recipe(toolchain=toolchain, **settings)
+        for settings in ({"order": path}, {"layout_seed": 3}, {"order": path, "layout_seed": 3})
+    ]
+    plans = [plan(recipe, source, state) for recipe in recipes]
+    assert len({each.key for each in plans}) == 3
+    asked, shuffled, both = build_layouts(plans, state, no_progress, jobs=2, say=said.append)
+    plain = functions(built(Recipe(toolchain=toolchain), source, state))
+    first = ["sys_close", "crc32"]
+    assert functions(asked) == first + [name for name in plain if name not in first]
+    assert functions(both) == first + [name for name in functions(shuffled) if name not in first]
+    for image in (asked, both):
+        [note] = image.record.notes
+        assert note.startswith("order: 2 of its 3 functions come first; 1 (33.3 %) were not placed: 0 have no section")
+        assert note in said
+        assert image.record.inputs.keys() == {"order"}
+    assert shuffled.record.notes == ()
+
+
+def test_an_order_is_its_content_and_not_its_place(tmp_path: Path, source: Source, state: State) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    here, there = order_file(tmp_path, "crc32"), order_file(tmp_path / "elsewhere", "crc32")
+    assert plan(Recipe(order=here), source, state).key == plan(Recipe(order=there), source, state).key
+    other = order_file(tmp_path / "elsewhere", "sys_open")
+    assert plan(Recipe(order=here), source, state).key != plan(Recipe(order=other), source, state).key
+
+
+def test_an_order_of_another_kernel_fails_with_its_reason(tmp_path: Path, source: Source, state: State) -> None:
+    path = order_file(tmp_path, "nowhere", "neither_here")
+    with pytest.raises(
+        BuildFailed, match=r"none of the 2 functions that order-\w+ names has a section of its own here"
+    ):
+        built(Recipe(order=path), source, state)
+
+
+def test_an_order_of_many_functions_that_the_kernel_has_not_is_no_trouble(
+    tmp_path: Path, source: Source, state: State
+) -> None:
+    path = order_file(tmp_path, *(f"f{number}" for number in range(200_000)), "sys_open")
+    assert functions(built(Recipe(order=path), source, state))[0] == "sys_open"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "it names none"),
+        (b"# nothing\n\n", "it names none"),
+        (b"f\ng) *(.data\n", r"line 2 is `g\) \*\(.data`"),
+        (b"ffffffff81000000 T _text\n", "line 1 is `ffffffff81000000 T _text`"),
+        (b"\x7fELF\x02\x01\xff", r"line 1 is `.ELF..\\xff`"),
+        (b"f" + b"\xc3\xa4" * 1000, "line 1 is"),
+    ],
+)
+def test_what_is_no_order_is_refused_before_the_build(
+    tmp_path: Path, source: Source, state: State, text: bytes, why: str
+) -> None:
+    (tmp_path / "bad.order").write_bytes(text)
+    with pytest.raises(order.OrderUnfit, match=f"bad.order is no order of functions: {why}"):
+        plan(Recipe(order=str(tmp_path / "bad.order")), source, state)
+    with pytest.raises(order.OrderUnfit):
+        check_without_source([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)
+
+
+def test_an_order_that_is_not_there_names_its_path(tmp_path: Path, source: Source, state: State) -> None:
+    for path in (tmp_path / "nowhere.order", tmp_path):
+        with pytest.raises(InputUnreadable, match=f"can't read {path}, which the recipe names as its order"):
+            plan(Recipe(order=str(path)), source, state)
+
+
+def test_cold_parts_get_a_place_that_the_script_lacks(tmp_path: Path, state: State) -> None:
+    tree = toy_source(tmp_path, state).tree
+    script = tree / "arch/x86/kernel/vmlinux.lds"
+    old = script.read_text().replace("*(.text.hot .text.hot.*) *(.text .", "*(.text.hot .text .")
+    script.write_text(old.replace(" *(.text.unlikely .text.unlikely.*)", " *(.text.last)"))
+    source_file = tree / "fs/open.c"
+    rare = "__attribute__((cold)) int {}(int x)\n{{\n\treturn x + {};\n}}\n"
+    last = '__attribute__((section(".text.last"))) int last(void)\n{\n\treturn 1;\n}\n'
+    source_file.write_text(rare.format("rare", 1) + source_file.read_text() + rare.format("rarer", 2) + last)
+    kernel = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    path = order_file(tmp_path, "rarer", "sys_open")
+    plans = [plan(recipe, kernel, state) for recipe in (Recipe(layout_seed=1), Recipe(order=path))]
+    by_seed, by_file = build_layouts(plans, state, no_progress)
+    assert functions(by_seed)[-3:] == ["rare", "rarer", "last"]
+    assert functions(by_file)[:2] == ["rarer", "sys_open"]
+    assert functions(by_file)[-2:] == ["rare", "last"]
+    for image in (by_seed, by_file):
+        assert "layout: the linker script had no place for .text.unlikely.*; lkd gave them one" in image.record.notes
 
 
 def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
@@ -102,7 +206,9 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
 
 def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
     odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
-    with pytest.raises(delegate.LayoutNotMade, match=r"asked for \(format 1, seed 1; none was made\)") as raised:
+    with pytest.raises(
+        delegate.LayoutNotMade, match=r"asked for \(format 1, order none, seed 1; none was made\)"
+    ) as raised:
         build(odd, state, no_progress)
     assert build_directory.log_file(odd.objects_key, state).is_file()
     assert str(build_directory.log_file(odd.objects_key, state)) in raised.value.advice
@@ -128,13 +234,26 @@ def test_another_lkd_than_kdyno_counts_on_refuses(
 
 def test_a_script_of_an_earlier_link_does_not_pass_for_a_new_one(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    (tmp_path / delegate.SCRIPT).write_text("/* kdyno layout: format 1, seed 1, 5 sections */\n...")
-    delegate.check(tmp_path, 1, log)
-    with pytest.raises(delegate.LayoutNotMade, match="seed 2; format 1, seed 1"):
-        delegate.check(tmp_path, 2, log)
+    made = "format 1, order order-1, seed 1, 5 sections; placed 2 of 9, 3 without a section; added .text.split.*"
+    (tmp_path / delegate.SCRIPT).write_text(f"/* kdyno layout: {made} */\n...")
+    one = {delegate.SEED: "1", delegate.ORDER: "../inputs/order-1"}
+    delegate.check(tmp_path, one, log)
+    for name, other in ((delegate.SEED, "2"), (delegate.ORDER, "../inputs/order-2")):
+        with pytest.raises(delegate.LayoutNotMade, match=r"(seed 2|order-2, seed 1); format 1, order order-1, seed 1"):
+            delegate.check(tmp_path, {**one, name: other}, log)
+    assert delegate.notes(tmp_path) == (
+        "order: 2 of its 9 functions come first; 7 (77.8 %) were not placed: 3 have no section of their own (assembly "
+        "code, .init.text), 4 are not in this kernel",
+        "layout: the linker script had no place for .text.split.*; lkd gave them one",
+    )
+    (tmp_path / delegate.SCRIPT).write_bytes(b"\xff, and nothing that lkd writes")
+    with pytest.raises(delegate.LayoutNotMade, match="unreadable"):
+        delegate.check(tmp_path, one, log)
     delegate.forget(tmp_path)
     with pytest.raises(delegate.LayoutNotMade, match="none was made"):
-        delegate.check(tmp_path, 1, log)
+        delegate.check(tmp_path, one, log)
+    assert delegate.notes(tmp_path) == ()
+    delegate.check(tmp_path, {}, log)
 
 
 def test_a_layout_and_link_time_optimisation_contradict_each_other(source: Source, state: State) -> None:

@@ -50,6 +50,7 @@ def test_the_command_line_does_not_change_the_key(source: Source, state: State) 
 def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: State) -> None:
     (tmp_path / "a.patch").write_text(PATCH)
     (tmp_path / "a.config").write_text("CONFIG_NET=y\n")
+    (tmp_path / "an.order").write_text("f\n")
     recipes: list[dict[str, Any]] = [
         {},
         {"opt": "O2"},
@@ -59,6 +60,8 @@ def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: 
         {"toolchain": VERSIONED_GCC},
         {"layout_seed": 0},
         {"layout_seed": 1},
+        {"order": str(tmp_path / "an.order")},
+        {"order": str(tmp_path / "an.order"), "layout_seed": 1},
         {"kconfig": {"SMP": True}},
         {"fragments": (str(tmp_path / "a.config"),)},
         {"patches": (str(tmp_path / "a.patch"),)},

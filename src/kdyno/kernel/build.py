@@ -170,8 +170,8 @@ def _guessed_steps(work: Work) -> int:
 def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
     """Run this make to the end, and be sure of the layout; return how many lines it took."""
     done = 0
-    layout = work.plan.recipe.layout_seed
-    about = "" if layout is None else f"layout {layout}: "
+    seed = work.plan.recipe.layout_seed
+    about = "" if seed is None else f"layout {seed}: "
 
     def on_line(line: str) -> None:
         nonlocal done
@@ -180,8 +180,7 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
 
     delegate.forget(work.objects)
     work.run([*make, f"-j{jobs}", *TARGETS], on_line)
-    if layout is not None:
-        delegate.check(work.objects, layout, work.log)
+    delegate.check(work.objects, work.environment, work.log)
     return done
 
 
@@ -193,8 +192,10 @@ def _delegated(work: Work) -> Records:
 
 def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
     """Store the image; what is left makes the next make link again."""
-    made = _delegated(work)
-    record = _record(work, (*notes, *_unused(work, made)), steps, time.monotonic() - started)
+    made, ordered = _delegated(work), delegate.notes(work.objects)
+    for note in ordered:
+        work.say(note)
+    record = _record(work, (*notes, *ordered, *_unused(work, made)), steps, time.monotonic() - started)
     record = record.model_copy(update={"objects": made.counts})
     images.store_image(record, work.objects, work.log, work.state, records.written(made))
     (work.objects / LINKED).unlink(missing_ok=True)

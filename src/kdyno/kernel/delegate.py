@@ -1,9 +1,9 @@
-"""lkd: the linker's delegate, which makes a link order of a seed. The program is crates/delegate."""
+"""lkd: the linker's delegate, which makes a link order of a seed, a file, or both. The program is crates/delegate."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kdyno.errors import InfrastructureError
@@ -18,7 +18,13 @@ FORMAT = "1"
 """What lkd makes of a seed; it refuses any other, and raises it with every change of that. Part of an image's key."""
 SCRIPT = ".kdyno-layout.lds"
 """Where lkd leaves the linker script that it made, in the object directory."""
-HEADER = re.compile(r"/\* kdyno layout: format (\d+), seed (\d+), \d+ sections \*/\n")
+SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
+"""The variables that ask lkd for an order: a number, and a file of functions that come first."""
+HEADER = re.compile(
+    r"/\* kdyno layout: format (?P<format>\d+), order (?P<order>[\w.-]+), seed (?P<seed>\w+), \d+ sections; "
+    r"placed (?P<placed>\d+) of (?P<listed>\d+), (?P<elsewhere>\d+) without a section; added (?P<added>[\w.* ]+) \*/\n"
+)
+NONE = "none"
 
 
 class LayoutNotMade(InfrastructureError):
@@ -31,9 +37,9 @@ def find_lkd() -> Path:
     return find_program(BINARY, "a layout")
 
 
-def environment(seed: int, toolchain: Toolchain) -> dict[str, str]:
-    """What lkd has to know."""
-    return {"KDYNO_LAYOUT_FORMAT": FORMAT, "KDYNO_LAYOUT_SEED": str(seed), "KDYNO_LD": toolchain.linker}
+def environment(toolchain: Toolchain) -> dict[str, str]:
+    """What lkd has to know, beside the order that is asked for."""
+    return {"KDYNO_LAYOUT_FORMAT": FORMAT, "KDYNO_LD": toolchain.linker}
 
 
 def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:
@@ -51,14 +57,45 @@ def forget(objects: Path) -> None:
     (objects / SCRIPT).unlink(missing_ok=True)
 
 
-def check(objects: Path, seed: int, log: Path) -> None:
-    """Raise LayoutNotMade unless vmlinux was just linked in the order of this seed."""
-    asked = f"format {FORMAT}, seed {seed}"
+def check(objects: Path, environment: Mapping[str, str], log: Path) -> None:
+    """Raise LayoutNotMade unless vmlinux was just linked in the order that this environment asks for, if it does."""
+    order, seed = environment.get(ORDER), environment.get(SEED)
+    if order is None and seed is None:
+        return
+    asked = _layout(FORMAT, Path(order).name if order else NONE, seed or NONE)
     try:
-        with (objects / SCRIPT).open(encoding="utf-8") as file:
-            match = HEADER.match(file.readline())
-    except OSError:
+        header = _header(objects)
+    except FileNotFoundError:
         raise LayoutNotMade(asked=asked, made="none was made", log=log) from None
-    made = f"format {match[1]}, seed {match[2]}" if match else "unreadable"
+    made = _layout(header["format"], header["order"], header["seed"]) if header else "unreadable"
     if made != asked:
         raise LayoutNotMade(asked=asked, made=made, log=log)
+
+
+def notes(objects: Path) -> tuple[str, ...]:
+    """What a reader should know of the layout that was just made: which functions of an order it couldn't place."""
+    try:
+        header = _header(objects)
+    except FileNotFoundError:
+        return ()
+    said = []
+    if header and (listed := int(header["listed"])):
+        placed, elsewhere = int(header["placed"]), int(header["elsewhere"])
+        said.append(
+            f"order: {placed:,} of its {listed:,} functions come first; {listed - placed:,} "
+            f"({100 * (listed - placed) / listed:.1f} %) were not placed: {elsewhere:,} have no section of their own (assembly "
+            f"code, .init.text), {listed - placed - elsewhere:,} are not in this kernel"
+        )
+    if header and header["added"] != NONE:
+        said.append(f"layout: the linker script had no place for {header['added']}; lkd gave them one")
+    return tuple(said)
+
+
+def _layout(form: str, order: str, seed: str) -> str:
+    return f"format {form}, order {order}, seed {seed}"
+
+
+def _header(objects: Path) -> re.Match[str] | None:
+    """The first line of what lkd has left; None if that isn't lkd's. Raises FileNotFoundError."""
+    with (objects / SCRIPT).open(encoding="utf-8", errors="replace") as file:
+        return HEADER.match(file.readline())

@@ -11,7 +11,7 @@ from kdyno.kernel import images, inputs, kconfig, knobs, patches
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
-from kdyno.kernel.knobs import Ask, Context
+from kdyno.kernel.knobs import Ask, Context, order
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
@@ -83,6 +83,8 @@ def check_without_source(recipes: Collection[Recipe], config: str, state: State)
     for recipe in recipes:
         patches.read_patches(recipe.patches)
         read_fragments(recipe.fragments)
+        if recipe.order is not None:
+            order.check(Path(recipe.order))
 
 
 def plan_build(

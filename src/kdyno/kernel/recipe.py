@@ -36,6 +36,9 @@ class Recipe(Frozen):
     """Which compiler, flags and way for which files: a delegation plan, or the path of one. None: one for all."""
     layout_seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of the link order: how the kernel's functions lie, and how aligned. None: as the linker has them."""
+    order: str | None = None
+    """A file of functions that come first in the kernel's text, in its order. The rest follows as the linker has them,
+    or as the seed has them if there is one."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()

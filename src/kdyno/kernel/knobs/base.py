@@ -93,12 +93,12 @@ class Knob:
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
-    """All contributions as one, in order."""
+    """All contributions as one, in order. What two knobs give in the same words goes to the compiler or make once."""
     parts = list(contributions)
     return Contribution(
-        kcflags=tuple(word for part in parts for word in part.kcflags),
+        kcflags=tuple(word for words in dict.fromkeys(part.kcflags for part in parts) for word in words),
         kcppflags=tuple(word for part in parts for word in part.kcppflags),
-        make=tuple(word for part in parts for word in part.make),
+        make=tuple(word for words in dict.fromkeys(part.make for part in parts) for word in words),
         asks=tuple(ask for part in parts for ask in part.asks),
         patches=tuple(patch for part in parts for patch in part.patches),
         cmdline=tuple(word for part in parts for word in part.cmdline),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.delegate import LINKER_WORD, environment, find_lkd
+from kdyno.kernel import delegate
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 
 FLAG = "-ffunction-sections"
@@ -14,12 +14,17 @@ def contribute(value: int | None, context: Context) -> Contribution:
     """The same objects whatever the seed is: it is only in the environment, which none but lkd reads."""
     if value is None:
         return Contribution()
-    find_lkd()
+    environment = {**delegate.environment(context.toolchain), delegate.SEED: str(value)}
+    return ordered(f"layout_seed = {value}").model_copy(update={"environment": environment})
+
+
+def ordered(by: str) -> Contribution:
+    """What every knob adds that orders functions, and what `combined` takes once. Raises ProgramMissing."""
+    delegate.find_lkd()
     return Contribution(
         kcflags=(FLAG,),
-        make=(LINKER_WORD,),
-        asks=tuple(Ask(symbol=symbol, value="n", by=f"layout_seed = {value}") for symbol in LTO),
-        environment=environment(value, context.toolchain),
+        make=(delegate.LINKER_WORD,),
+        asks=tuple(Ask(symbol=symbol, value="n", by=by) for symbol in LTO),
     )
 
 

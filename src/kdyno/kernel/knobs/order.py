@@ -1,0 +1,57 @@
+"""order = "FILE": the functions that a file names come first in the kernel's text, in its order; see docs/layout.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.files import read_whole
+from kdyno.kernel import delegate
+from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable, read_input
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.layout_seed import ordered
+from kdyno.names import absolute
+
+NAME = "order"
+"""Of the knob and of its input."""
+FUNCTION = re.compile(rb"[\w.$]+", re.ASCII)
+SHOWN = 60
+"""Bytes of a line in a message."""
+
+
+class OrderUnfit(UserError):
+    message = "{path} is no order of functions: {why}"
+    hint = "one function a line, as `ld.lld --symbol-ordering-file` takes it; `#` starts a comment"
+
+
+def contribute(value: str | None, context: Context) -> Contribution:
+    """The same objects whatever the order is: only lkd reads it."""
+    if value is None:
+        return Contribution()
+    check(Path(value))
+    order = read_input(NAME, Path(value), context.state)
+    environment = {**delegate.environment(context.toolchain), delegate.ORDER: order.placeholder}
+    return ordered(f'order = "{value}"').model_copy(update={"environment": environment, "inputs": (order,)})
+
+
+def check(path: Path) -> None:
+    """Raise InputUnreadable, or OrderUnfit for a file that names no function or has lines that are no names."""
+    try:
+        text = read_whole(path, MOST_BYTES)
+    except OSError as error:
+        raise InputUnreadable(path=path, name=NAME, why=error.strerror) from error
+    names = [line.partition(b"#")[0].strip() for line in text.splitlines()]
+    if not any(names):
+        raise OrderUnfit(path=path, why="it names none")
+    for number, name in enumerate(names, start=1):
+        if name and not FUNCTION.fullmatch(name):
+            shown = name[:SHOWN].decode(errors="backslashreplace")
+            raise OrderUnfit(path=path, why=f"line {number} is `{shown}`")
+
+
+def located(value: str | None, base: Path) -> str | None:
+    return value if value is None else absolute(value, base)
+
+
+KNOB = Knob(NAME, contribute, located=located)
