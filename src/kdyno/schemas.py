@@ -30,6 +30,7 @@ from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.show import ProfileView
+from kdyno.size.model import SizeReport
 from kdyno.store.listing import RunSummary
 from kdyno.store.records import RunWithBoots
 from kdyno.validate.kvm import KvmReport
@@ -76,6 +77,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "runs": TypeAdapter(tuple[RunSummary, ...]),
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
+    "size": TypeAdapter(SizeReport),
     "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),
     "validate-library": TypeAdapter(LibraryReport),

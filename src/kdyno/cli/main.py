@@ -34,6 +34,7 @@ VERBS = {
     "judge": "judge measurements that others made: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
     "selftest": "measure how often kdyno is wrong here: experiments in which nothing differs",
     "explain": "say why a benchmark of one variant differs from the baseline's",
+    "size": "print how large a kernel's parts are, and how two kernels differ in that",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
     "profile": "record, look at and export profiles of a kernel",
     "delegation": "check and show which compiler makes which file of a kernel",

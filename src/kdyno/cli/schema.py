@@ -39,6 +39,7 @@ FORMATS = {
     "runs": "`kdyno runs --json`",
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
+    "size": "`kdyno size --json`",
     "validate": "`kdyno validate --json`, and what -o writes",
     "validate-kvm": "`kdyno validate --kvm --json`",
     "validate-library": "`kdyno validate --library --json`",

@@ -83,8 +83,8 @@ def notes(objects: Path) -> tuple[str, ...]:
         placed, elsewhere = int(header["placed"]), int(header["elsewhere"])
         said.append(
             f"order: {placed:,} of its {listed:,} functions come first; {listed - placed:,} "
-            f"({100 * (listed - placed) / listed:.1f} %) were not placed: {elsewhere:,} have no section of their own (assembly "
-            f"code, .init.text), {listed - placed - elsewhere:,} are not in this kernel"
+            f"({100 * (listed - placed) / listed:.1f} %) were not placed: {elsewhere:,} have no section of their own "
+            f"(assembly code, .init.text), {listed - placed - elsewhere:,} are not in this kernel"
         )
     if header and header["added"] != NONE:
         said.append(f"layout: the linker script had no place for {header['added']}; lkd gave them one")

@@ -1,0 +1,1 @@
+"""How large the parts of a kernel are, and how two kernels differ in that."""
