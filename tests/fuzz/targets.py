@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -26,10 +27,13 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.instrument.stream import Asked, read_stream
 from kdyno.kernel.images import read_record
 from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.console import diagnose, read_console
 from kdyno.report.terminal import render
+from kdyno.size import compare
+from kdyno.size.elf import read_elf
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
@@ -223,6 +227,21 @@ def stores() -> Sequence[bytes]:
         return [path.read_bytes()]
 
 
+def sizes(path: Path) -> None:
+    for apart in (False, True):
+        rows = compare.symbol_rows(compare.symbol_sizes(read_elf(path), clones_apart=apart), None)
+        assert compare.totals(rows, is_pair=False)[-1].before == sum(row.before or 0 for row in rows)
+
+
+@cache
+def objects() -> Sequence[bytes]:
+    text = ".type f, @function\nf: .skip 9\n.size f, 9\nf.cold: ret\n.size f.cold, 1\n.comm c, 8\n"
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "a.o"
+        subprocess.run(["as", "-o", path, "-"], input=text, text=True, check=True)
+        return [path.read_bytes()]
+
+
 def pmu_body(path: Path) -> None:
     """The numbers behind a sound header: what a change of the compressed bytes never reaches."""
     body = path.read_bytes()
@@ -278,6 +297,8 @@ TARGETS = {
         Target("patch", patch, files(*sorted((DATA / "patches").rglob("*.patch"))), DIFF),
         Target("config", config, files(*sorted((DATA / "kconfig").glob("*.config")))),
         Target("store", store, stores, examples=100),
+        Target("sizes", sizes, objects, examples=100),
+        Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(
