@@ -8,7 +8,7 @@ from kdyno.errors import UserError
 from kdyno.kernel.images import find_image
 from kdyno.names import printable
 from kdyno.size.compare import section_rows, section_sizes, symbol_rows, symbol_sizes, totals
-from kdyno.size.elf import Elf, read_elf
+from kdyno.size.elf import read_elf
 from kdyno.size.model import SizedFile, SizeReport
 from kdyno.state import State
 
