@@ -18,6 +18,7 @@ mod listed;
 mod lkd;
 mod order;
 mod prefixes;
+mod scan;
 mod script;
 mod survey;
 

@@ -7,6 +7,7 @@ use glob::Pattern;
 
 use crate::groups::{GROUPS, Group, is_grouped};
 use crate::order::Placed;
+use crate::scan::{is_wild, statement_start, without_comments, words};
 
 /// A script that was understood.
 pub struct Script<'a> {
@@ -140,47 +141,8 @@ fn is_functions(name: &str) -> bool {
     !function.is_empty() && !function.starts_with('.') && function.bytes().all(is_word)
 }
 
-fn is_wild(word: &str) -> bool {
-    word.contains(['*', '?', '['])
-}
-
 fn on_own_line(statements: &str) -> String {
     if statements.is_empty() { String::new() } else { format!("\n{statements}") }
-}
-
-/// Where the last statement of a text starts, which ends within it; at `least`, where an output section starts.
-fn statement_start(text: &str, least: usize) -> usize {
-    let (mut depth, mut start) = (0_usize, least);
-    for (at, each) in text[least..].char_indices() {
-        match each {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 && (matches!(each, ')' | ';') || each.is_whitespace()) {
-            start = least + at + each.len_utf8();
-        }
-    }
-    start
-}
-
-/// The words of a script and where they start.
-fn words(script: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = script.split(|each: char| each.is_whitespace() || matches!(each, '(' | ')' | ';'));
-    parts.map(|word| (word.as_ptr() as usize - script.as_ptr() as usize, word))
-}
-
-/// The script with blanks for its comments, which name patterns as well (7.0 and newer); every place stays the same.
-fn without_comments(script: &str) -> String {
-    let mut bare = String::with_capacity(script.len());
-    let mut rest = script;
-    while let Some((before, comment)) = rest.split_once("/*") {
-        let end = comment.find("*/").map_or(comment.len(), |at| at + 2);
-        bare.push_str(before);
-        bare.extend(std::iter::repeat_n(' ', end + 2));
-        rest = &comment[end..];
-    }
-    bare + rest
 }
 
 /// Where `*(.text ...)` stands: the input that has `.text` itself (TEXT_MAIN in include/asm-generic/vmlinux.lds.h), with
@@ -314,7 +276,6 @@ mod tests {
             script.with(&Changes { statements: sorted("x"), ..Changes::default() }),
             commented.replace("*(.text .text.fixup)", "\n*(SORT_BY_NAME(x*))\n*(.text .text.fixup)")
         );
-        assert_eq!(without_comments("a/*b*/c/**/d/*e"), "a     c    d   ");
     }
 
     #[test]
