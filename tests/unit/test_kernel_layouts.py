@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from kdyno.kernel.plan import BuildPlan, check_without_source
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
-from tests.unit.kernel_toy import TINY, built, no_progress, plan, toy_source
+from tests.unit.kernel_toy import FAKELINUX, TINY, built, no_progress, plan, toy_source
 
 SEEDS = (1, 2, 3)
 
@@ -254,6 +256,40 @@ def test_a_script_of_an_earlier_link_does_not_pass_for_a_new_one(tmp_path: Path)
         delegate.check(tmp_path, one, log)
     assert delegate.notes(tmp_path) == ()
     delegate.check(tmp_path, {}, log)
+
+
+def test_without_an_order_the_linker_is_called_as_it_is_and_half_a_request_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "arch/x86/kernel/vmlinux.lds"
+    script.parent.mkdir(parents=True)
+    shutil.copy(FAKELINUX / "arch/x86/kernel/vmlinux.lds", script)
+    lkd = tmp_path / "lkd"
+    lkd.symlink_to(delegate.find_lkd())
+    code = ".section .text.b\nb: ret\n.section .text.a\n.globl start_kernel\nstart_kernel: ret\n"
+    subprocess.run(["as", "-o", "x.o", "-"], cwd=tmp_path, input=code, text=True, check=True)
+    words = ["-T", "arch/x86/kernel/vmlinux.lds", "x.o", "-o"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KDYNO_")}
+    subprocess.run([lkd, *words, "by-lkd"], cwd=tmp_path, env={**environment, "KDYNO_LD": "ld"}, check=True)
+    subprocess.run(["ld", *words, "by-ld"], cwd=tmp_path, check=True)
+    assert (tmp_path / "by-lkd").read_bytes() == (tmp_path / "by-ld").read_bytes()
+    assert not (tmp_path / delegate.SCRIPT).exists()
+    for asked, why in (
+        ({"KDYNO_LAYOUT_FORMAT": "1"}, "KDYNO_LAYOUT_SEED must be a number"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.SEED: "-1"}, "KDYNO_LAYOUT_SEED must be a number"),
+        ({delegate.SEED: "1"}, "KDYNO_LAYOUT_FORMAT must be 1"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.ORDER: "nowhere"}, "can't read the order nowhere"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.ORDER: "a */ b"}, "must have a name of letters"),
+    ):
+        done = subprocess.run(
+            [lkd, *words, "refused"],
+            cwd=tmp_path,
+            env={**environment, "KDYNO_LD": "ld", **asked},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith("lkd: error: can't lay out refused: ") and why in done.stderr
+        assert not (tmp_path / "refused").exists()
 
 
 def test_a_layout_and_link_time_optimisation_contradict_each_other(source: Source, state: State) -> None:

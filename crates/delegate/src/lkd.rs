@@ -1,7 +1,8 @@
 //! `lkd`: the linker, which gives a kernel's functions the order of a file, of a seed, or of both.
 //!
 //! Its business is the last link of vmlinux, which is made one to four times until the table of symbols fits; all other
-//! calls go on unchanged. Objects keep their order, which is that of the initcalls.
+//! calls go on unchanged, and so does this one if no order is asked for. Objects keep their order, which is that of the
+//! initcalls.
 
 use std::collections::{BTreeSet, HashMap};
 use std::env;
@@ -43,7 +44,8 @@ struct Asked {
 
 /// Do what the call asks for; returns only if that can't be done, and why.
 pub fn run(arguments: Vec<OsString>) -> String {
-    match KernelLink::read(&arguments) {
+    let is_asked = [FORMAT.0, SEED, ORDER].iter().any(|name| env::var_os(name).is_some());
+    match KernelLink::read(&arguments).filter(|_| is_asked) {
         None => become_tool(LINKER, &arguments),
         Some(link) => match laid_out(&link, &arguments) {
             Ok(changed) => become_tool(LINKER, &changed),
