@@ -6,9 +6,12 @@
 
 mod assembler;
 mod compile;
+#[cfg(test)]
+mod fuzz;
 mod options;
 mod passes;
 mod plan;
+mod probe;
 mod record;
 mod response;
 mod rewrite;
@@ -31,11 +34,19 @@ const PLAN: &str = "KDYNO_DELEGATION";
 /// Words before a compiler that compiles: ccache.
 const LAUNCHER: &str = "KDYNO_LAUNCHER";
 
+/// The table of options, as Markdown.
+pub fn options() -> String {
+    options::table()
+}
+
 /// Do what the call asks for; returns the exit status, or why it can't be done.
 pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     let path = env::var_os(PLAN).ok_or(format!("{PLAN} is not set: it names the resolved delegation plan"))?;
     let plan = Plan::read(Path::new(&path))?;
     let call = Call::read(arguments);
+    if plan.held && probe::is_probe(&call) {
+        return probe::run(&plan, &call, arguments);
+    }
     let Some(compile) = call.compile() else { return Err(become_reference(&plan, &[], arguments)) };
     let source = source::in_tree(&compile.source);
     match chosen(&plan, &call, &compile, &source) {

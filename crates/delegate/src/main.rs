@@ -25,6 +25,9 @@ mod survey;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// This program's own name. `kdyno-delegate options` prints the table of options as Markdown (docs/delegation.md).
+const OWN: &str = "kdyno-delegate";
+
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let own = words.next().unwrap_or_default();
@@ -36,6 +39,10 @@ fn main() -> ExitCode {
             Ok(status) => return status,
             Err(why) => why,
         },
+        OWN if arguments == ["options"] => {
+            print!("{}", ccd::options());
+            return ExitCode::SUCCESS;
+        }
         _ => "call me by the name of a delegate: ccd, lkd".to_owned(),
     };
     eprintln!("{name}: error: {failure}");

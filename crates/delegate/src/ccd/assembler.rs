@@ -15,10 +15,12 @@ use super::temporary::Temporary;
 /// Options whose other files are named by the object or hold its name: the compiler makes the object itself.
 const DIRECT: [&str; 5] = ["-gsplit-dwarf", "-fprofile-arcs", "-ftest-coverage", "--coverage", "-fprofile-generate"];
 
-/// Clang leaves inline assembler to GNU as word for word, and writes nothing that only LLVM's assembler knows: without
-/// the first it reads and checks inline assembler itself, as LLVM's does, although GNU as is what Kconfig asked. The
-/// second leaves out comments, half of the text.
-const CLANG: [&str; 2] = ["-fno-integrated-as", "-fno-verbose-asm"];
+/// Clang leaves inline assembler to GNU as word for word, as Kconfig has asked GNU as what it knows, and writes nothing
+/// that only LLVM's assembler knows. Without this it reads inline assembler itself and writes it anew.
+pub const GNU_AS: &str = "-fno-integrated-as";
+
+/// Leaves out comments, which are half of clang's text.
+const NO_COMMENTS: &str = "-fno-verbose-asm";
 
 /// The first option of a call that doesn't go by way of assembler.
 pub fn direct_because(items: &[Item]) -> Option<&'static str> {
@@ -39,7 +41,7 @@ pub fn text_words(items: &[Item], compile: &Compile, family: Family, text: &Path
     changed.push(Item::Output(text.into(), vec!["-o".into(), text.into()]));
     changed.extend(dependency_words(items, &compile.object, family));
     if family == Family::Clang {
-        changed.extend(CLANG.map(|word| Item::Option(word.into())));
+        changed.extend([GNU_AS, NO_COMMENTS].map(|word| Item::Option(word.into())));
     }
     changed
 }

@@ -46,9 +46,19 @@ const SEPARATE: [&str; 36] = [
     "-z",
 ];
 
-/// Options that answer a question, or stop before there is an object.
-const NO_OBJECT: [&str; 10] =
-    ["-###", "-E", "-M", "-MM", "-S", "-fsyntax-only", "--help", "--version", "-dumpspecs", "-V"];
+/// Options that answer a question, whatever else a call says.
+const QUESTIONS: [&str; 10] = [
+    "-###",
+    "-E",
+    "-M",
+    "-MM",
+    "--help",
+    "--version",
+    "-dumpfullversion",
+    "-dumpmachine",
+    "-dumpspecs",
+    "-dumpversion",
+];
 
 /// What a call's words are.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,10 +136,6 @@ impl Call {
         Self { items, has_response_file: words != arguments }
     }
 
-    pub fn words(&self) -> Vec<OsString> {
-        self.items.iter().flat_map(Item::words).collect()
-    }
-
     pub fn inputs(&self) -> Vec<&OsStr> {
         self.items
             .iter()
@@ -148,22 +154,18 @@ impl Call {
         self.items.iter().any(|item| item.is(option))
     }
 
-    /// Whether the call asks for no object, whatever else it says.
-    pub fn asks_for_no_object(&self) -> bool {
-        !self.has("-c")
-            || NO_OBJECT.iter().any(|option| self.has(option))
+    /// Whether the call asks for something about the compiler, or for text.
+    pub fn is_question(&self) -> bool {
+        QUESTIONS.iter().any(|option| self.has(option))
             || self.items.iter().any(|item| item.starts_with("-print-") || item.starts_with("--print-"))
-            || self
-                .items
-                .iter()
-                .any(|item| ["-dumpversion", "-dumpmachine", "-dumpfullversion"].iter().any(|option| item.is(option)))
     }
 
     /// The call as a compile of one source into one object; `None` if it is anything else.
     pub fn compile(&self) -> Option<Compile> {
         let inputs = self.inputs();
         let [source] = inputs[..] else { return None };
-        if self.asks_for_no_object() || is_nothing(source) || self.output().is_some_and(is_nothing) {
+        let makes_object = self.has("-c") && !self.has("-S") && !self.has("-fsyntax-only") && !self.is_question();
+        if !makes_object || is_nothing(source) || self.output().is_some_and(is_nothing) {
             return None;
         }
         let source = PathBuf::from(source);
@@ -201,6 +203,11 @@ impl Call {
     }
 }
 
+/// The words of items, as they are given to a compiler.
+pub fn words(items: &[Item]) -> Vec<OsString> {
+    items.iter().flat_map(Item::words).collect()
+}
+
 /// Standard input or output, or a device: `-`, /dev/null.
 pub fn is_nothing(path: &OsStr) -> bool {
     path == "-" || path.as_bytes().starts_with(b"/dev/")
@@ -228,4 +235,50 @@ fn item(word: OsString, rest: &mut impl Iterator<Item = OsString>) -> Item {
         };
     }
     Item::Option(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(line: &str) -> Call {
+        Call::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_compile_has_one_source_and_one_object() {
+        for (line, source, object) in [
+            ("-c -o kernel/fork.o ../kernel/fork.c", "../kernel/fork.c", "kernel/fork.o"),
+            ("-c a/b.c", "a/b.c", "b.o"),
+            ("-oa.o -c -include x.h -I y -D z -MF d a.c", "a.c", "a.o"),
+            ("-c -o a.o -o b.o a.c", "a.c", "b.o"),
+        ] {
+            let compile = call(line).compile().unwrap();
+            assert_eq!((compile.source.to_str(), compile.object.to_str()), (Some(source), Some(object)), "{line}");
+        }
+        for line in ["-c a.c b.c", "-c", "a.c -o a", "-c -E a.c", "-c -x c -", "-c -o /dev/null a.c", "-print-x -c a.c"]
+        {
+            assert_eq!(call(line).compile(), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_language_is_what_stands_before_the_source_or_its_name() {
+        let language = |line| call(line).compile().unwrap().language;
+        assert_eq!(language("-c a.c"), Language::C);
+        assert_eq!(language("-c a.S"), Language::Assembly);
+        assert_eq!(language("-xc -c a.S"), Language::C);
+        assert_eq!(language("-x assembler-with-cpp -c a.c"), Language::Assembly);
+        assert_eq!(language("-x c -x none -c a.S"), Language::Assembly);
+        assert_eq!(language("-c a.c -x assembler"), Language::C);
+        assert_eq!(language("-c a.rs"), Language::Other);
+    }
+
+    #[test]
+    fn the_last_model_of_code_counts() {
+        assert!(call("-D__KERNEL__ -mcmodel=kernel -fno-PIE -m64 -c a.c").is_kernel_code());
+        assert!(!call("-D__KERNEL__ -mcmodel=kernel -mcmodel=small -c a.c").is_kernel_code());
+        assert!(!call("-D__KERNEL__ -mcmodel=kernel -fPIC -c a.c").is_kernel_code());
+        assert!(!call("-mcmodel=kernel -c a.c").is_kernel_code());
+    }
 }

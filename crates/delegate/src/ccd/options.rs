@@ -2,6 +2,9 @@
 //!
 //! Every option needs a row. One that has none isn't passed on in the hope that it means the same: that is an error.
 
+mod table;
+#[cfg(test)]
+mod tests;
 mod to_both;
 mod to_clang;
 mod to_gcc;
@@ -11,6 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::compile::Item;
 use super::plan::Family;
+
+pub use table::table;
 
 /// What the other family makes of an option, and why.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +33,12 @@ pub struct Row {
     option: &'static str,
     /// What follows the option in an example, if the row is about all options that start so.
     example: Option<&'static str>,
-    pub answer: Answer,
+    answer: Answer,
     /// The first major version of the compiler that knows it, where that isn't older than all that build Linux 6.12.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests try each row"))]
     since: u32,
-    /// What has to stand beside it.
+    /// What has to stand beside it when it is tried.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests try each row"))]
     beside: &'static [&'static str],
 }
 

@@ -113,9 +113,10 @@ impl Plan {
         &self.compilers[&rule.compiler]
     }
 
-    /// The compilers that aren't the reference, by name.
+    /// The compilers of rules that aren't the reference, by name.
     pub fn others(&self) -> impl Iterator<Item = (&str, &Compiler)> {
-        let others = self.compilers.iter().filter(|(name, _)| **name != self.reference);
+        let takes_part = |name: &String| self.rules.iter().any(|rule| rule.compiler == *name);
+        let others = self.compilers.iter().filter(move |(name, _)| **name != self.reference && takes_part(name));
         others.map(|(name, compiler)| (name.as_str(), compiler))
     }
 
@@ -143,4 +144,39 @@ fn is_match(glob: &str, source: &str) -> bool {
         return glob == source;
     }
     Pattern::new(glob).is_ok_and(|pattern| pattern.matches_with(source, within))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn specimen() -> Plan {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/delegation/resolved.json");
+        Plan::read(Path::new(path)).unwrap()
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_decides() {
+        let plan = specimen();
+        let rule = |source| plan.rule_for(source).map(|rule| rule.name.as_str());
+        for source in ["kernel/sched/core.c", "mm/mmap.c", "mm/kasan/report.c", "fs/open.c"] {
+            assert_eq!(rule(source), Some("rule 1"), "{source}");
+        }
+        for source in ["kernel/fork.c", "kernel/sched/a/b.c", "fs/ext4/fs/open.c", "mm.c"] {
+            assert_eq!(rule(source), Some("rule 2"), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_changes_nothing_is_idle() {
+        let plan = specimen();
+        assert_eq!(plan.rules.iter().map(|rule| plan.is_idle(rule)).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn only_compilers_of_rules_have_a_say_in_probes() {
+        let plan = specimen();
+        assert_eq!(plan.others().map(|(name, _)| name).collect::<Vec<_>>(), ["clang-19"]);
+        assert!(plan.is_by_assembler_only("clang-19"));
+    }
 }

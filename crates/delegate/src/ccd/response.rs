@@ -29,7 +29,7 @@ fn expand(words: &[OsString], depth: usize, all: &mut Vec<OsString>) {
 
 /// Words are parted by white space; quotes of both kinds hold them together, and a backslash takes the next byte as it
 /// is (GCC's manual, "Overall Options", @file).
-fn split(content: &[u8]) -> Vec<OsString> {
+pub fn split(content: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
     let mut quote = None;

@@ -5,17 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::compile::{Call, Compile, Item};
+use super::compile::{Call, Compile, Item, words};
 use super::options::translated;
 use super::plan::{Plan, Rule};
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
 use super::{assembler, become_reference, launcher, passed, response};
-
-/// Longer command lines go to compilers in a response file, in bytes: an eighth of what Linux takes by default, with
-/// room for the environment.
-const LONGEST: usize = 1 << 18;
 
 /// Compile, and put it on record; returns the exit status, or why it can't be done.
 pub fn run(
@@ -34,14 +30,13 @@ pub fn run(
         compiler: rule.compiler.clone(),
         ..passed(plan, compile, source, "")
     };
-    let failure = match compiled(plan, rule, call, compile, &mut record) {
-        Ok(()) => {
-            record.seconds = cpu_seconds();
-            append(&record)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Err(failure) => failure,
-    };
+    let made = compiled(plan, rule, call, compile, &mut record).and_then(|()| {
+        record.seconds = cpu_seconds();
+        append(&record).map_err(Failure::Trouble)
+    });
+    let Err(failure) = made else { return Ok(ExitCode::SUCCESS) };
+    // There may be none; an old one would pass for a new one.
+    let _ = fs::remove_file(&compile.object);
     let why = match failure {
         Failure::Interrupted(signal) => {
             end_by(signal);
@@ -61,7 +56,7 @@ pub fn run(
     Err(become_reference(plan, &launcher(), arguments))
 }
 
-/// Make the object. If that fails there is none, not even an old one.
+/// Make the object.
 fn compiled(
     plan: &Plan,
     rule: &Rule,
@@ -74,21 +69,14 @@ fn compiled(
     let failed = |failure: Failure| failure.of(&rule.compiler);
     let mut command = launcher();
     command.extend(compiler.command.iter().map(OsString::from));
-    let made = if rule.by_assembler && record.by_assembler {
-        let text = Temporary::new(".s");
-        let words = assembler::text_words(&items, compile, compiler.family, text.path());
-        called(&command, &words, call.has_response_file)
-            .map_err(failed)
-            .and_then(|()| assembler::assembled(plan, rule, &items, compile, text.path()))
-            .map(|passes| record.passes = passes)
-    } else {
-        called(&command, &items, call.has_response_file).map_err(failed)
-    };
-    if made.is_err() {
-        // There may be nothing to remove.
-        let _ = fs::remove_file(&compile.object);
+    if !record.by_assembler {
+        return called(&command, &items, call.has_response_file).map_err(failed);
     }
-    made
+    let text = Temporary::new(".s");
+    let words = assembler::text_words(&items, compile, compiler.family, text.path());
+    called(&command, &words, call.has_response_file).map_err(failed)?;
+    record.passes = assembler::assembled(plan, rule, &items, compile, text.path())?;
+    Ok(())
 }
 
 /// The words of the call for the chosen compiler: some removed, translated if need be, some added.
@@ -120,11 +108,10 @@ fn unknown(option: &OsStr, rule: &Rule) -> Failure {
     ))
 }
 
-/// Run a compiler; its words go in a response file if they came in one, or are very long.
+/// Run a compiler; its words go in a response file if they came in one.
 fn called(command: &[OsString], items: &[Item], has_response_file: bool) -> Result<(), Failure> {
-    let words: Vec<OsString> = items.iter().flat_map(Item::words).collect();
-    let length: usize = words.iter().map(|word| word.len() + 1).sum();
-    if !has_response_file && length < LONGEST {
+    let words = words(items);
+    if !has_response_file {
         return completed(&[command, &words].concat());
     }
     let file = Temporary::new(".rsp");

@@ -67,12 +67,12 @@ pub fn end_by(signal: i32) {
 
 /// Run a command to its end. What it says goes where ccd's own words go.
 pub fn completed(words: &[OsString]) -> Result<(), Failure> {
-    ended(&mut started(words, Stdio::inherit(), Stdio::inherit())?)
+    ended(&mut started(words, [Stdio::inherit(), Stdio::inherit(), Stdio::inherit()])?)
 }
 
 /// Run a command that reads `input`.
 pub fn fed(words: &[OsString], input: &[u8]) -> Result<(), Failure> {
-    let mut child = started(words, Stdio::piped(), Stdio::inherit())?;
+    let mut child = started(words, [Stdio::piped(), Stdio::inherit(), Stdio::inherit()])?;
     let mut pipe = child.stdin.take().expect("it was asked for");
     // A child that doesn't read all of it has failed, and says why, or doesn't need it.
     let _ = pipe.write_all(input);
@@ -82,7 +82,7 @@ pub fn fed(words: &[OsString], input: &[u8]) -> Result<(), Failure> {
 
 /// What a command writes that reads `input`.
 pub fn filtered(words: &[OsString], input: &[u8]) -> Result<Vec<u8>, Failure> {
-    let mut child = started(words, Stdio::piped(), Stdio::piped())?;
+    let mut child = started(words, [Stdio::piped(), Stdio::piped(), Stdio::inherit()])?;
     let (mut to, mut from) = (child.stdin.take().expect("it was asked for"), child.stdout.take().expect("as well"));
     let mut output = Vec::new();
     let read = thread::scope(|scope| {
@@ -94,18 +94,47 @@ pub fn filtered(words: &[OsString], input: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(output)
 }
 
-fn started(words: &[OsString], input: Stdio, output: Stdio) -> Result<Child, Failure> {
+/// What a command says to a question.
+pub struct Answer {
+    pub status: u8,
+    /// What it wrote to standard error.
+    pub messages: Vec<u8>,
+}
+
+/// Run a command that reads `input`, and keep what it has to say.
+pub fn asked(words: &[OsString], input: &[u8]) -> Result<Answer, Failure> {
+    let mut child = started(words, [Stdio::piped(), Stdio::inherit(), Stdio::piped()])?;
+    let (mut to, mut from) = (child.stdin.take().expect("it was asked for"), child.stderr.take().expect("as well"));
+    let mut messages = Vec::new();
+    let read = thread::scope(|scope| {
+        scope.spawn(move || to.write_all(input));
+        from.read_to_end(&mut messages)
+    });
+    let status = waited(&mut child)?;
+    read.map_err(|error| Failure::Trouble(format!("can't read what {} says: {error}", shown(&words[0]))))?;
+    // What a signal ends has no status; shells call it 128 and the signal.
+    let status = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
+    Ok(Answer { status: u8::try_from(status).unwrap_or(u8::MAX), messages })
+}
+
+fn started(words: &[OsString], [input, output, messages]: [Stdio; 3]) -> Result<Child, Failure> {
     let mut current = CHILD.lock().expect("no thread panics");
     interrupted()?;
     let (program, arguments) = words.split_first().expect("a command has words");
-    let child = Command::new(program).args(arguments).stdin(input).stdout(output).spawn();
+    let child = Command::new(program).args(arguments).stdin(input).stdout(output).stderr(messages).spawn();
     let child = child.map_err(|error| Failure::Trouble(format!("can't run {}: {error}", shown(program))))?;
     *current = i32::try_from(child.id()).ok().map(Pid::from_raw);
     Ok(child)
 }
 
-/// Wait for a child. Its number is forgotten before the system may give it to another process.
+/// Wait for a child that has to succeed.
 fn ended(child: &mut Child) -> Result<(), Failure> {
+    let status = waited(child)?;
+    if status.success() { Ok(()) } else { Err(Failure::Child(how(status))) }
+}
+
+/// Wait for a child. Its number is forgotten before the system may give it to another process.
+fn waited(child: &mut Child) -> Result<ExitStatus, Failure> {
     let pid = *CHILD.lock().expect("no thread panics");
     if let Some(pid) = pid {
         while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(nix::Error::EINTR) {}
@@ -113,7 +142,7 @@ fn ended(child: &mut Child) -> Result<(), Failure> {
     *CHILD.lock().expect("no thread panics") = None;
     let status = child.wait().map_err(|error| Failure::Trouble(format!("can't wait for a child: {error}")))?;
     interrupted()?;
-    if status.success() { Ok(()) } else { Err(Failure::Child(how(status))) }
+    Ok(status)
 }
 
 fn interrupted() -> Result<(), Failure> {

@@ -1,15 +1,19 @@
 //! Sources by their paths in the kernel's tree.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The kernel's tree, as Kbuild exports it: `..`, `.` or an absolute path.
 const TREE: &str = "srctree";
 
+/// The kernel's tree; nothing where Kbuild doesn't say.
+pub fn tree() -> Option<PathBuf> {
+    env::var_os(TREE).filter(|tree| !tree.is_empty()).map(PathBuf::from)
+}
+
 /// The path of a source in the kernel's tree; a generated file keeps its path in the object directory.
 pub fn in_tree(source: &Path) -> String {
-    let tree = env::var_os(TREE).unwrap_or_default();
-    relative(source, Path::new(&tree))
+    relative(source, tree().as_deref().unwrap_or(Path::new("")))
 }
 
 fn relative(source: &Path, tree: &Path) -> String {

@@ -24,7 +24,6 @@ pub const ADDITIONAL: &[&str] = &[
 
 pub const ROWS: &[Row] = &[
     // arch/x86/Makefile: the two spell the alignment of the stack differently, as an exponent and in bytes.
-    replace("-mpreferred-stack-boundary=2", &["-mstack-alignment=4"], "clang counts in bytes"),
     replace("-mpreferred-stack-boundary=3", &["-mstack-alignment=8"], "clang counts in bytes"),
     replace("-mpreferred-stack-boundary=4", &["-mstack-alignment=16"], "clang counts in bytes"),
     // arch/x86/Makefile, RETPOLINE_CFLAGS: both call __x86_indirect_thunk_<register>.

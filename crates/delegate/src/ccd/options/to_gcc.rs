@@ -24,7 +24,6 @@ pub const ADDITIONAL: &[&str] = &[
 ];
 
 pub const ROWS: &[Row] = &[
-    replace("-mstack-alignment=4", &["-mpreferred-stack-boundary=2"], "GCC counts in powers of two"),
     replace("-mstack-alignment=8", &["-mpreferred-stack-boundary=3"], "GCC counts in powers of two"),
     replace("-mstack-alignment=16", &["-mpreferred-stack-boundary=4"], "GCC counts in powers of two"),
     replace(
@@ -60,6 +59,4 @@ pub const ROWS: &[Row] = &[
     respell("-mllvm -asan-instrument-dynamic-allocas=", "1", &["--param", "asan-instrument-allocas="], PARAMETER),
     respell("-mllvm -asan-", "globals=1", &["--param", "asan-"], PARAMETER),
     respell("-mllvm -tsan-", "distinguish-volatile=1", &["--param", "tsan-"], PARAMETER),
-    // GCC's fifth level is the attribute alone, which is what clang looks at.
-    replace("-Wimplicit-fallthrough", &["-Wimplicit-fallthrough=5"], "the level that takes no comments"),
 ];

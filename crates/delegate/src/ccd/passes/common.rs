@@ -58,3 +58,25 @@ fn define(name: &[u8], size: &[u8], align: &[u8], binding: &[u8], text: &mut Vec
     ];
     text.extend(parts.concat());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_symbols_and_inline_assembler_stay() {
+        for text in ["\t.local\tx\n\t.comm\tx,4,4\n", "#APP\n.comm x,4\n#NO_APP\n", "\t.comm\tx\n", "x:\n"] {
+            assert_eq!(apply(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_definition_has_the_size_alignment_and_binding_of_the_common_symbol() {
+        let changed = apply(b"\t.text\n\t.weak\ty\n\t.comm\tx,8,32\n\t.comm\ty,4\nf:\n").unwrap();
+        let text = String::from_utf8(changed.text).unwrap();
+        assert_eq!(changed.changes, 2);
+        assert!(text.contains(".balign 32\n\t.globl x\n") && text.contains("x:\n\t.zero 8\n"), "{text}");
+        assert!(text.contains(".balign 16\n\t.weak y\n"), "{text}");
+        assert!(text.starts_with("\t.text\n\t.weak\ty\n") && text.ends_with("\t.popsection\nf:\n"), "{text}");
+    }
+}

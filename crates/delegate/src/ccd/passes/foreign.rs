@@ -58,3 +58,30 @@ enum Skipped {
 fn is_foreign_section(line: &Line) -> bool {
     !line.is_inline && section(line).is_some_and(|name| SECTIONS.iter().any(|start| name.starts_with(start)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(text: &str) -> String {
+        apply(text.as_bytes()).map_or(text.to_owned(), |changed| String::from_utf8(changed.text).unwrap())
+    }
+
+    #[test]
+    fn directives_and_sections_of_llvm_go_and_all_else_stays() {
+        let text = "\t.text\nf:\n\t.addrsig\n\t.addrsig_sym f\n\tret\n\t.section\t.llvm_bb_addr_map,\"o\",@llvm_bb_addr_map,.text\n\t.byte\t2\n\t.text\ng:\n";
+        assert_eq!(after(text), "\t.text\nf:\n\tret\n\t.text\ng:\n");
+    }
+
+    #[test]
+    fn the_text_goes_on_where_it_was_before_a_section_of_llvm() {
+        assert_eq!(after("a:\n.section .llvmcmd\n.byte 1\n.previous\nb:\n"), "a:\nb:\n");
+        assert_eq!(after("a:\n.pushsection .deplibs\n.section .data\n.byte 1\n.popsection\nb:\n"), "a:\nb:\n");
+    }
+
+    #[test]
+    fn inline_assembler_stays() {
+        let text = "#APP\n.addrsig\n.section .llvm_x\n#NO_APP\n";
+        assert_eq!(after(text), text);
+    }
+}

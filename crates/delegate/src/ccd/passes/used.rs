@@ -64,10 +64,12 @@ fn alone(text: &[u8]) -> HashMap<&[u8], &[u8]> {
     alone.collect()
 }
 
-/// Whether a section was made for one symbol: `.text.f`, `.text.unlikely.f`, `.data.rel.ro.x`.
+/// Whether the compiler made a section for one symbol: `.text.f`, `.text.unlikely.f`, `.data.rel.ro.x`. A section that the
+/// source names has its place in the kernel's script, which says whether it is kept.
 fn is_of(section: &[u8], label: &[u8]) -> bool {
-    let label = unquoted(label);
-    section.strip_suffix(label).is_some_and(|before| before.starts_with(b".") && before.ends_with(b"."))
+    let kinds: [&[u8]; 4] = [b".text.", b".data.", b".rodata.", b".bss."];
+    let before = section.strip_suffix(unquoted(label));
+    before.is_some_and(|before| before.ends_with(b".") && kinds.iter().any(|kind| before.starts_with(kind)))
 }
 
 /// Those of the names that code or data refers to, other than debugging information and the symbol itself.
@@ -110,4 +112,46 @@ fn with_flag(line: &Line, sections: &HashSet<&[u8]>) -> Option<Vec<u8>> {
     let mut parts: Vec<&[u8]> = vec![operands[0], &retained];
     parts.extend(&operands[2..]);
     Some([b"\t.section\t", &parts.join(&b","[..])[..], b"\n"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of local functions, each in a section of its own.
+    fn functions(names: &[&str], calls: &str) -> String {
+        let function = |name: &&str| {
+            format!("\t.section\t.text.{name},\"ax\",@progbits\n\t.type\t{name}, @function\n{name}:\n\tret\n")
+        };
+        names.iter().map(function).collect::<String>() + calls
+    }
+
+    fn retained(text: &str) -> Vec<String> {
+        let after = apply(text.as_bytes()).map(|changed| String::from_utf8(changed.text).unwrap()).unwrap_or_default();
+        let flagged = after.lines().filter(|line| line.contains("axR"));
+        flagged.map(|line| line.split(['.', ',']).nth(3).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_function_that_nothing_refers_to_is_retained() {
+        // A function that calls itself keeps nothing alive.
+        assert_eq!(retained(&functions(&["f", "g"], "\tcall\tg\n")), ["f", "g"]);
+        assert_eq!(retained(&functions(&["f", "g"], "\t.text\n\tcall\tg\n")), ["f"]);
+        assert_eq!(retained(&functions(&["f"], "#APP\n\t.pushsection x; .quad f; .popsection\n#NO_APP\n")), ["f"]);
+    }
+
+    #[test]
+    fn what_debuggers_and_linkers_are_told_is_no_reference() {
+        let told = "\t.size\tf, .-f\n\t.addrsig_sym f\n\t.section\t.debug_info,\"\",@progbits\n\t.quad\tf\n";
+        assert_eq!(retained(&functions(&["f"], told)), ["f"]);
+        assert_eq!(retained(&functions(&["f"], "\t.data\n\t.quad\tf\n")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn global_functions_and_shared_sections_stay() {
+        assert_eq!(retained(&functions(&["f"], "\t.globl\tf # a comment\n")), Vec::<String>::new());
+        assert_eq!(retained(&functions(&["f"], "g:\n")), Vec::<String>::new());
+        let named = functions(&["f"], "").replace(".text.f", ".init.f");
+        assert_eq!(retained(&named), Vec::<String>::new());
+    }
 }

@@ -1,0 +1,52 @@
+//! The table of options as Markdown, for docs/delegation.md.
+
+use std::fmt::Write;
+
+use super::{Answer, Row, additional, to_both, to_clang, to_gcc};
+use crate::ccd::plan::Family;
+
+/// What changes on the way to each family, why, and what stays.
+pub fn table() -> String {
+    let mut text = String::new();
+    for (title, own, family) in
+        [("GCC to clang", to_clang::ROWS, Family::Clang), ("Clang to GCC", to_gcc::ROWS, Family::Gcc)]
+    {
+        write!(text, "### {title}\n\n| option | becomes | why |\n| --- | --- | --- |\n").expect(STRING);
+        for row in own {
+            writeln!(text, "| `{}` | {} | {} |", row.pattern(), row.becomes(), row.why()).expect(STRING);
+        }
+        writeln!(text, "\nBehind them go {}.\n", listed(additional(family).iter().map(ToString::to_string)))
+            .expect(STRING);
+    }
+    write!(text, "### Kept\n\n{}.\n", listed(to_both::ROWS.iter().map(Row::pattern))).expect(STRING);
+    text
+}
+
+const STRING: &str = "a string takes all";
+
+fn listed(options: impl Iterator<Item = String>) -> String {
+    options.map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl Row {
+    /// The option; `…` is anything.
+    fn pattern(&self) -> String {
+        format!("{}{}", self.option, if self.example.is_some() { "…" } else { "" })
+    }
+
+    fn becomes(&self) -> String {
+        match self.answer {
+            Answer::Keep => "the same".to_owned(),
+            Answer::Drop(_) => "nothing".to_owned(),
+            Answer::Replace(by, _) => format!("`{}`", by.join(" ")),
+            Answer::Respell(by, _) => format!("`{}…`", by.join(" ")),
+        }
+    }
+
+    fn why(&self) -> &'static str {
+        match self.answer {
+            Answer::Keep => "",
+            Answer::Drop(why) | Answer::Replace(_, why) | Answer::Respell(_, why) => why,
+        }
+    }
+}
