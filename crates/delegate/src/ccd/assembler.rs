@@ -6,8 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::compile::{Compile, Item};
+use super::options::is_zig;
 use super::passes::{BUILT_IN, through_program};
-use super::plan::{Family, Plan, Rule};
+use super::plan::{Compiler, Family, Plan, Rule};
 use super::record::PassRecord;
 use super::run::{Failure, completed, fed};
 use super::temporary::Temporary;
@@ -22,8 +23,12 @@ pub const GNU_AS: &str = "-fno-integrated-as";
 /// Leaves out comments, which are half of clang's text.
 const NO_COMMENTS: &str = "-fno-verbose-asm";
 
-/// The first option of a call that doesn't go by way of assembler.
-pub fn direct_because(items: &[Item]) -> Option<&'static str> {
+/// Why a call doesn't go by way of assembler: an option, or the compiler.
+pub fn direct_because(items: &[Item], compiler: &Compiler) -> Option<&'static str> {
+    if is_zig(&compiler.command) {
+        // zig 0.17.1 gives no text, no error and no message if it is asked for text and a dependency file.
+        return Some("zig writes no text where there is a dependency file");
+    }
     DIRECT.into_iter().find(|option| items.iter().any(|item| item.is(option)))
 }
 

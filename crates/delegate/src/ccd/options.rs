@@ -8,14 +8,16 @@ mod tests;
 mod to_both;
 mod to_clang;
 mod to_gcc;
+mod zig;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::compile::Item;
-use super::plan::Family;
+use super::plan::{Compiler, Family};
 
 pub use table::table;
+pub use zig::is_zig;
 
 /// What the other family makes of an option, and why.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +128,17 @@ pub struct Translation {
     pub items: Vec<Item>,
     /// What changed: the option, and what stands in its place; nothing where it was dropped.
     pub changes: Vec<(String, String)>,
+}
+
+/// A call in the words of a compiler; `from` is the family that it was made for. Returns the first option that has no
+/// row.
+pub fn for_compiler(items: Vec<Item>, from: Family, compiler: &Compiler) -> Result<Translation, OsString> {
+    let translation = if compiler.family == from {
+        Translation { items, changes: Vec::new() }
+    } else {
+        translated(&items, compiler.family)?
+    };
+    Ok(if is_zig(&compiler.command) { zig::adapted(translation) } else { translation })
 }
 
 /// Translate a call for a family; returns the first option that has no row.

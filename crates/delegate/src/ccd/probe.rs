@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use super::assembler::GNU_AS;
 use super::compile::{Call, Item, is_nothing, words};
-use super::options::translated;
+use super::options::for_compiler;
 use super::plan::{Compiler, Family, Plan};
 use super::record::{ProbeRecord, append};
 use super::run::{Failure, asked, catch_signals, end_by};
@@ -92,13 +92,10 @@ fn refusal(
     if let Some((_, _, why)) = NOT_FOR.iter().find(|(family, part, _)| *family == compiler.family && holds(part)) {
         return Ok(Some((*why).to_owned()));
     }
-    let mut items = call.items.clone();
-    if compiler.family != plan.reference().family {
-        match translated(&items, compiler.family) {
-            Ok(translation) => items = translation.items,
-            Err(option) => return Ok(Some(format!("the table has no row for {}", option.to_string_lossy()))),
-        }
-    }
+    let mut items = match for_compiler(call.items.clone(), plan.reference().family, compiler) {
+        Ok(translation) => translation.items,
+        Err(option) => return Ok(Some(format!("the table has no row for {}", option.to_string_lossy()))),
+    };
     if plan.is_by_assembler_only(name) && compiler.family == Family::Clang {
         items.push(Item::Option(GNU_AS.into()));
     }

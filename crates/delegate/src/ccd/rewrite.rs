@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::compile::{Call, Compile, Item, words};
-use super::options::translated;
+use super::options::for_compiler;
 use super::plan::{Plan, Rule};
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
@@ -82,19 +82,18 @@ fn compiled(
 /// The words of the call for the chosen compiler: some removed, translated if need be, some added.
 fn chosen_words(plan: &Plan, rule: &Rule, call: &Call, record: &mut ObjectRecord) -> Result<Vec<Item>, Failure> {
     let is_removed = |item: &Item| item.option().is_some_and(|option| rule.remove.iter().any(|word| option == **word));
-    let (removed, mut items): (Vec<Item>, Vec<Item>) = call.items.iter().cloned().partition(is_removed);
+    let (removed, items): (Vec<Item>, Vec<Item>) = call.items.iter().cloned().partition(is_removed);
     record.removed = removed.iter().filter_map(Item::option).map(|word| word.to_string_lossy().into_owned()).collect();
-    let family = plan.compiler(rule).family;
-    if family != plan.reference().family {
-        let translation = translated(&items, family).map_err(|option| unknown(&option, rule))?;
-        (items, record.translated) = (translation.items, translation.changes);
-    }
+    let from = plan.reference().family;
+    let translation = for_compiler(items, from, plan.compiler(rule)).map_err(|option| unknown(&option, rule))?;
+    let mut items = translation.items;
+    record.translated = translation.changes;
     items.extend(rule.add.iter().map(|word| Item::Option(word.into())));
     record.added = rule.add.clone();
     if rule.by_assembler {
-        let reason = assembler::direct_because(&items);
+        let reason = assembler::direct_because(&items, plan.compiler(rule));
         record.by_assembler = reason.is_none();
-        record.notes.extend(reason.map(|option| format!("not by way of assembler: {option}")));
+        record.notes.extend(reason.map(|reason| format!("not by way of assembler: {reason}")));
     }
     Ok(items)
 }

@@ -2,24 +2,25 @@
 
 use std::fmt::Write;
 
-use super::{Answer, Row, additional, to_both, to_clang, to_gcc};
+use super::{Answer, Row, additional, to_both, to_clang, to_gcc, zig};
 use crate::ccd::plan::Family;
 
 /// What changes on the way to each family, why, and what stays.
 pub fn table() -> String {
     let mut text = String::new();
-    for (title, own, family) in
-        [("GCC to clang", to_clang::ROWS, Family::Clang), ("Clang to GCC", to_gcc::ROWS, Family::Gcc)]
-    {
-        write!(text, "### {title}\n\n| option | becomes | why |\n| --- | --- | --- |\n").expect(STRING);
-        for row in own {
-            writeln!(text, "| `{}` | {} | {} |", row.pattern(), row.becomes(), row.why()).expect(STRING);
-        }
-        writeln!(text, "\nBehind them go {}.\n", listed(additional(family).iter().map(ToString::to_string)))
-            .expect(STRING);
-    }
+    changes(&mut text, "GCC to clang", to_clang::ROWS, additional(Family::Clang));
+    changes(&mut text, "Clang to GCC", to_gcc::ROWS, additional(Family::Gcc));
+    changes(&mut text, "Clang to zig cc", &zig::ROWS, &zig::WORDS);
     write!(text, "### Kept\n\n{}.\n", listed(to_both::ROWS.iter().map(Row::pattern))).expect(STRING);
     text
+}
+
+fn changes(text: &mut String, title: &str, rows: &[Row], additional: &[&str]) {
+    write!(text, "### {title}\n\n| option | becomes | why |\n| --- | --- | --- |\n").expect(STRING);
+    for row in rows {
+        writeln!(text, "| `{}` | {} | {} |", row.pattern(), row.becomes(), row.why()).expect(STRING);
+    }
+    writeln!(text, "\nBehind them go {}.\n", listed(additional.iter().map(ToString::to_string))).expect(STRING);
 }
 
 const STRING: &str = "a string takes all";
