@@ -113,16 +113,17 @@ impl Plan {
         &self.compilers[&rule.compiler]
     }
 
-    /// The compilers of rules that aren't the reference, by name.
+    /// The compilers beside the reference, by name, whether or not a rule chooses them: plans with the same compilers
+    /// have the same configuration.
     pub fn others(&self) -> impl Iterator<Item = (&str, &Compiler)> {
-        let takes_part = |name: &String| self.rules.iter().any(|rule| rule.compiler == *name);
-        let others = self.compilers.iter().filter(move |(name, _)| **name != self.reference && takes_part(name));
+        let others = self.compilers.iter().filter(|(name, _)| **name != self.reference);
         others.map(|(name, compiler)| (name.as_str(), compiler))
     }
 
-    /// Whether GNU as assembles everything that a compiler makes.
+    /// Whether GNU as assembles everything that a compiler makes, if it makes anything.
     pub fn is_by_assembler_only(&self, name: &str) -> bool {
-        self.rules.iter().filter(|rule| rule.compiler == name).all(|rule| rule.by_assembler)
+        let mut theirs = self.rules.iter().filter(|rule| rule.compiler == name).peekable();
+        theirs.peek().is_some() && theirs.all(|rule| rule.by_assembler)
     }
 
     /// The first rule that is about a source, a path in the kernel's tree.

@@ -63,7 +63,8 @@ class Resolution:
     input: Input
     """The plan's file, kept in the state directory."""
     compilers: tuple[str, ...]
-    """What else decides an object than plan and reference: each compiler as it says itself, with its digest."""
+    """What else than rules and reference decides configuration and objects: each compiler as it says itself, with its
+    digest, and whether it is asked with GNU as."""
 
 
 def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolchain, state: State) -> Resolution:
@@ -111,8 +112,16 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
     return Resolution(
         plan=plan,
         input=Input(name=INPUT, digest=content, path=kept),
-        compilers=(*identities, *([assembler_identity] if needs_assembler else [])),
+        compilers=(*identities, *([assembler_identity] if needs_assembler else []), *_asked_with_as(resolved)),
     )
+
+
+def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
+    """The compilers that ccd asks with GNU as what they can do: those of which all goes by way of assembler."""
+    rules_of: dict[str, list[bool]] = defaultdict(list)
+    for rule in rules:
+        rules_of[rule.compiler].append(rule.by_assembler)
+    return sorted(f"{name} by way of assembler only" for name, ways in rules_of.items() if all(ways))
 
 
 def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rule]]:
