@@ -175,9 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn only_compilers_of_rules_have_a_say_in_probes() {
+    fn every_compiler_of_a_plan_has_a_say_in_probes() {
         let plan = specimen();
-        assert_eq!(plan.others().map(|(name, _)| name).collect::<Vec<_>>(), ["clang-19"]);
-        assert!(plan.is_by_assembler_only("clang-19"));
+        assert_eq!(plan.others().map(|(name, _)| name).collect::<Vec<_>>(), ["clang-19", "zig"]);
+        assert!(plan.is_by_assembler_only("clang-19") && !plan.is_by_assembler_only("zig"));
+    }
+
+    #[test]
+    fn globs_match_what_kdyno_matches_too() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/delegation/globs.json");
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        for row in &rows {
+            let text = |key: &str| row[key].as_str().unwrap();
+            assert_eq!(is_match(text("glob"), text("path")), row["matches"], "{row}");
+        }
+        assert!(rows.len() > 20);
     }
 }
