@@ -1,0 +1,251 @@
+//! An object or a linked kernel: its code, its functions, its relocations.
+//!
+//! Sections of an object all start at 0. Each gets an address range of its own here, so that an address says which
+//! section it lies in; a linked kernel has its own addresses.
+
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags};
+use object::{SectionKind, SymbolIndex, SymbolKind, elf};
+
+use crate::lines::Lines;
+
+pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
+
+/// The first section of an object starts here, and each at a multiple of it.
+const SPACING: u64 = 0x1_0000;
+/// Padding before functions, which the linked kernel calls a function.
+const PADDING_PREFIX: &str = "__pfx_";
+
+/// A relocation of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Relocation {
+    /// In the section.
+    pub offset: u64,
+    /// R_X86_64_...
+    pub kind: u32,
+    pub symbol: Option<SymbolIndex>,
+    pub addend: i64,
+}
+
+/// A section that is loaded.
+pub struct Section<'data> {
+    pub name: &'data str,
+    pub base: u64,
+    /// Empty for one without content, such as .bss.
+    pub bytes: &'data [u8],
+    pub size: u64,
+    pub is_code: bool,
+    /// In the order of their offsets.
+    pub relocations: Vec<Relocation>,
+}
+
+/// Code from one symbol to the next one: every byte of a section belongs to one function.
+#[derive(Debug, Clone)]
+pub struct Function<'data> {
+    pub name: &'data str,
+    /// Position in `Binary::sections`.
+    pub section: usize,
+    pub start: u64,
+    pub end: u64,
+    pub is_global: bool,
+}
+
+/// Where a branch goes, or what a relocation names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'data> {
+    Address(u64),
+    /// A symbol that this file doesn't define.
+    Undefined(&'data str),
+    Unknown,
+}
+
+pub struct Binary<'data> {
+    pub elf: Elf<'data>,
+    /// Compiled, not linked.
+    pub is_object: bool,
+    pub sections: Vec<Section<'data>>,
+    /// In the order of their addresses.
+    pub functions: Vec<Function<'data>>,
+    /// Position in `sections` by index in the file.
+    places: Vec<Option<usize>>,
+    lines: std::cell::OnceCell<Option<Lines<'data>>>,
+}
+
+impl<'data> Binary<'data> {
+    /// Read a file; the error says in one line what is wrong with it.
+    pub fn parse(data: &'data [u8]) -> Result<Self, String> {
+        let elf = Elf::parse(data).map_err(|error| format!("it is no ELF file that can be read: {error}"))?;
+        let header = elf.elf_header();
+        if header.e_machine(LittleEndian) != elf::EM_X86_64 {
+            return Err("it isn't made for x86-64".to_owned());
+        }
+        let is_object = header.e_type(LittleEndian) == elf::ET_REL;
+        let (sections, places) = sections(&elf, is_object, data.len() as u64)?;
+        let mut binary = Binary { elf, is_object, sections, functions: Vec::new(), places, lines: Default::default() };
+        binary.functions = binary.find_functions();
+        Ok(binary)
+    }
+
+    /// The code of a function.
+    pub fn code(&self, function: &Function) -> &'data [u8] {
+        let section = &self.sections[function.section];
+        &section.bytes[(function.start - section.base) as usize..(function.end - section.base) as usize]
+    }
+
+    pub fn section_at(&self, address: u64) -> Option<&Section<'data>> {
+        let after = self.sections.partition_point(|section| section.base <= address);
+        self.sections[..after].last().filter(|section| address - section.base < section.size)
+    }
+
+    pub fn section_named(&self, name: &str) -> Option<&Section<'data>> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    pub fn function_at(&self, address: u64) -> Option<usize> {
+        let after = self.functions.partition_point(|function| function.start <= address);
+        let place = after.checked_sub(1)?;
+        (address < self.functions[place].end).then_some(place)
+    }
+
+    /// The relocation whose field lies in these bytes of a section.
+    pub fn relocation_in(&self, section: usize, start: u64, length: u64) -> Option<&Relocation> {
+        let section = &self.sections[section];
+        let offset = start - section.base;
+        let place = section.relocations.partition_point(|relocation| relocation.offset < offset);
+        section.relocations.get(place).filter(|relocation| relocation.offset < offset.saturating_add(length))
+    }
+
+    /// What a relocation names, without its addend.
+    pub fn named_by(&self, relocation: &Relocation) -> Target<'data> {
+        let Some(symbol) = relocation.symbol.and_then(|index| self.elf.symbol_by_index(index).ok()) else {
+            return Target::Unknown;
+        };
+        if symbol.is_undefined() {
+            return symbol.name().map_or(Target::Unknown, Target::Undefined);
+        }
+        match symbol.section_index().and_then(|index| self.places.get(index.0).copied().flatten()) {
+            Some(place) => Target::Address(self.sections[place].base.wrapping_add(symbol.address())),
+            None => Target::Unknown,
+        }
+    }
+
+    /// What a relocation adds up to where its symbol lies in a section that isn't loaded: an offset in that.
+    pub fn offset_named_by(&self, relocation: &Relocation) -> Option<u64> {
+        let symbol = self.elf.symbol_by_index(relocation.symbol?).ok()?;
+        (!symbol.is_undefined()).then(|| symbol.address().wrapping_add_signed(relocation.addend))
+    }
+
+    /// Where a relocation points: its symbol and addend, and `more`.
+    pub fn pointed_at(&self, relocation: &Relocation, more: i64) -> Target<'data> {
+        match self.named_by(relocation) {
+            Target::Address(symbol) => {
+                Target::Address(symbol.wrapping_add_signed(relocation.addend.wrapping_add(more)))
+            }
+            other => other,
+        }
+    }
+
+    /// The address as people know it: in the section for an object.
+    pub fn shown_address(&self, address: u64) -> u64 {
+        match self.section_at(address) {
+            Some(section) if self.is_object => address - section.base,
+            _ => address,
+        }
+    }
+
+    /// Source and line of an address, if there are line tables.
+    pub fn line(&self, address: u64) -> Option<(String, u64)> {
+        self.lines.get_or_init(|| Lines::new(self)).as_ref()?.find(address)
+    }
+
+    /// Position of a section, by its index in the file.
+    pub fn place(&self, index: usize) -> Option<usize> {
+        self.places.get(index).copied().flatten()
+    }
+
+    fn find_functions(&self) -> Vec<Function<'data>> {
+        // At one address the first counts: one that is a function, one that others can call.
+        let mut starts: Vec<(u64, bool, bool, usize, &'data str)> = Vec::new();
+        for symbol in self.elf.symbols() {
+            let is_function = symbol.kind() == SymbolKind::Text;
+            let is_label = symbol.kind() == SymbolKind::Unknown && (symbol.is_global() || symbol.size() > 0);
+            let place = symbol.section_index().and_then(|index| self.place(index.0));
+            let (Some(place), Ok(name), true) = (place, symbol.name(), is_function || is_label) else {
+                continue;
+            };
+            let section = &self.sections[place];
+            let offset = symbol.address().wrapping_sub(if self.is_object { 0 } else { section.base });
+            if section.is_code && offset < section.bytes.len() as u64 && !name.starts_with(PADDING_PREFIX) {
+                starts.push((section.base + offset, !is_function, !symbol.is_global(), place, name));
+            }
+        }
+        for (place, section) in self.sections.iter().enumerate() {
+            if section.is_code && !section.bytes.is_empty() {
+                starts.push((section.base, true, true, place, section.name));
+            }
+        }
+        starts.sort_unstable();
+        starts.dedup_by_key(|start| start.0);
+        let nexts = starts.iter().skip(1).map(|start| start.0).chain([u64::MAX]);
+        let function = |(start, next): (&(u64, bool, bool, usize, &'data str), u64)| {
+            let section = &self.sections[start.3];
+            let end = next.min(section.base + section.bytes.len() as u64);
+            Function { name: start.4, section: start.3, start: start.0, end, is_global: !start.2 }
+        };
+        starts.iter().zip(nexts).map(function).collect()
+    }
+}
+
+/// The loaded sections in the order of their addresses, and where the file's sections are among them.
+fn sections<'data>(
+    elf: &Elf<'data>,
+    is_object: bool,
+    file_size: u64,
+) -> Result<(Vec<Section<'data>>, Vec<Option<usize>>), String> {
+    let (mut sections, mut next) = (Vec::new(), SPACING);
+    // Sound sections don't overlap. In a file where they do, a small one could stand for any amount of work.
+    let mut left = file_size;
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else {
+            continue;
+        };
+        let is_loaded = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
+        let is_per_cpu = !is_object && section.address() == 0;
+        if !is_loaded || is_per_cpu {
+            continue;
+        }
+        let name = section.name().map_err(|error| format!("a section's name can't be read: {error}"))?;
+        let bytes = match section.kind() {
+            SectionKind::UninitializedData => &[],
+            _ => section.data().map_err(|error| format!("its section {name} can't be read: {error}"))?,
+        };
+        left = left.checked_sub(bytes.len() as u64).ok_or("its sections overlap")?;
+        let mut relocations = Vec::new();
+        if is_object {
+            for (offset, relocation) in section.relocations() {
+                left =
+                    left.checked_sub(size_of::<elf::Rela64<LittleEndian>>() as u64).ok_or("its relocations overlap")?;
+                let (RelocationFlags::Elf { r_type: kind }, RelocationTarget::Symbol(symbol)) =
+                    (relocation.flags(), relocation.target())
+                else {
+                    continue;
+                };
+                relocations.push(Relocation { offset, kind, symbol: Some(symbol), addend: relocation.addend() });
+            }
+            relocations.sort_by_key(|relocation| relocation.offset);
+        }
+        let size = section.size().max(bytes.len() as u64);
+        let base = if is_object { next } else { section.address() };
+        let end = base.checked_add(size).and_then(|end| end.checked_next_multiple_of(SPACING));
+        next = end.filter(|end| *end < 1 << 62 || !is_object).ok_or(format!("its section {name} has no end"))?
+            + SPACING * u64::from(is_object);
+        let is_code = sh_flags & u64::from(elf::SHF_EXECINSTR) != 0;
+        sections.push((section.index().0, Section { name, base, bytes, size, is_code, relocations }));
+    }
+    sections.sort_by_key(|(_, section)| section.base);
+    let mut places = vec![None; sections.iter().map(|(index, _)| index + 1).max().unwrap_or(0)];
+    for (place, (index, _)) in sections.iter().enumerate() {
+        places[*index] = Some(place);
+    }
+    Ok((sections.into_iter().map(|(_, section)| section).collect(), places))
+}

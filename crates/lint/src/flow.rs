@@ -1,0 +1,475 @@
+//! Values in registers and on the stack, followed through a function: which slot holds a copy of other memory.
+//!
+//! A forward analysis over basic blocks. Two values that meet and differ become one that is only known by where they
+//! met. What can't be followed (indirect jumps, labels that only tables of the kernel name) starts with nothing known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+
+use crate::binary::{Binary, Function};
+use crate::lints::instructions;
+
+/// Units of work (instructions and slots) after which a function is given up: larger ones than any of a kernel's.
+const MOST_WORK: usize = 20_000_000;
+/// In the System V calling convention.
+const CALLER_SAVED: [Register; 9] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+];
+const REGISTERS: usize = 16;
+const STACK_POINTER: usize = 4;
+
+/// Memory that isn't the stack, known by the values that its address is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Memory {
+    base: (u64, usize),
+    index: (u64, usize),
+    scale: u32,
+    displacement: u64,
+    segment: Register,
+    /// The symbol that a relocation adds, by its index.
+    symbol: usize,
+}
+
+/// A place on the stack: which frame (realigned ones are another), and the offset from its start.
+pub type Slot = (u64, i64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// Known by where it was made: an instruction or a block, and the register.
+    Made(u64, usize),
+    Stack(Slot),
+    /// Loaded by an instruction.
+    Loaded {
+        at: u64,
+        memory: Memory,
+    },
+}
+
+/// What was stored into a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    bytes: i64,
+    /// Of other memory, loaded at an address.
+    copy: Option<(u64, Memory)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    registers: [Value; REGISTERS],
+    slots: BTreeMap<Slot, Stored>,
+}
+
+/// An atomic instruction on a slot that holds a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AtomicOnCopy {
+    /// Of the atomic instruction.
+    pub at: u64,
+    /// Of the instruction that loaded the original.
+    pub loaded_at: u64,
+    memory: Memory,
+    slot: Slot,
+}
+
+/// The atomic instructions of a function that change only a copy.
+pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCopy> {
+    let code: Vec<Instruction> = instructions(binary, function).collect();
+    let mut walk = Walk {
+        binary,
+        section: function.section,
+        code: &code,
+        info: InstructionInfoFactory::new(),
+        found: BTreeSet::new(),
+        atomics: BTreeSet::new(),
+        pointed_at: BTreeSet::new(),
+    };
+    walk.through();
+    let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
+    // Where the original is changed atomically as well, the copy is the value that it was compared with.
+    let found = walk.found.iter().filter(|found| !is_object(&found.slot) && !walk.atomics.contains(&found.memory));
+    found.copied().collect()
+}
+
+pub fn is_atomic(instruction: &Instruction) -> bool {
+    let on_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+    on_memory && (instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg)
+}
+
+struct Walk<'a, 'data> {
+    binary: &'a Binary<'data>,
+    section: usize,
+    code: &'a [Instruction],
+    info: InstructionInfoFactory,
+    found: BTreeSet<AtomicOnCopy>,
+    /// Other memory that is changed atomically.
+    atomics: BTreeSet<Memory>,
+    /// Slots whose address is made: objects that live on the stack.
+    pointed_at: BTreeSet<Slot>,
+}
+
+impl Walk<'_, '_> {
+    fn through(&mut self) {
+        let targets: Vec<Option<u64>> = self.code.iter().map(|instruction| self.branch_target(instruction)).collect();
+        let starts = block_starts(self.code, &targets);
+        let block_of = |address: u64| {
+            let place = self.code.binary_search_by_key(&address, Instruction::ip).ok()?;
+            starts.binary_search(&place).ok()
+        };
+        let edges: Vec<Vec<usize>> = (0..starts.len())
+            .map(|block| {
+                let last = block_end(&starts, block, self.code.len()) - 1;
+                let target = targets[last].and_then(block_of);
+                let next = goes_on(&self.code[last]).then_some(block + 1).filter(|next| *next < starts.len());
+                target.into_iter().chain(next).collect()
+            })
+            .collect();
+        let mut states: Vec<Option<State>> = vec![None; starts.len()];
+        let mut work = 0;
+        for root in 0..starts.len() {
+            if states[root].is_some() {
+                continue;
+            }
+            states[root] = Some(State::unknown(self.code[starts[root]].ip()));
+            let mut waiting = BTreeSet::from([root]);
+            while let Some(block) = waiting.pop_first() {
+                let Some(mut state) = states[block].clone() else {
+                    continue;
+                };
+                let instructions = &self.code[starts[block]..block_end(&starts, block, self.code.len())];
+                for instruction in instructions {
+                    self.step(&mut state, instruction);
+                }
+                work += instructions.len() + state.slots.len() + 1;
+                if work > MOST_WORK {
+                    return;
+                }
+                for &next in &edges[block] {
+                    let met = match &states[next] {
+                        None => state.clone(),
+                        Some(known) => known.joined(&state, self.code[starts[next]].ip()),
+                    };
+                    if states[next].as_ref() != Some(&met) {
+                        states[next] = Some(met);
+                        waiting.insert(next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where a jump goes that stays in its section; one with a relocation leaves it.
+    fn branch_target(&self, instruction: &Instruction) -> Option<u64> {
+        let is_jump =
+            matches!(instruction.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch);
+        let (start, length) = (instruction.ip(), instruction.len() as u64);
+        (is_jump && self.binary.relocation_in(self.section, start, length).is_none())
+            .then(|| instruction.near_branch_target())
+    }
+
+    /// What an instruction makes of the state.
+    fn step(&mut self, state: &mut State, instruction: &Instruction) {
+        let at = instruction.ip();
+        if is_atomic(instruction) {
+            self.note_atomic(state, instruction);
+            self.forget_written(state, instruction, true);
+            return;
+        }
+        match instruction.mnemonic() {
+            Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => self.step_move(state, instruction),
+            Mnemonic::Lea => {
+                let value = match state.slot_of(instruction) {
+                    Some(slot) => {
+                        self.pointed_at.insert(slot);
+                        Value::Stack(slot)
+                    }
+                    None => Value::Made(at, 0),
+                };
+                state.set(instruction.op0_register(), value, at);
+            }
+            Mnemonic::Push => {
+                let value = self.operand(state, instruction, 0);
+                state.move_stack(-8);
+                if let Value::Stack(slot) = state.registers[STACK_POINTER] {
+                    state.store(slot, 8, value);
+                }
+            }
+            Mnemonic::Call => {
+                for register in CALLER_SAVED {
+                    state.set(register, Value::Made(at, register.number()), at);
+                }
+            }
+            Mnemonic::Add | Mnemonic::Sub if is_pointer(instruction) && instruction.op1_kind() != OpKind::Register => {
+                let number = instruction.op1_kind() != OpKind::Memory;
+                let change = if number { instruction.immediate(1) as i64 } else { 0 };
+                let is_sub = instruction.mnemonic() == Mnemonic::Sub;
+                state.move_stack(if is_sub { change.wrapping_neg() } else { change });
+            }
+            // The frame is aligned: where it begins now isn't known, but it is one place.
+            Mnemonic::And if is_pointer(instruction) => state.registers[STACK_POINTER] = Value::Stack((at, 0)),
+            Mnemonic::Leave => {
+                state.registers[STACK_POINTER] = state.registers[Register::RBP.number()];
+                state.move_stack(8);
+                state.set(Register::RBP, Value::Made(at, 0), at);
+            }
+            Mnemonic::Pop => {
+                state.move_stack(8);
+                if instruction.op0_kind() == OpKind::Register {
+                    state.set(instruction.op0_register(), Value::Made(at, 0), at);
+                }
+            }
+            _ => self.forget_written(state, instruction, false),
+        }
+    }
+
+    fn step_move(&mut self, state: &mut State, instruction: &Instruction) {
+        let value = self.operand(state, instruction, 1);
+        match instruction.op0_kind() {
+            OpKind::Register => {
+                // `mov rdi, rsp` makes a slot's address as `lea` does; `mov rbp, rsp` only names the frame.
+                if let (Value::Stack(slot), true) = (value, instruction.op0_register() != Register::RBP) {
+                    self.pointed_at.insert(slot);
+                }
+                state.set(instruction.op0_register(), value, instruction.ip());
+            }
+            OpKind::Memory => {
+                if let Some(slot) = state.slot_of(instruction) {
+                    state.store(slot, instruction.memory_size().size() as i64, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The value that an operand has before its instruction.
+    fn operand(&self, state: &State, instruction: &Instruction, operand: u32) -> Value {
+        let at = instruction.ip();
+        match instruction.op_kind(operand) {
+            OpKind::Register if instruction.op_register(operand).is_gpr() => {
+                match state.registers[instruction.op_register(operand).full_register().number()] {
+                    // Half of an address is none.
+                    Value::Stack(_) if !instruction.op_register(operand).is_gpr64() => Value::Made(at, 0),
+                    value => value,
+                }
+            }
+            OpKind::Memory => match state.slot_of(instruction) {
+                Some(slot) => match state.stored_at(slot).and_then(|stored| stored.copy) {
+                    Some((at, memory)) => Value::Loaded { at, memory },
+                    None => Value::Made(at, 0),
+                },
+                None => {
+                    self.memory(state, instruction).map_or(Value::Made(at, 0), |memory| Value::Loaded { at, memory })
+                }
+            },
+            _ => Value::Made(at, 0),
+        }
+    }
+
+    /// The memory that an instruction names; None on the stack.
+    fn memory(&self, state: &State, instruction: &Instruction) -> Option<Memory> {
+        let part = |register: Register| match register {
+            Register::None | Register::RIP | Register::EIP => Some((0, usize::MAX)),
+            register if register.is_gpr() => match state.registers[register.full_register().number()] {
+                Value::Made(at, number) => Some((at, number)),
+                Value::Loaded { at, .. } => Some((at, usize::MAX)),
+                Value::Stack(_) => None,
+            },
+            _ => None,
+        };
+        let relocation = self.binary.relocation_in(self.section, instruction.ip(), instruction.len() as u64);
+        let symbol = relocation.and_then(|relocation| relocation.symbol).map_or(usize::MAX, |symbol| symbol.0);
+        // The displacement of what is relative to rip depends on where the instruction is; the addend takes that out.
+        let displacement = match relocation {
+            Some(relocation) if instruction.is_ip_rel_memory_operand() => {
+                let rest = instruction.next_ip() - self.binary.sections[self.section].base - relocation.offset;
+                relocation.addend.wrapping_add_unsigned(rest) as u64
+            }
+            _ => instruction.memory_displacement64(),
+        };
+        Some(Memory {
+            base: part(instruction.memory_base())?,
+            index: part(instruction.memory_index())?,
+            scale: instruction.memory_index_scale(),
+            displacement,
+            segment: instruction.segment_prefix(),
+            symbol,
+        })
+    }
+
+    fn note_atomic(&mut self, state: &State, instruction: &Instruction) {
+        if is_barrier(instruction) {
+            return;
+        }
+        if let Some(slot) = state.slot_of(instruction) {
+            if let Some((loaded_at, memory)) = state.stored_at(slot).and_then(|stored| stored.copy) {
+                self.found.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
+            }
+        } else if let Some(memory) = self.memory(state, instruction) {
+            self.atomics.insert(memory);
+        }
+    }
+
+    /// Forget what any other instruction writes; an atomic one leaves its slot what it was for the next one.
+    fn forget_written(&mut self, state: &mut State, instruction: &Instruction, is_atomic: bool) {
+        let at = instruction.ip();
+        let slot = state.slot_of(instruction);
+        let info = self.info.info(instruction);
+        let is_written = |access: OpAccess| {
+            matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+        };
+        if let Some(slot) = slot.filter(|_| !is_atomic) {
+            if info.used_memory().iter().any(|used| is_written(used.access())) {
+                state.store(slot, instruction.memory_size().size().max(1) as i64, Value::Made(at, 0));
+            }
+        }
+        for used in info.used_registers().iter().filter(|used| is_written(used.access())) {
+            let register = used.register();
+            if register.is_gpr() {
+                state.set(register, Value::Made(at, register.full_register().number()), at);
+            }
+        }
+    }
+}
+
+impl State {
+    /// At the start of a function, or of code that nothing is known to lead to.
+    fn unknown(at: u64) -> State {
+        let mut registers = [Value::Made(at, 0); REGISTERS];
+        for (number, value) in registers.iter_mut().enumerate() {
+            *value = Value::Made(at, number);
+        }
+        registers[STACK_POINTER] = Value::Stack((at, 0));
+        State { registers, slots: BTreeMap::new() }
+    }
+
+    /// What is known where two ways meet, at the block at `at`.
+    fn joined(&self, other: &State, at: u64) -> State {
+        let mut joined = self.clone();
+        for (number, value) in joined.registers.iter_mut().enumerate() {
+            if *value != other.registers[number] {
+                *value = Value::Made(at, REGISTERS + number);
+            }
+        }
+        for (slot, theirs) in &other.slots {
+            let ours = joined.slots.entry(*slot).or_insert(*theirs);
+            if ours != theirs {
+                *ours = Stored { bytes: ours.bytes.max(theirs.bytes), copy: None };
+            }
+        }
+        joined
+    }
+
+    fn set(&mut self, register: Register, value: Value, at: u64) {
+        if register.is_gpr() {
+            let number = register.full_register().number();
+            let is_whole = register.is_gpr64() || !matches!(value, Value::Stack(_));
+            // A value is told apart by its register too: one instruction may make several.
+            self.registers[number] = match value {
+                Value::Made(..) => Value::Made(at, number),
+                value if is_whole => value,
+                _ => Value::Made(at, number),
+            };
+        }
+    }
+
+    fn move_stack(&mut self, by: i64) {
+        if let Value::Stack((frame, offset)) = self.registers[STACK_POINTER] {
+            self.registers[STACK_POINTER] = Value::Stack((frame, offset.wrapping_add(by)));
+        }
+    }
+
+    /// The slot that the memory operand is, if it is one.
+    fn slot_of(&self, instruction: &Instruction) -> Option<Slot> {
+        let base = instruction.memory_base();
+        if instruction.memory_index() != Register::None || !base.is_gpr64() || has_segment(instruction) {
+            return None;
+        }
+        match self.registers[base.number()] {
+            Value::Stack((frame, offset)) => {
+                Some((frame, offset.wrapping_add(instruction.memory_displacement64() as i64)))
+            }
+            _ => None,
+        }
+    }
+
+    fn stored_at(&self, slot: Slot) -> Option<&Stored> {
+        let (start, stored) = self.slots.range(..=slot).next_back()?;
+        (start.0 == slot.0 && slot.1.checked_sub(start.1)? < stored.bytes).then_some(stored)
+    }
+
+    fn store(&mut self, slot: Slot, bytes: i64, value: Value) {
+        let copy = match value {
+            Value::Loaded { at, memory } => Some((at, memory)),
+            _ => None,
+        };
+        let end = slot.1.saturating_add(bytes);
+        // No store is longer than 64 bytes.
+        let near = (slot.0, slot.1.saturating_sub(64))..(slot.0, end);
+        let is_under = |start: &Slot, stored: &Stored| start.1.saturating_add(stored.bytes) > slot.1;
+        let covered: Vec<Slot> =
+            self.slots.range(near).filter(|(start, stored)| is_under(start, stored)).map(|(start, _)| *start).collect();
+        for start in covered {
+            if start == slot {
+                self.slots.remove(&start);
+            } else if let Some(stored) = self.slots.get_mut(&start) {
+                stored.copy = None;
+            }
+        }
+        self.slots.insert(slot, Stored { bytes, copy });
+    }
+}
+
+fn has_segment(instruction: &Instruction) -> bool {
+    matches!(instruction.segment_prefix(), Register::FS | Register::GS)
+}
+
+fn is_pointer(instruction: &Instruction) -> bool {
+    instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+}
+
+/// `lock add [rsp-4], 0` changes nothing: it is the kernel's memory barrier.
+fn is_barrier(instruction: &Instruction) -> bool {
+    let is_number = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+    matches!(instruction.mnemonic(), Mnemonic::Add | Mnemonic::Or)
+        && instruction.op_count() == 2
+        && is_number
+        && instruction.immediate(1) == 0
+}
+
+/// Whether the next instruction may follow.
+fn goes_on(instruction: &Instruction) -> bool {
+    !matches!(
+        instruction.flow_control(),
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return | FlowControl::Exception
+    )
+}
+
+/// Positions of the instructions that blocks start with.
+fn block_starts(code: &[Instruction], targets: &[Option<u64>]) -> Vec<usize> {
+    let mut starts = BTreeSet::new();
+    if !code.is_empty() {
+        starts.insert(0);
+    }
+    for (place, instruction) in code.iter().enumerate() {
+        let target = targets[place];
+        if let Some(Ok(start)) = target.map(|target| code.binary_search_by_key(&target, Instruction::ip)) {
+            starts.insert(start);
+        }
+        let is_end = instruction.flow_control() == FlowControl::ConditionalBranch || !goes_on(instruction);
+        if is_end && place + 1 < code.len() {
+            starts.insert(place + 1);
+        }
+    }
+    starts.into_iter().collect()
+}
+
+fn block_end(starts: &[usize], block: usize, length: usize) -> usize {
+    starts.get(block + 1).copied().unwrap_or(length)
+}

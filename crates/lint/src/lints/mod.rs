@@ -1,0 +1,100 @@
+//! The lints, one file each. A lint is a row of the table.
+
+mod alternatives;
+mod always_inline;
+mod costly_instruction;
+mod lock_on_stack_copy;
+mod simd;
+mod unknown_call;
+
+use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, NasmFormatter};
+
+use crate::binary::{Binary, Function};
+use crate::finding::{Finding, Level};
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+pub struct Lint {
+    pub name: &'static str,
+    pub level: Level,
+    run: fn(&Look) -> Vec<Place>,
+}
+
+pub const LINTS: &[Lint] = &[
+    Lint { name: "lock-on-stack-copy", level: Level::Error, run: lock_on_stack_copy::run },
+    Lint { name: "always-inline-emitted", level: Level::Warning, run: always_inline::run },
+    Lint { name: "simd-in-kernel", level: Level::Error, run: simd::run },
+    Lint { name: "alternatives", level: Level::Error, run: alternatives::run },
+    Lint { name: "unknown-call", level: Level::Error, run: unknown_call::run },
+    Lint { name: "costly-instruction", level: Level::Note, run: costly_instruction::run },
+];
+
+/// What a lint has before it.
+pub struct Look<'a, 'data> {
+    pub binary: &'a Binary<'data>,
+    pub settings: &'a Settings,
+    pub shared: &'a Shared,
+    /// Position of this file in `shared`.
+    pub file: usize,
+}
+
+/// What a lint gives: an address, and what is wrong there.
+pub struct Place {
+    pub address: u64,
+    /// The finding is about the instruction at the address.
+    pub is_instruction: bool,
+    pub message: String,
+}
+
+impl Place {
+    pub fn instruction(address: u64, message: String) -> Place {
+        Place { address, is_instruction: true, message }
+    }
+}
+
+/// Everything that one lint finds in one file.
+pub fn findings(lint: &Lint, look: &Look, file: &str) -> Vec<Finding> {
+    (lint.run)(look).into_iter().map(|place| finding(lint, look.binary, place, file)).collect()
+}
+
+fn finding(lint: &Lint, binary: &Binary, place: Place, file: &str) -> Finding {
+    let function = binary.function_at(place.address).map(|at| &binary.functions[at]);
+    let line = binary.line(place.address);
+    let instruction = match function {
+        Some(function) if place.is_instruction => instructions(binary, function)
+            .find(|instruction| instruction.ip() >= place.address)
+            .map(|found| text(&found)),
+        _ => None,
+    };
+    Finding {
+        lint: lint.name,
+        level: lint.level,
+        file: file.to_owned(),
+        source: line.as_ref().map(|(source, _)| source.clone()),
+        line: line.map(|(_, line)| line),
+        function: function.map_or_else(String::new, |function| function.name.to_owned()),
+        address: format!("{:#x}", binary.shown_address(place.address)),
+        section: binary.section_at(place.address).map_or_else(String::new, |section| section.name.to_owned()),
+        instruction: instruction.unwrap_or_default(),
+        message: place.message,
+    }
+}
+
+/// The instructions of a function, one after the other; a byte that starts none is an invalid one.
+pub fn instructions<'data>(
+    binary: &Binary<'data>,
+    function: &Function,
+) -> impl Iterator<Item = Instruction> + use<'data> {
+    Decoder::with_ip(64, binary.code(function), function.start, DecoderOptions::NONE).into_iter()
+}
+
+/// An instruction as text: operands in Intel's order, numbers as C has them.
+pub fn text(instruction: &Instruction) -> String {
+    let mut formatter = NasmFormatter::new();
+    formatter.options_mut().set_hex_prefix("0x");
+    formatter.options_mut().set_hex_suffix("");
+    formatter.options_mut().set_uppercase_hex(false);
+    let mut written = String::new();
+    formatter.format(instruction, &mut written);
+    written
+}

@@ -1,0 +1,61 @@
+//! simd-in-kernel: vector and x87 registers in code that may run while they hold a process's values.
+//!
+//! Only code between kernel_fpu_begin() and kernel_fpu_end() may use them. A function is fine if it calls the first,
+//! if its object does, or if all that refer to it are fine.
+
+use iced_x86::{Code, CpuidFeature, Instruction, Register};
+
+use super::{Look, Place, instructions};
+
+pub fn run(look: &Look) -> Vec<Place> {
+    let x87 = x87_codes();
+    let mut places = Vec::new();
+    for (position, function) in look.binary.functions.iter().enumerate() {
+        // Replacements are copies of what stands in functions elsewhere, chosen by the CPU's features.
+        let is_replacement = look.binary.sections[function.section].name == crate::alternative::REPLACEMENTS;
+        if is_replacement || look.shared.is_guarded(look.file, position) {
+            continue;
+        }
+        let mut used = instructions(look.binary, function).filter(|instruction| is_simd(instruction, &x87));
+        if let Some(first) = used.next() {
+            let number = 1 + used.count();
+            let registers = kind(&first);
+            let message = format!("uses {registers} registers, {number} instructions, outside of kernel_fpu_begin/end");
+            places.push(Place::instruction(first.ip(), message));
+        }
+    }
+    places
+}
+
+fn is_simd(instruction: &Instruction, x87: &[bool]) -> bool {
+    x87[instruction.code() as usize]
+        || (0..instruction.op_count()).any(|operand| is_vector(instruction.op_register(operand)))
+}
+
+fn is_vector(register: Register) -> bool {
+    register.is_vector_register() || register.is_mm() || register.is_st() || register.is_tmm() || register.is_k()
+}
+
+fn kind(instruction: &Instruction) -> &'static str {
+    let registers = (0..instruction.op_count()).map(|operand| instruction.op_register(operand));
+    registers.filter(|register| is_vector(*register)).map(name).next().unwrap_or("x87")
+}
+
+fn name(register: Register) -> &'static str {
+    match register {
+        register if register.is_xmm() => "SSE (xmm)",
+        register if register.is_ymm() => "AVX (ymm)",
+        register if register.is_mm() => "MMX (mm)",
+        register if register.is_st() => "x87",
+        register if register.is_tmm() => "AMX (tmm)",
+        _ => "AVX-512",
+    }
+}
+
+/// By code, whether an instruction works on the x87 unit, most of which name no register.
+fn x87_codes() -> Vec<bool> {
+    let is_x87 = |feature: &CpuidFeature| {
+        matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387 | CpuidFeature::FPU387SL_ONLY)
+    };
+    Code::values().map(|code| code.cpuid_features().iter().any(is_x87)).collect()
+}

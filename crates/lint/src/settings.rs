@@ -1,0 +1,28 @@
+//! What the program is told, as one JSON object.
+
+use serde::Deserialize;
+
+use crate::costly::Rule;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Files to look through: objects, or a linked kernel.
+    pub files: Vec<String>,
+    /// Names of lints; empty: all.
+    pub only: Vec<String>,
+    /// Names of functions that the source declares always_inline.
+    pub always_inline: Vec<String>,
+    /// Names that the kernel has beside those that `files` define.
+    pub symbols: Vec<String>,
+    /// `files` and `symbols` are all that there is: a name that none of them defines is nowhere.
+    pub is_whole: bool,
+    /// What the chosen CPU family is bad at.
+    pub costly: Vec<Rule>,
+}
+
+impl Settings {
+    pub fn asks_for(&self, lint: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == lint)
+    }
+}
