@@ -26,6 +26,7 @@ from kdyno.kernel.delegation.resolved import Resolved
 from kdyno.kernel.delegation.show import ImageView, PlanView
 from kdyno.kernel.image import ImageRecord
 from kdyno.line.forecast import Forecast
+from kdyno.lint.model import LintReport
 from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
@@ -69,6 +70,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "doctor-set": TypeAdapter(Turned),
     "explanation": TypeAdapter(Explained),
     "judge": TypeAdapter(FileReport),
+    "lint": TypeAdapter(LintReport),
     "plan": TypeAdapter(Forecast),
     "march": TypeAdapter(MarchReport),
     "profile-cover": TypeAdapter(Coverage),

@@ -1,7 +1,13 @@
 //! Rules about instructions that a CPU family is bad at. The data is kdyno's; this says which instructions a rule means.
 
-use iced_x86::{Instruction, OpKind};
+use iced_x86::{Instruction, Mnemonic, OpKind};
 use serde::Deserialize;
+
+use crate::binary::Binary;
+use crate::lints::instructions;
+
+/// Functions that are reported of each rule: a kernel may have thousands, and those with most are what to look at.
+const MOST: usize = 10;
 
 /// One rule of src/kdyno/data/costly.toml.
 #[derive(Debug, Clone, Deserialize)]
@@ -28,7 +34,7 @@ pub enum Form {
     Wide,
     /// The first operand is memory and the second a register: a bit anywhere after the address.
     BitOfMemory,
-    /// A base, an index and a displacement.
+    /// A base, an index and a displacement, also one of 0, as rbp and r13 need as a base.
     ThreeParts,
     /// With rep, repe or repne.
     Repeated,
@@ -54,4 +60,50 @@ impl Form {
             Form::Repeated => instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         }
     }
+}
+
+/// What there is of one rule in all files.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    pub all: u64,
+    /// The functions with most, in order.
+    pub most: Vec<Count>,
+}
+
+/// In one function.
+#[derive(Debug, Clone)]
+pub struct Count {
+    pub number: u64,
+    pub file: usize,
+    /// Address of the first one.
+    pub first: u64,
+}
+
+/// By rule, what there is in one file is added.
+pub fn count(rules: &[Rule], binary: &Binary, file: usize, tallies: &mut Vec<Tally>) {
+    tallies.resize(rules.len(), Tally::default());
+    let by_mnemonic = by_mnemonic(rules);
+    for function in &binary.functions {
+        let mut counts: Vec<Option<Count>> = vec![None; rules.len()];
+        for instruction in instructions(binary, function) {
+            for &rule in &by_mnemonic[instruction.mnemonic() as usize] {
+                if rules[rule].form.takes(&instruction) {
+                    counts[rule].get_or_insert(Count { number: 0, file, first: instruction.ip() }).number += 1;
+                }
+            }
+        }
+        for (tally, count) in tallies.iter_mut().zip(counts) {
+            let Some(count) = count else { continue };
+            tally.all += count.number;
+            let place = tally.most.partition_point(|other| other.number >= count.number);
+            tally.most.insert(place, count);
+            tally.most.truncate(MOST);
+        }
+    }
+}
+
+/// The rules that each mnemonic has, by its number.
+fn by_mnemonic(rules: &[Rule]) -> Vec<Vec<usize>> {
+    let names = Mnemonic::values().map(|mnemonic| format!("{mnemonic:?}").to_lowercase());
+    names.map(|name| (0..rules.len()).filter(|rule| rules[*rule].mnemonics.contains(&name)).collect()).collect()
 }

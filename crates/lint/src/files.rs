@@ -23,18 +23,18 @@ pub struct Refused {
 /// `name` stands in the findings. The error is one line: why the file can't be read. `settings.files` isn't read.
 pub fn lint_object(data: &[u8], name: &str, settings: &Settings) -> Result<Vec<Finding>, String> {
     let binary = Binary::parse(data)?;
-    let mut shared = Shared::new(&settings.symbols);
-    shared.add(&binary);
+    let mut shared = Shared::new(settings);
+    shared.add(&binary, settings);
     shared.finish();
     Ok(looked_through(&Look { binary: &binary, settings, shared: &shared, file: 0 }, name))
 }
 
 /// Look through all files of the settings; `tell` is given each finding, and each file that can't be read.
 pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Result<Finding, Refused>)) {
-    let mut shared = Shared::new(&settings.symbols);
+    let mut shared = Shared::new(settings);
     let mut readable = Vec::new();
     for file in &settings.files {
-        match with_binary(file, &mut |binary| shared.add(binary)) {
+        match with_binary(file, &mut |binary| shared.add(binary, settings)) {
             Ok(()) => readable.push(file),
             Err(why) => tell(Err(Refused { refused: file.clone(), why })),
         }

@@ -10,8 +10,9 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 use crate::binary::{Binary, Function};
 use crate::lints::instructions;
 
-/// Units of work (instructions and slots) after which a function is given up: larger ones than any of a kernel's.
-const MOST_WORK: usize = 20_000_000;
+/// Work for each instruction of a function (instructions and slots gone through) after which it is given up: several
+/// times what any function of a kernel takes.
+const MOST_WORK: usize = 50;
 /// In the System V calling convention.
 const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
@@ -88,13 +89,13 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCo
         code: &code,
         info: InstructionInfoFactory::new(),
         found: BTreeSet::new(),
-        atomics: BTreeSet::new(),
+        written_back: BTreeSet::new(),
         pointed_at: BTreeSet::new(),
     };
     walk.through();
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
-    // Where the original is changed atomically as well, the copy is the value that it was compared with.
-    let found = walk.found.iter().filter(|found| !is_object(&found.slot) && !walk.atomics.contains(&found.memory));
+    // Where the original is exchanged atomically, the copy may be its new value.
+    let found = walk.found.iter().filter(|found| !is_object(&found.slot) && !walk.written_back.contains(&found.memory));
     found.copied().collect()
 }
 
@@ -109,8 +110,8 @@ struct Walk<'a, 'data> {
     code: &'a [Instruction],
     info: InstructionInfoFactory,
     found: BTreeSet<AtomicOnCopy>,
-    /// Other memory that is changed atomically.
-    atomics: BTreeSet<Memory>,
+    /// Other memory that an atomic exchange gives a new value, which may be the changed copy.
+    written_back: BTreeSet<Memory>,
     /// Slots whose address is made: objects that live on the stack.
     pointed_at: BTreeSet<Slot>,
 }
@@ -132,6 +133,7 @@ impl Walk<'_, '_> {
             })
             .collect();
         let mut states: Vec<Option<State>> = vec![None; starts.len()];
+        let most = self.code.len() * MOST_WORK;
         let mut work = 0;
         for root in 0..starts.len() {
             if states[root].is_some() {
@@ -147,8 +149,8 @@ impl Walk<'_, '_> {
                 for instruction in instructions {
                     self.step(&mut state, instruction);
                 }
-                work += instructions.len() + state.slots.len() + 1;
-                if work > MOST_WORK {
+                work += instructions.len() + state.slots.len() * (1 + edges[block].len());
+                if work > most {
                     return;
                 }
                 for &next in &edges[block] {
@@ -311,8 +313,8 @@ impl Walk<'_, '_> {
             if let Some((loaded_at, memory)) = state.stored_at(slot).and_then(|stored| stored.copy) {
                 self.found.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
             }
-        } else if let Some(memory) = self.memory(state, instruction) {
-            self.atomics.insert(memory);
+        } else if let (true, Some(memory)) = (writes_back(instruction), self.memory(state, instruction)) {
+            self.written_back.insert(memory);
         }
     }
 
@@ -432,6 +434,10 @@ fn has_segment(instruction: &Instruction) -> bool {
 
 fn is_pointer(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
+}
+
+fn writes_back(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Xchg | Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b)
 }
 
 /// `lock add [rsp-4], 0` changes nothing: it is the kernel's memory barrier.

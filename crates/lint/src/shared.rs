@@ -4,7 +4,9 @@ use object::{Object, ObjectSymbol, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::binary::{Binary, Relocation, Target};
+use crate::costly::{Tally, count};
 use crate::lints::instructions;
+use crate::settings::Settings;
 
 /// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h).
 const BEGINS: [&str; 2] = ["kernel_fpu_begin_mask", "kernel_fpu_begin"];
@@ -19,6 +21,8 @@ pub struct Shared {
     by_name: FxHashMap<String, usize>,
     /// Who refers to whom; None is data, which may be called from anywhere.
     edges: Vec<(Option<usize>, Callee)>,
+    /// By rule.
+    costly: Vec<Tally>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -37,12 +41,17 @@ enum Callee {
 
 impl Shared {
     /// A set that has these names beside those of its files.
-    pub fn new(symbols: &[String]) -> Shared {
-        Shared { defined: symbols.iter().cloned().collect(), ..Shared::default() }
+    pub fn new(settings: &Settings) -> Shared {
+        Shared { defined: settings.symbols.iter().cloned().collect(), ..Shared::default() }
     }
 
     pub fn defines(&self, name: &str) -> bool {
         self.defined.contains(name)
+    }
+
+    /// By rule, the functions that have most of its instructions.
+    pub fn costly(&self) -> &[Tally] {
+        &self.costly
     }
 
     /// Whether a function of a file runs with the FPU saved; right after `finish`.
@@ -51,7 +60,10 @@ impl Shared {
     }
 
     /// Note one file; files are known by the order in which they are added.
-    pub fn add(&mut self, binary: &Binary) {
+    pub fn add(&mut self, binary: &Binary, settings: &Settings) {
+        if !settings.costly.is_empty() {
+            count(&settings.costly, binary, self.first_node.len(), &mut self.costly);
+        }
         let first = self.nodes.len();
         self.first_node.push(first);
         let symbols = || binary.elf.symbols().filter_map(|symbol| Some((symbol.name().ok()?, symbol)));

@@ -36,6 +36,7 @@ VERBS = {
     "explain": "say why a benchmark of one variant differs from the baseline's",
     "size": "print how large a kernel's parts are, and how two kernels differ in that",
     "report": "write a run's report: terminal, HTML, JSON or CSV",
+    "lint": "look through kernels and objects for what compilers did wrong",
     "profile": "record, look at and export profiles of a kernel",
     "delegation": "check and show which compiler makes which file of a kernel",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",

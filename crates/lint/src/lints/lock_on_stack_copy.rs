@@ -4,7 +4,7 @@
 //! original stays as it was, or is written back without a lock. A compiler does so if inline assembler is given a
 //! value where it should have been given the memory.
 
-use super::{Look, Place, instructions, text};
+use super::{Look, Place, instructions, text_at};
 use crate::flow::{atomics_on_copies, is_atomic};
 
 pub fn run(look: &Look) -> Vec<Place> {
@@ -15,8 +15,7 @@ pub fn run(look: &Look) -> Vec<Place> {
             continue;
         }
         for found in atomics_on_copies(binary, function) {
-            let load = instructions(binary, function).find(|instruction| instruction.ip() == found.loaded_at);
-            let load = load.map_or_else(String::new, |load| text(&load));
+            let load = text_at(binary, found.loaded_at);
             let at = binary.shown_address(found.loaded_at);
             let message =
                 format!("atomic on a copy on the stack: the original, loaded by `{load}` at {at:#x}, isn't changed");

@@ -60,12 +60,7 @@ pub fn findings(lint: &Lint, look: &Look, file: &str) -> Vec<Finding> {
 fn finding(lint: &Lint, binary: &Binary, place: Place, file: &str) -> Finding {
     let function = binary.function_at(place.address).map(|at| &binary.functions[at]);
     let line = binary.line(place.address);
-    let instruction = match function {
-        Some(function) if place.is_instruction => instructions(binary, function)
-            .find(|instruction| instruction.ip() >= place.address)
-            .map(|found| text(&found)),
-        _ => None,
-    };
+    let instruction = function.filter(|_| place.is_instruction).map(|_| text_at(binary, place.address));
     Finding {
         lint: lint.name,
         level: lint.level,
@@ -86,6 +81,13 @@ pub fn instructions<'data>(
     function: &Function,
 ) -> impl Iterator<Item = Instruction> + use<'data> {
     Decoder::with_ip(64, binary.code(function), function.start, DecoderOptions::NONE).into_iter()
+}
+
+/// The instruction that starts at an address in code.
+pub fn text_at(binary: &Binary, address: u64) -> String {
+    let section = binary.section_at(address);
+    let bytes = section.and_then(|section| section.bytes.get((address - section.base) as usize..)).unwrap_or_default();
+    text(&Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode())
 }
 
 /// An instruction as text: operands in Intel's order, numbers as C has them.

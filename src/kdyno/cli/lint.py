@@ -1,0 +1,74 @@
+"""`kdyno lint`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdyno.cli.common import print_json, state_of
+from kdyno.terminal import line, tell
+from kdyno.text import counted
+
+if TYPE_CHECKING:
+    from kdyno.lint.model import Finding, LintReport
+
+BAD = 2
+UNREAD = 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what", nargs="+", metavar="IMAGE|FILE|DIR", help="key of an image, a vmlinux, objects, or a directory of objects"
+    )
+    parser.add_argument("--only", metavar="LINT,...", help="only these lints")
+    parser.add_argument("--source", type=Path, metavar="TREE", help="the kernel's source, for always-inline-emitted")
+    parser.add_argument("--family", metavar="NAME", help="CPU family, for costly-instruction")
+    parser.add_argument("--symbols", type=Path, metavar="FILE", help="System.map: all that the kernel defines")
+    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF 2.1.0")
+    parser.add_argument("--json", action="store_true", help="the findings on standard output")
+    parser.add_argument("--fail-on-finding", action="store_true", help="exit with 2 if there is an error or a warning")
+    parser.epilog = "Findings have lines where the kernel has line tables: `lines = true` in its recipe."
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.files import require_writable, write_whole
+    from kdyno.lint.run import Asked, lint
+    from kdyno.lint.sarif import sarif
+    from kdyno.lint.targets import find_targets
+
+    if args.sarif:
+        require_writable(args.sarif)
+    targets = find_targets(args.what, args.symbols, state_of(args))
+    only = tuple(name.strip() for name in args.only.split(",")) if args.only else ()
+    report = lint(targets, Asked(only=only, source=args.source, family=args.family))
+    if args.sarif:
+        write_whole(args.sarif, json.dumps(sarif(report), indent=2) + "\n")
+    if args.json:
+        print_json(report.model_dump(mode="json", by_alias=True))
+    else:
+        _print(report)
+    if report.not_read:
+        return UNREAD
+    return BAD if args.fail_on_finding and report.is_bad else 0
+
+
+def _print(report: LintReport) -> None:
+    for finding in report.findings:
+        line(f"{_place(finding)}: {finding.level}: {finding.message} [{finding.lint}]")
+        line(f"    {finding.function} in {finding.file}, {finding.section} {finding.address}: {finding.instruction}")
+    for file in report.not_read:
+        tell(f"kdyno: not looked through: {file.refused}: {file.why}")
+    for name, option in report.not_run.items():
+        tell(f"kdyno: {name} was not run: it needs {option}")
+    if report.findings and all(finding.line is None for finding in report.findings):
+        tell("kdyno: no lines: the files have no line tables, which `lines = true` in a recipe makes")
+    counts = Counter(finding.level for finding in report.findings)
+    levels = (counted(counts[level], level) for level in ("error", "warning", "note"))
+    line(f"{counted(report.files, 'file')}: {', '.join(levels)}")
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.source}:{finding.line}" if finding.source else finding.file
