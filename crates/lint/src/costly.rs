@@ -3,7 +3,8 @@
 use iced_x86::{Instruction, Mnemonic, OpKind};
 use serde::Deserialize;
 
-use crate::binary::Binary;
+use crate::alternative::REPLACEMENTS;
+use crate::binary::{Binary, Function};
 use crate::lints::instructions;
 
 /// Functions that are reported of each rule: a kernel may have thousands, and those with most are what to look at.
@@ -83,7 +84,9 @@ pub struct Count {
 pub fn count(rules: &[Rule], binary: &Binary, file: usize, tallies: &mut Vec<Tally>) {
     tallies.resize(rules.len(), Tally::default());
     let by_mnemonic = by_mnemonic(rules);
-    for function in &binary.functions {
+    // A replacement of an alternative is there for the CPUs that are good at it.
+    let is_kept = |function: &&Function| binary.sections[function.section].name != REPLACEMENTS;
+    for function in binary.functions.iter().filter(is_kept) {
         let mut counts: Vec<Option<Count>> = vec![None; rules.len()];
         for instruction in instructions(binary, function) {
             for &rule in &by_mnemonic[instruction.mnemonic() as usize] {

@@ -12,7 +12,7 @@ use crate::lints::instructions;
 
 /// Work for each instruction of a function (instructions and slots gone through) after which it is given up: several
 /// times what any function of a kernel takes.
-const MOST_WORK: usize = 50;
+const MOST_WORK: usize = 1000;
 /// In the System V calling convention.
 const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
@@ -326,10 +326,11 @@ impl Walk<'_, '_> {
         let is_written = |access: OpAccess| {
             matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
         };
-        if let Some(slot) = slot.filter(|_| !is_atomic) {
-            if info.used_memory().iter().any(|used| is_written(used.access())) {
-                state.store(slot, instruction.memory_size().size().max(1) as i64, Value::Made(at, 0));
-            }
+        if let Some(slot) = slot
+            && !is_atomic
+            && info.used_memory().iter().any(|used| is_written(used.access()))
+        {
+            state.store(slot, instruction.memory_size().size().max(1) as i64, Value::Made(at, 0));
         }
         for used in info.used_registers().iter().filter(|used| is_written(used.access())) {
             let register = used.register();

@@ -114,7 +114,7 @@ fn a_long_function_of_loops_takes_no_time_without_end() {
         code.extend([0x75, (-19i8) as u8]);
         code
     };
-    let code: Vec<u8> = (0..10_000).flat_map(block).collect();
+    let code: Vec<u8> = (0..3_000).flat_map(block).collect();
     let content = object(&[Specimen { name: "f", code: &code, relocations: &[] }]);
     let started = std::time::Instant::now();
     assert!(lint_object(&content, "a.o", &everything()).is_ok());

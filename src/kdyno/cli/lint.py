@@ -21,7 +21,10 @@ UNREAD = 1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", nargs="+", metavar="IMAGE|FILE|DIR", help="key of an image, a vmlinux, objects, or a directory of objects"
+        "what",
+        nargs="+",
+        metavar="IMAGE|FILE|DIR",
+        help="key of an image, a vmlinux, objects, or a directory of objects",
     )
     parser.add_argument("--only", metavar="LINT,...", help="only these lints")
     parser.add_argument("--source", type=Path, metavar="TREE", help="the kernel's source, for always-inline-emitted")

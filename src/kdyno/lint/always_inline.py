@@ -23,7 +23,9 @@ MOST_BYTES = 50_000_000
 """Of a source; larger ones are no kernel's."""
 MARK = re.compile(rb"\b__always_inline\b|\b__attribute__\s*\(\(\s*(?:__)?always_inline(?:__)?\s*\)\)")
 CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
-NOT_NAMES = frozenset((b"__attribute__", b"typeof", b"__typeof__", b"__printf", b"__alloc_size", b"__aligned", b"__section"))
+NOT_NAMES = frozenset(
+    (b"__attribute__", b"typeof", b"__typeof__", b"__printf", b"__alloc_size", b"__aligned", b"__section")
+)
 """What may stand with parentheses between the mark and the name."""
 LONGEST_HEAD = 400
 """Bytes from the mark to the name: a return type and attributes."""
@@ -67,7 +69,7 @@ def sources(tree: Path, pattern: str, names: str) -> Iterator[bytes]:
     places = [place for place in sorted(tree.iterdir()) if place.name not in LEFT_OUT | {"arch"}]
     places += [tree / "arch" / name for name in ARCHITECTURES]
     folders = [place.resolve() for place in places if place.is_dir() and not (place / OBJECTS).exists()]
-    command = ["grep", "-rlZE", f"--include={names}", "-e", pattern, "--", *folders]
+    command: list[str | Path] = ["grep", "-rlZE", f"--include={names}", "-e", pattern, "--", *folders]
     done = process.attempt(command, env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")}, guarded=True)
     if done.returncode > NOTHING:
         raise process.failure(command, done.returncode, done.stderr)

@@ -94,6 +94,4 @@ def _without_plain(findings: list[Finding], source: Path) -> list[Finding]:
 def _placed(findings: list[Finding], source: Path) -> list[Finding]:
     """With sources relative to the tree where the line tables have absolute paths into it."""
     root = f"{source.resolve()}/"
-    return [
-        one.model_copy(update={"source": one.source.removeprefix(root)}) if one.source else one for one in findings
-    ]
+    return [one.model_copy(update={"source": one.source.removeprefix(root)}) if one.source else one for one in findings]

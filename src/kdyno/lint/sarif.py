@@ -43,7 +43,11 @@ def sarif(report: LintReport) -> dict[str, Any]:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     where = f"{finding.function} ({finding.file}, {finding.section} {finding.address})"
-    text = f"{finding.message}: `{finding.instruction}` in {where}" if finding.instruction else f"{finding.message}: {where}"
+    text = (
+        f"{finding.message}: `{finding.instruction}` in {where}"
+        if finding.instruction
+        else f"{finding.message}: {where}"
+    )
     return {
         "ruleId": finding.lint,
         "ruleIndex": rule,

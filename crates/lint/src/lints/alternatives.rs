@@ -30,8 +30,12 @@ pub fn run(look: &Look) -> Vec<Place> {
     let mut boundaries = Boundaries::default();
     let mut places = Vec::new();
     for entry in &entries {
-        let patched = patched(binary, entry, &mut boundaries);
-        let address = *patched.as_ref().unwrap_or(&entry.at);
+        let patched = check_patched(binary, entry, &mut boundaries);
+        let named = match entry.instruction {
+            Target::Address(address) => binary.function_at(address).map(|_| address),
+            _ => None,
+        };
+        let address = named.unwrap_or(entry.at);
         let mut say = |message: String| places.push(Place { address, is_instruction: patched.is_ok(), message });
         if let Err(why) = &patched {
             say(why.clone());
@@ -61,8 +65,8 @@ impl Boundaries {
     }
 }
 
-/// The address of what is patched, if it is code that is there at boot.
-fn patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) -> Result<u64, String> {
+/// What is patched must be whole instructions of code that is there at boot.
+fn check_patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) -> Result<(), String> {
     let (address, section) = match entry.instruction {
         Target::Address(address) => (address, binary.section_at(address)),
         Target::Undefined(name) => {
@@ -87,7 +91,7 @@ fn patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) -> Resul
     if !boundaries.has(binary, address) || !ends {
         return Err(format!("the {} bytes to patch aren't whole instructions", entry.instruction_length));
     }
-    Ok(address)
+    Ok(())
 }
 
 /// The instructions of a replacement.

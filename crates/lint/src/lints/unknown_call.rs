@@ -174,8 +174,8 @@ fn branch_before(look: &Look, section: usize, field: u64, kind: u32) -> Option<u
     }
     let section = &look.binary.sections[section];
     let at = usize::try_from(field - section.base).ok()?;
-    match section.bytes.get(at.checked_sub(2)?..at)? {
-        [_, 0xe8 | 0xe9] => Some(field - 1),
+    match section.bytes.get(at.saturating_sub(2)..at)? {
+        [.., 0xe8 | 0xe9] => Some(field - 1),
         [0x0f, 0x80..=0x8f] => Some(field - 2),
         _ => None,
     }

@@ -1,0 +1,168 @@
+//! Each lint on an object of a few instructions that it says something about, and on its sound neighbour.
+
+use object::elf::{R_X86_64_PC8, R_X86_64_PLT32};
+
+use crate::costly::{Form, Rule};
+use crate::files::lint_object;
+use crate::finding::{Finding, Level};
+use crate::settings::Settings;
+use crate::specimen::{Specimen, object, object_with};
+
+const RET: &[u8] = &[0xc3];
+const CALL: &[u8] = &[0xe8, 0, 0, 0, 0, 0xc3];
+/// movups xmm0,[rdi]; ret
+const VECTOR: &[u8] = &[0x0f, 0x10, 0x07, 0xc3];
+/// call X; movups xmm0,[rdi]; ret
+const CALL_AND_VECTOR: &[u8] = &[0xe8, 0, 0, 0, 0, 0x0f, 0x10, 0x07, 0xc3];
+/// mov eax,[rdi]; mov [rsp-4],eax; then what follows
+const FILL: [u8; 6] = [0x8b, 0x07, 0x89, 0x44, 0x24, 0xfc];
+/// lock dec dword [rsp-4]; ret
+const LOCK: [u8; 6] = [0xf0, 0xff, 0x4c, 0x24, 0xfc, 0xc3];
+
+fn plain<'a>(name: &'a str, code: &'a [u8]) -> Specimen<'a> {
+    Specimen { name, code, relocations: &[] }
+}
+
+fn found(content: &[u8], settings: Settings) -> Vec<Finding> {
+    lint_object(content, "a.o", &settings).unwrap()
+}
+
+fn messages(content: &[u8], only: &str) -> Vec<String> {
+    let settings = Settings { only: vec![only.to_owned()], ..Settings::default() };
+    found(content, settings).into_iter().map(|finding| finding.message).collect()
+}
+
+#[test]
+fn a_lock_on_a_copy_is_found_with_function_instruction_and_place() {
+    let code = [&FILL[..], &LOCK[..]].concat();
+    let findings = found(&object(&[plain("f", RET), plain("dec", &code)]), Settings::default());
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.lint, finding.level), ("lock-on-stack-copy", Level::Error));
+    assert_eq!((finding.function.as_str(), finding.section.as_str()), ("dec", ".text"));
+    assert_eq!((finding.address.as_str(), finding.instruction.as_str()), ("0x16", "lock dec dword [rsp-4]"));
+    assert!(finding.message.contains("`mov eax,[rdi]` at 0x10"), "{}", finding.message);
+    assert_eq!((&finding.source, finding.line), (&None, None));
+}
+
+#[test]
+fn objects_that_live_on_the_stack_are_no_copies() {
+    let number = [&[0xc7, 0x44, 0x24, 0xfc, 1, 0, 0, 0][..], &LOCK[..]].concat();
+    let overwritten = [&FILL[..], &[0x89, 0x74, 0x24, 0xfc], &LOCK[..]].concat();
+    let pointed_at = [&[0x48, 0x8d, 0x74, 0x24, 0xfc], &FILL[..], &LOCK[..]].concat();
+    let barrier = [&FILL[..], &[0xf0, 0x83, 0x44, 0x24, 0xfc, 0, 0xc3]].concat();
+    // lock cmpxchg [rdi],ecx: what was loaded there is exchanged there.
+    let written_back = [&FILL[..], &LOCK[..5], &[0xf0, 0x0f, 0xb1, 0x0f, 0xc3]].concat();
+    for code in [number, overwritten, pointed_at, barrier, written_back] {
+        assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy"), [""; 0], "{code:x?}");
+    }
+}
+
+#[test]
+fn a_copy_is_followed_through_branches_and_moves_of_the_stack() {
+    // test esi,esi; jz over a nop; sub rsp,8: the slot is at rsp+4 now; lock dec dword [rsp+4]; ret
+    let code = [&FILL[..], &[0x85, 0xf6, 0x74, 0x01, 0x90, 0x48, 0x83, 0xec, 0x08, 0xf0, 0xff, 0x4c, 0x24, 0x04, 0xc3]]
+        .concat();
+    assert_eq!(messages(&object(&[plain("f", &code)]), "lock-on-stack-copy").len(), 1);
+    // The way around the store leaves the slot what the other way made it: a variable.
+    let number = [0xc7, 0x44, 0x24, 0xfc, 1, 0, 0, 0];
+    let either = [&FILL[..], &[0x85, 0xf6, 0x74, 0x08], &number, &LOCK[..]].concat();
+    assert_eq!(messages(&object(&[plain("f", &either)]), "lock-on-stack-copy"), [""; 0]);
+}
+
+#[test]
+fn vector_registers_are_found_unless_the_fpu_is_saved() {
+    let begin = [(1, R_X86_64_PLT32, "kernel_fpu_begin_mask")];
+    let [message] = &messages(&object(&[plain("f", VECTOR)]), "simd-in-kernel")[..] else { panic!() };
+    assert!(message.starts_with("uses SSE (xmm) registers, 1 instructions"), "{message}");
+    let guarded = Specimen { name: "f", code: CALL_AND_VECTOR, relocations: &begin };
+    assert_eq!(messages(&object(&[guarded]), "simd-in-kernel"), [""; 0]);
+    assert_eq!(messages(&object(&[plain("f", &[0xdb, 0xe3, 0xc3])]), "simd-in-kernel").len(), 1, "fninit");
+}
+
+#[test]
+fn a_function_that_only_guarded_ones_call_may_use_vectors() {
+    let [directory, glue, code] = ["", "glue.o", "code.o"]
+        .map(|name| std::env::temp_dir().join(format!("kdyno-lint-{}", std::process::id())).join(name));
+    std::fs::create_dir_all(&directory).unwrap();
+    let relocations = [(1, R_X86_64_PLT32, "kernel_fpu_begin"), (6, R_X86_64_PLT32, "xor_vectors")];
+    let calls = [&CALL[..5], CALL].concat();
+    std::fs::write(&glue, object(&[Specimen { name: "glue", code: &calls, relocations: &relocations }])).unwrap();
+    std::fs::write(&code, object(&[plain("xor_vectors", VECTOR), plain("other", VECTOR)])).unwrap();
+    let files = [glue, code].map(|path| path.to_str().unwrap().to_owned()).to_vec();
+    let mut functions = Vec::new();
+    let settings = Settings { files, ..Settings::default() };
+    crate::files::lint_files(&settings, &mut |told| functions.push(told.unwrap().function));
+    std::fs::remove_dir_all(directory).unwrap();
+    assert_eq!(functions, ["other"]);
+}
+
+#[test]
+fn calls_of_what_nobody_defines_are_found() {
+    let call = |name| object(&[Specimen { name: "f", code: CALL, relocations: &[(1, R_X86_64_PLT32, name)] }]);
+    assert_eq!(messages(&call("__udivti3"), "unknown-call").len(), 1);
+    assert_eq!(messages(&call("printk"), "unknown-call"), [""; 0]);
+    let whole = |symbols: &[&str]| {
+        let symbols = symbols.iter().map(|name| (*name).to_owned()).collect();
+        found(&call("printk"), Settings { is_whole: true, symbols, ..Settings::default() }).len()
+    };
+    assert_eq!((whole(&[]), whole(&["printk"])), (1, 0));
+}
+
+#[test]
+fn clones_of_functions_that_are_always_inline_are_found() {
+    let settings = Settings { always_inline: vec!["fls".into()], ..Settings::default() };
+    let findings = found(&object(&[plain("fls.constprop.0", RET), plain("fls64", RET)]), settings);
+    assert_eq!(findings.iter().map(|finding| finding.function.as_str()).collect::<Vec<_>>(), ["fls.constprop.0"]);
+}
+
+#[test]
+fn alternatives_that_cant_be_put_in_place_are_found() {
+    let nop = [0x0f, 0x1f, 0x40, 0, 0xc3];
+    let said = |lengths: (u8, u8), offset, replacement: &[u8]| {
+        let content = object_with(&[plain("f", &nop)], &[("f", offset, lengths.0, lengths.1)], replacement);
+        messages(&content, "alternatives").join("; ")
+    };
+    assert_eq!(said((4, 2), 0, &[0xeb, 0xfe]), "");
+    assert_eq!(said((4, 0), 0, &[]), "");
+    assert!(said((3, 2), 0, &[0x66, 0x90]).contains("aren't whole instructions"));
+    assert!(said((9, 2), 0, &[0x66, 0x90]).contains("beyond the end of .text"));
+    assert!(said((4, 2), 1, &[0x66, 0x90]).contains("beyond the end of .altinstr_replacement"));
+    assert!(said((4, 5), 0, &[0x66, 0x90, 0x66, 0x90, 0x90]).contains("5 bytes is put in the place of 4"));
+    assert!(said((4, 2), 0, &[0xe3, 0x20]).contains("can't move"));
+    assert!(said((4, 2), 0, &[0xeb, 0x20]).contains("no code of the running kernel"));
+    assert!(said((4, 1), 0, &[0x48, 0x90]).contains("isn't made of whole instructions"));
+}
+
+#[test]
+fn relocations_that_the_kernel_cant_follow_are_found() {
+    let strange = Specimen { name: "f", code: CALL, relocations: &[(1, R_X86_64_PC8, "g")] };
+    let content = object_with(&[strange], &[("f", 0, 5, 0)], &[]);
+    assert_eq!(messages(&content, "alternatives"), [""; 0], "only those of replacements matter");
+}
+
+#[test]
+fn costly_instructions_are_counted_by_function() {
+    let rule = Rule {
+        name: "64-bit division".into(),
+        mnemonics: vec!["div".into()],
+        form: Form::Wide,
+        cost: "76 cycles".into(),
+        source: "a table".into(),
+        advice: "none".into(),
+    };
+    let code = [0x48, 0xf7, 0xf6, 0xf7, 0xf6, 0x48, 0xf7, 0xf6, 0xc3];
+    let settings = Settings { costly: vec![rule], ..Settings::default() };
+    let findings = found(&object(&[plain("f", &code), plain("g", &code[5..])]), settings);
+    let said: Vec<_> = findings.iter().map(|finding| (finding.function.as_str(), finding.message.as_str())).collect();
+    let all = "64-bit division, 2 of 3: 76 cycles (a table); none";
+    assert_eq!(said, [("f", all), ("g", "64-bit division, 1 of 3: 76 cycles (a table); none")]);
+}
+
+#[test]
+fn what_is_no_object_is_refused_with_one_line() {
+    let why = |content: &[u8]| lint_object(content, "a.o", &Settings::default()).unwrap_err();
+    assert!(why(b"\x7fELF, but cut off").starts_with("it is no ELF file that can be read"));
+    let mut other = object(&[plain("f", RET)]);
+    other[18] = 0x28;
+    assert_eq!(why(&other), "it isn't made for x86-64");
+}
