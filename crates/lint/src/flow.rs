@@ -94,7 +94,7 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCo
     };
     walk.through();
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
-    // Where the original is exchanged atomically, the copy may be its new value.
+    // Where the original is given the copy by an atomic exchange, all is as it should be.
     let found = walk.found.iter().filter(|found| !is_object(&found.slot) && !walk.written_back.contains(&found.memory));
     found.copied().collect()
 }
@@ -110,7 +110,7 @@ struct Walk<'a, 'data> {
     code: &'a [Instruction],
     info: InstructionInfoFactory,
     found: BTreeSet<AtomicOnCopy>,
-    /// Other memory that an atomic exchange gives a new value, which may be the changed copy.
+    /// Other memory that gets its own value back by an atomic exchange: it may be the changed copy.
     written_back: BTreeSet<Memory>,
     /// Slots whose address is made: objects that live on the stack.
     pointed_at: BTreeSet<Slot>,
@@ -207,6 +207,8 @@ impl Walk<'_, '_> {
                 for register in CALLER_SAVED {
                     state.set(register, Value::Made(at, register.number()), at);
                 }
+                // An operand is copied right before its instruction; what lives on over a call is a variable.
+                state.slots.values_mut().for_each(|stored| stored.copy = None);
             }
             Mnemonic::Add | Mnemonic::Sub if is_pointer(instruction) && instruction.op1_kind() != OpKind::Register => {
                 let number = instruction.op1_kind() != OpKind::Memory;
@@ -313,7 +315,11 @@ impl Walk<'_, '_> {
             if let Some((loaded_at, memory)) = state.stored_at(slot).and_then(|stored| stored.copy) {
                 self.found.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
             }
-        } else if let (true, Some(memory)) = (writes_back(instruction), self.memory(state, instruction)) {
+        } else if is_exchange(instruction)
+            && let Some(memory) = self.memory(state, instruction)
+            && let Value::Loaded { memory: origin, .. } = self.operand(state, instruction, 1)
+            && origin == memory
+        {
             self.written_back.insert(memory);
         }
     }
@@ -437,7 +443,7 @@ fn is_pointer(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
 }
 
-fn writes_back(instruction: &Instruction) -> bool {
+fn is_exchange(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Xchg | Mnemonic::Cmpxchg | Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b)
 }
 

@@ -20,7 +20,9 @@ pub fn run(look: &Look) -> Vec<Place> {
         if let Some(first) = used.next() {
             let number = 1 + used.count();
             let registers = kind(&first);
-            let message = format!("uses {registers} registers, {number} instructions, outside of kernel_fpu_begin/end");
+            let instructions =
+                if number == 1 { "one instruction".to_owned() } else { format!("{number} instructions") };
+            let message = format!("{registers} registers in {instructions} outside of kernel_fpu_begin/end");
             places.push(Place::instruction(first.ip(), message));
         }
     }
