@@ -66,13 +66,19 @@ int _atomic_dec_and_lock(atomic_t *atomic, spinlock_t *lock)
 }
 """What takes the place of the start of _atomic_dec_and_lock in lib/dec_and_lock.c."""
 START = "int _atomic_dec_and_lock(atomic_t *atomic, spinlock_t *lock)\n{\n"
-UNKNOWN_TO_CLANG = {
+TRANSLATED = {
     "-mpreferred-stack-boundary=3": "-mstack-alignment=8",
     "-mindirect-branch=thunk-extern": "-mretpoline-external-thunk",
-    **dict.fromkeys(
-        ("-mindirect-branch-register", "-mindirect-branch-cs-prefix", "-mskip-rax-setup", "-mno-fp-ret-in-387")
-        + ("-fno-allow-store-data-races", "-fconserve-stack", "-falign-jumps=1", "-falign-loops=1")
-    ),
+}
+UNKNOWN_TO_CLANG = {
+    "-mindirect-branch-register",
+    "-mindirect-branch-cs-prefix",
+    "-mskip-rax-setup",
+    "-mno-fp-ret-in-387",
+    "-fno-allow-store-data-races",
+    "-fconserve-stack",
+    "-falign-jumps=1",
+    "-falign-loops=1",
 }
 
 
@@ -119,8 +125,8 @@ def test_each_lint_finds_what_was_planted_in_a_file_of_the_kernel(
     said = (objects / "lib/.dec_and_lock.o.cmd").read_text().splitlines()[0].split(" := ", 1)[1]
     words = [word for word in shlex.split(said)[1:] if not word.startswith("-Wp,")]
     if compiler == "clang-19":
-        translated = [UNKNOWN_TO_CLANG.get(word, word) for word in words if not word.startswith("-W")]
-        words = [word for word in translated if word is not None] + ["-w"]
+        known = [word for word in words if word not in UNKNOWN_TO_CLANG and not word.startswith("-W")]
+        words = [*(TRANSLATED.get(word, word) for word in known), "-w"]
     made = tmp_path / "planted.o"
     words = [str(changed) if word.endswith("lib/dec_and_lock.c") else word for word in words]
     words[words.index("-o") + 1] = str(made)

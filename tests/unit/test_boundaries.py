@@ -383,6 +383,7 @@ PRINTED_AS = {
             "compare",
             "doctor",
             "judge",
+            "lint",
             "march",
             "plan",
             "report",

@@ -27,6 +27,7 @@ FORMATS = {
     "image": "image.json, beside an image",
     "job": "what the agent is asked to do in a guest",
     "judge": "`kdyno judge --json`",
+    "lint": "`kdyno lint --json`",
     "march": "`kdyno march --json`",
     "march-list": "`kdyno march list --json`",
     "plan": "`kdyno plan --json`",

@@ -21,7 +21,7 @@ NOTHING = 1
 """What grep exits with where there is no match."""
 MOST_BYTES = 50_000_000
 """Of a source; larger ones are no kernel's."""
-MARK = re.compile(rb"\b__always_inline\b|\b__attribute__\s*\(\(\s*(?:__)?always_inline(?:__)?\s*\)\)")
+ALWAYS_INLINE = re.compile(rb"\b__always_inline\b|\b__attribute__\s*\(\(\s*(?:__)?always_inline(?:__)?\s*\)\)")
 CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*\(")
 NOT_NAMES = frozenset(
     (b"__attribute__", b"typeof", b"__typeof__", b"__printf", b"__alloc_size", b"__aligned", b"__section")
@@ -30,7 +30,7 @@ NOT_NAMES = frozenset(
 LONGEST_HEAD = 400
 """Bytes from the mark to the name: a return type and attributes."""
 LONGEST_PARAMETERS = 4000
-COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.S)
+COMMENT = re.compile(rb"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|//[^\n]*+")
 NO_HEAD = re.compile(rb"[;{}=#\\]")
 
 
@@ -83,7 +83,7 @@ def declared(text: bytes) -> set[str]:
     """Names of the functions that a source declares always_inline. Pure."""
     names = set()
     text = COMMENT.sub(b" ", text)
-    for mark in MARK.finditer(text):
+    for mark in ALWAYS_INLINE.finditer(text):
         if _is_in_macro(text, mark.start()):
             continue
         head = text[mark.end() : mark.end() + LONGEST_HEAD]
@@ -104,7 +104,7 @@ def plainly_defined(text: bytes, wanted: re.Pattern[bytes]) -> set[str]:
         is_definition = end is not None and re.match(rb"[\s\w]{0,200}\{", text[end : end + LONGEST_HEAD])
         if is_definition and not _is_in_macro(text, call.start()):
             start = max(text.rfind(mark, 0, call.start()) for mark in (b";", b"}", b"{", b"#"))
-            if not MARK.search(text, max(start, 0), call.start()):
+            if not ALWAYS_INLINE.search(text, max(start, 0), call.start()):
                 names.add(call[1].decode())
     return names
 
