@@ -1,6 +1,11 @@
 //! Properties: whatever an object holds, it is looked through or refused with one line. PROPTEST_CASES says how many
 //! cases are tried.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
 use object::elf;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -42,6 +47,22 @@ fn sound() -> Vec<u8> {
 /// mov eax,[rdi]; mov [rsp-4],eax; lock dec dword [rsp-4]; ret
 const COPY: &[u8] = &[0x8b, 0x07, 0x89, 0x44, 0x24, 0xfc, 0xf0, 0xff, 0x4c, 0x24, 0xfc, 0xc3];
 
+/// An object as the kernel's compiler makes it, with line tables.
+fn compiled() -> Vec<u8> {
+    static CONTENT: OnceLock<Vec<u8>> = OnceLock::new();
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint/lock.c");
+        let made = std::env::temp_dir().join(format!("kdyno-lint-fuzz-{}.o", std::process::id()));
+        let words = ["-O2", "-g1", "-gdwarf-4", "-mno-red-zone", "-c", "-o"];
+        let done = Command::new("gcc").args(words).arg(&made).arg(source).status().unwrap();
+        assert!(done.success());
+        let content = fs::read(&made).unwrap();
+        fs::remove_file(made).unwrap();
+        content
+    };
+    CONTENT.get_or_init(compile).clone()
+}
+
 /// Bytes at some places changed, and perhaps the end cut off.
 fn damaged(sound: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x7f, 0x80, 0xff])];
@@ -82,7 +103,7 @@ fn code() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_object_is_looked_through_or_refused(content in prop_oneof![damaged(sound()), vec(any::<u8>(), 0..300)]) {
+    fn any_object_is_looked_through_or_refused(content in prop_oneof![damaged(sound()), damaged(compiled()), vec(any::<u8>(), 0..300)]) {
         if let Err(why) = lint_object(&content, "a.o", &everything()) {
             prop_assert!(!why.is_empty() && !why.contains('\n'), "{}", why);
         }
@@ -119,4 +140,19 @@ fn a_long_function_of_loops_takes_no_time_without_end() {
     let started = std::time::Instant::now();
     assert!(lint_object(&content, "a.o", &everything()).is_ok());
     assert!(started.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn line_tables_of_all_kinds_give_the_line_or_none() {
+    let finding = |content: &[u8]| lint_object(content, "a.o", &Settings::default()).unwrap().remove(0);
+    let sound = compiled();
+    let found = finding(&sound);
+    assert!(found.source.unwrap().ends_with("lock.c"));
+    assert_eq!(found.line, Some(6));
+    // Without the name of the section there are no line tables.
+    let name = b".debug_line\0";
+    let place = sound.windows(name.len()).position(|bytes| bytes == name).unwrap();
+    let mut without = sound.clone();
+    without[place + 1] = b'x';
+    assert_eq!(finding(&without).line, None);
 }

@@ -19,6 +19,7 @@ mod settings;
 mod shared;
 #[cfg(test)]
 mod specimen;
+mod state;
 
 pub use costly::{Form, Rule};
 pub use files::{Refused, lint_files, lint_object};

@@ -27,6 +27,7 @@ pub fn run(look: &Look) -> Vec<Place> {
             return vec![Place { address, is_instruction: false, message: format!("not looked at: {why}") }];
         }
     };
+    let replacements = binary.section_named(REPLACEMENTS);
     let mut boundaries = Boundaries::default();
     let mut places = Vec::new();
     for entry in &entries {
@@ -40,7 +41,7 @@ pub fn run(look: &Look) -> Vec<Place> {
         if let Err(why) = &patched {
             say(why.clone());
         }
-        match replacement(binary, entry) {
+        match replacement(replacements, entry) {
             Ok(code) => wrong_in_replacement(binary, &code).into_iter().for_each(&mut say),
             Err(why) => say(why),
         }
@@ -102,17 +103,14 @@ struct Code<'a, 'data> {
     instructions: Vec<Instruction>,
 }
 
-fn replacement<'a, 'data>(binary: &'a Binary<'data>, entry: &Entry) -> Result<Code<'a, 'data>, String> {
-    let Target::Address(start) = entry.replacement else {
+fn replacement<'a, 'data>(section: Option<&'a Section<'data>>, entry: &Entry) -> Result<Code<'a, 'data>, String> {
+    let (Target::Address(start), Some(section)) = (entry.replacement, section) else {
         return Err(format!("the replacement isn't in {REPLACEMENTS} of this file"));
     };
     // One without instructions may start where the section ends.
-    let is_empty = entry.replacement_length == 0;
-    let found =
-        binary.section_at(start.saturating_sub(u64::from(is_empty))).filter(|section| section.name == REPLACEMENTS);
-    let Some(section) = found.or(binary.section_named(REPLACEMENTS).filter(|_| is_empty)) else {
+    if start < section.base || start - section.base > section.size {
         return Err(format!("the replacement isn't in {REPLACEMENTS}"));
-    };
+    }
     let end = start + entry.replacement_length;
     let bytes = (start.wrapping_sub(section.base) as usize)..(end.wrapping_sub(section.base) as usize);
     let Some(bytes) = section.bytes.get(bytes) else {
