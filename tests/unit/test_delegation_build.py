@@ -22,9 +22,9 @@ from kdyno.kernel.delegation.show import image_lines, image_view
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, load_image
 from kdyno.kernel.recipe import Recipe
-from kdyno.kernel.source import Source
+from kdyno.kernel.source import Source, fetch
 from kdyno.state import State
-from tests.unit.kernel_toy import built, no_progress, plan
+from tests.unit.kernel_toy import built, no_progress, plan, silent, toy_tree
 
 CLANG = "clang-19"
 OBJECTS = {"init/main.o", "fs/open.o", "lib/crc32.o"}
@@ -111,6 +111,25 @@ def test_a_pass_of_ones_own_sees_all_assembler_and_may_change_it(tmp_path: Path,
     rule = {"files": ["fs/open.c"], "by_assembler": True, "passes": ["mine"]}
     image = built(delegated(rule, programs={"mine": str(program)}), source, state)
     assert "sys_shut" in image.symbols.read_text() and "sys_close" not in image.symbols.read_text()
+
+
+def test_objects_are_looked_through_where_the_plan_asks_for_it(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    with (tree / "fs/open.c").open("a") as file:
+        file.write(
+            "struct counter { int value; };\n"
+            "static inline void dec(struct counter copy)\n"
+            '{ asm volatile("lock; decl %0" : "+m" (copy.value) : : "memory"); }\n'
+            "void drop(struct counter *counter) { dec(*counter); }\n"
+        )
+    image = built(delegated(lint=True), fetch(str(tree), state, silent), state)
+    by_object = {name: [finding["lint"] for finding in record.findings] for name, record in records(image).items()}
+    assert by_object == {"init/main.o": [], "fs/open.o": ["lock-on-stack-copy"], "lib/crc32.o": []}
+    (finding,) = records(image)["fs/open.o"].findings
+    assert finding["function"] == "drop" and finding["instruction"].startswith("lock dec")
+    assert "ccd: warning: fs/open.c: drop: lock-on-stack-copy" in (image.directory / "build.log").read_text()
+    view = image_view(image)
+    assert view is not None and any(line.startswith("finding: fs/open.c: drop: lock-on") for line in image_lines(view))
 
 
 def test_images_whose_rules_differ_share_all_objects_but_those(source: Source, state: State) -> None:
@@ -219,6 +238,7 @@ def resolved(*compilers: str, by_assembler: bool = False) -> Resolved:
         held=len(compilers) > 1,
         fallback=False,
         assem=False,
+        lint=False,
         programs={},
         rules=(rule,),
     )

@@ -25,6 +25,9 @@ pub struct Plan {
     pub fallback: bool,
     /// Keep the assembler text beside the object.
     pub assem: bool,
+    /// Look through each object of the running kernel, and put what is found on record.
+    #[serde(default)]
+    pub lint: bool,
     /// Passes that the user added: a command for each name.
     #[serde(default)]
     pub programs: BTreeMap<String, Vec<String>>,

@@ -4,6 +4,7 @@ use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use kdyno_lint::Finding;
 use serde::Serialize;
 
 /// The file that records go to; unset: there are none.
@@ -34,8 +35,8 @@ pub struct ObjectRecord {
     pub by_assembler: bool,
     pub passes: Vec<PassRecord>,
     pub notes: Vec<String>,
-    /// What lints found; they look at objects afterwards.
-    pub findings: [(); 0],
+    /// What lints found, where the plan asks for them.
+    pub findings: Vec<Finding>,
     /// CPU seconds of compiler, passes and assembler; none where ccd became the compiler.
     pub seconds: Option<f64>,
 }

@@ -11,7 +11,7 @@ use super::plan::{Plan, Rule};
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
-use super::{assembler, become_reference, launcher, passed, response};
+use super::{assembler, become_reference, launcher, lint, passed, response};
 
 /// Compile, and put it on record; returns the exit status, or why it can't be done.
 pub fn run(
@@ -30,20 +30,9 @@ pub fn run(
         compiler: rule.compiler.clone(),
         ..passed(plan, compile, source, "")
     };
-    let made = compiled(plan, rule, call, compile, &mut record).and_then(|()| {
-        record.seconds = cpu_seconds();
-        append(&record).map_err(Failure::Trouble)
-    });
+    let made = compiled(plan, rule, call, compile, &mut record).and_then(|()| recorded(plan, &mut record, compile));
     let Err(failure) = made else { return Ok(ExitCode::SUCCESS) };
-    // There may be none; an old one would pass for a new one.
-    let _ = fs::remove_file(&compile.object);
-    let why = match failure {
-        Failure::Interrupted(signal) => {
-            end_by(signal);
-            return Err(format!("{source}: interrupted by signal {signal}"));
-        }
-        Failure::Child(why) | Failure::Trouble(why) => format!("{source}: {why} ({})", rule.name),
-    };
+    let why = undone(failure, compile, source).map(|why| format!("{why} ({})", rule.name))?;
     if !plan.fallback {
         return Err(why);
     }
@@ -54,6 +43,44 @@ pub fn run(
         ..passed(plan, compile, source, &why)
     })?;
     Err(become_reference(plan, &launcher(), arguments))
+}
+
+/// Let the reference compile as it was called, for an object that is to be looked through.
+pub fn run_reference(
+    plan: &Plan,
+    mut record: ObjectRecord,
+    compile: &Compile,
+    arguments: &[OsString],
+) -> Result<ExitCode, String> {
+    catch_signals()?;
+    let mut command = launcher();
+    command.extend(plan.reference().command.iter().map(OsString::from));
+    let made = completed(&[&command, arguments].concat())
+        .map_err(|failure| failure.of(&plan.reference))
+        .and_then(|()| recorded(plan, &mut record, compile));
+    let Err(failure) = made else { return Ok(ExitCode::SUCCESS) };
+    Err(undone(failure, compile, &record.source)?)
+}
+
+/// Look through the object if that is wanted, and put it on record.
+fn recorded(plan: &Plan, record: &mut ObjectRecord, compile: &Compile) -> Result<(), Failure> {
+    record.seconds = cpu_seconds();
+    if plan.lint {
+        record.findings = lint::found(&compile.object, &record.source).map_err(Failure::Trouble)?;
+    }
+    append(record).map_err(Failure::Trouble)
+}
+
+/// Remove the object, old or new, which would pass for a good one; returns what went wrong, as an error if ccd has to end.
+fn undone(failure: Failure, compile: &Compile, source: &str) -> Result<String, String> {
+    let _ = fs::remove_file(&compile.object);
+    match failure {
+        Failure::Interrupted(signal) => {
+            end_by(signal);
+            Err(format!("{source}: interrupted by signal {signal}"))
+        }
+        Failure::Child(why) | Failure::Trouble(why) => Ok(format!("{source}: {why}")),
+    }
 }
 
 /// Make the object.

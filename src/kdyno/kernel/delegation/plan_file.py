@@ -98,6 +98,8 @@ class DelegationPlan(Frozen):
     """A file that the chosen compiler can't compile goes to the recipe's toolchain, and is listed."""
     assem: bool = False
     """Keep foo.c.S beside the object; for looking at a build by hand, as kdyno keeps no objects."""
+    lint: bool = False
+    """Look through each object of the running kernel for what its compiler did wrong; findings are on record."""
     rule: tuple[Rule, ...] = ()
 
     @field_validator("programs")

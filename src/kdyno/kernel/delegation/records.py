@@ -49,7 +49,8 @@ class ObjectRecord(Frozen):
     by_assembler: bool = False
     passes: tuple[PassDone, ...] = ()
     notes: tuple[str, ...] = ()
-    findings: tuple[Any, ...] = ()
+    findings: tuple[dict[str, Any], ...] = ()
+    """What lints found, as `kdyno lint` has it; nothing where the plan didn't ask."""
     seconds: float | None = None
     """CPU time of compiler, passes and assembler; None where ccd became the compiler, and so couldn't take it."""
 

@@ -101,6 +101,7 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
         held=len(found) > 1,
         fallback=written.fallback,
         assem=written.assem,
+        lint=written.lint,
         programs={name: (str(file.path),) for name, file in programs.items()},
         rules=tuple(resolved),
     )

@@ -53,6 +53,7 @@ class Resolved(Frozen):
     """Several compilers take part: a probe passes only where all of them pass."""
     fallback: bool
     assem: bool
+    lint: bool
     programs: dict[str, tuple[str, ...]]
     """The passes that a user adds: commands."""
     rules: tuple[ResolvedRule, ...]

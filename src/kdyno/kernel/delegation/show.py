@@ -95,6 +95,9 @@ def image_lines(view: ImageView) -> Iterator[str]:
     changed = [record for record in view.records.objects if record.answer != "passed"]
     for record in sorted(changed, key=lambda record: record.source):
         yield f"  {_object(record)}"
+    for record in view.records.objects:
+        for finding in record.findings:
+            yield clean(f"finding: {record.source}: {finding['function']}: {finding['lint']}: {finding['message']}")
     for probe in view.records.probes:
         yield f"probe refused by {probe.refused_by}: {clean(' '.join(probe.probe))[:120]}"
         yield f"  {clean(probe.why)[:200]}"
