@@ -90,28 +90,54 @@ def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
 
 
 def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say) -> None:
-    """Build all of the plans from one set of objects.
+    """Build all of the plans from one set of objects."""
+    with build_workspace(plans[0], state, say) as work:
+        objects = Objects(work, jobs)
+        for plan in plans:
+            objects.make_image(plan, progress)
+
+
+class Objects:
+    """One object directory, in which images are made one after the other; their plans share its key.
 
     Keeping an image moves vmlinux, bzImage and System.map away, which is what makes the next make link again. The log
     of an image holds what made the objects, and its own links.
     """
-    started = time.monotonic()
-    with build_workspace(plans[0], state, say) as work:
-        progress(0, None, "configuring")
-        notes = _configure(work)
-        expected = images.expected_steps(work.plan.base.spec, state) or _guessed_steps(work)
-        steps = _make(work, work.make, progress, expected, jobs)
-        _keep(work, notes, steps, started)
-        logged, before = work.written.tell(), work.plan
-        for plan in plans[1:]:
-            started = time.monotonic()
-            work.written.seek(logged)
+
+    def __init__(self, work: Work, jobs: int) -> None:
+        self._work, self._jobs = work, jobs
+        self._before: BuildPlan | None = None
+        """The plan that the objects are of, as far as they are there."""
+        self._is_whole = False
+        """Whether all of them are there."""
+        self._notes: tuple[str, ...] = ()
+        self._steps = 0
+        self._logged = 0
+
+    def make_image(self, plan: BuildPlan, progress: Progress) -> None:
+        """Make what isn't there of the plan's objects, link them, and keep the image.
+
+        After a BuildFailed the next plan can be made all the same.
+        """
+        started = time.monotonic()
+        work = replace(self._work, plan=plan)
+        expected = None
+        if self._before is None:
+            progress(0, None, "configuring")
+            self._notes = _configure(work)
+            expected = images.expected_steps(plan.base.spec, work.state) or _guessed_steps(work)
+        else:
+            work.written.seek(self._logged)
             work.written.truncate()
-            next_work = replace(work, plan=plan)
-            is_compiled = not _forget_changed(next_work, before)
-            _make(next_work, next_work.make_again if is_compiled else next_work.make, progress, None, jobs)
-            _keep(next_work, notes, steps, started)
-            before = plan
+            self._is_whole = not _forget_changed(work, self._before) and self._is_whole
+        self._before = plan
+        self._logged = self._logged or work.written.tell()
+        is_compiled, self._is_whole = self._is_whole, False
+        steps = _make(work, work.make_again if is_compiled else work.make, progress, expected, self._jobs)
+        self._is_whole = True
+        if not self._steps:
+            self._steps, self._logged = steps, work.written.tell()
+        _keep(work, self._notes, self._steps, started)
 
 
 def _forget_changed(work: Work, before: BuildPlan) -> bool:
