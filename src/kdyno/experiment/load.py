@@ -16,6 +16,7 @@ from kdyno.errors import UserError
 from kdyno.experiment.models import MOST_RECORDED_BYTES, Experiment, ExperimentFile, too_many_boots
 from kdyno.experiment.plan import pilot_blocks
 from kdyno.experiment.toml_lines import line_of
+from kdyno.experiment.tune import TuneConfig
 from kdyno.experiment.variants import expand, with_trainees
 from kdyno.files import read_whole
 from kdyno.kernel import knobs
@@ -31,6 +32,8 @@ KINDS: dict[str, dict[str, type[BaseModel]]] = {
     "workload": dict(WORKLOADS),
 }
 """Tables of an experiment whose keys depend on their `type`: by table and type, what may stand there."""
+NOT_OF_A_RUN = {"variants", "tune"}
+"""Keys of the file that an Experiment has otherwise, or not at all."""
 
 
 class NoExperiment(UserError):
@@ -66,6 +69,11 @@ class TooManyBoots(UserError):
 class OneLayout(UserError):
     message = "{path}:{line}: one layout says nothing about how much layouts differ"
     hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
+
+
+class NoTuning(UserError):
+    message = "{path} has no table [tune]"
+    hint = "it names what a file may be compiled with: see docs/tuning.md"
 
 
 class BadRecordedExperiment(UserError):
@@ -107,6 +115,19 @@ def only_variants(experiment: Experiment, names: Sequence[str]) -> Experiment:
 
 def load_experiment(path: Path) -> Experiment:
     """Read, check and expand an experiment file; relative paths in it start from its directory."""
+    return _expanded(path, *_parsed(path))
+
+
+def load_tuning(path: Path) -> tuple[Experiment, TuneConfig]:
+    """The same, with what it says of tuning. Raises NoTuning."""
+    text, spec = _parsed(path)
+    if spec.tune is None:
+        raise NoTuning(path=path)
+    return _expanded(path, text, spec), spec.tune
+
+
+def _parsed(path: Path) -> tuple[str, ExperimentFile]:
+    """The text, and what it says."""
     try:
         text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -124,11 +145,15 @@ def load_experiment(path: Path) -> Experiment:
         problems = [_problem(path, text, item["loc"], item["type"], item["msg"]) for item in mistakes[:PROBLEMS_SHOWN]]
         more = [f"... and {len(mistakes) - PROBLEMS_SHOWN:,} more"] if len(mistakes) > PROBLEMS_SHOWN else []
         raise BadExperiment(problems="\n".join([*problems, *more])) from None
+    return text, spec
+
+
+def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
     recipes = {name: knobs.located(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
     if spec.baseline not in recipes:
         line = line_of(text, ("baseline",))
         raise NoBaseline(path=path, line=line, baseline=spec.baseline, known=", ".join(recipes))
-    settings: dict[str, Any] = {key: getattr(spec, key) for key in spec.model_fields_set if key != "variants"}
+    settings: dict[str, Any] = {key: getattr(spec, key) for key in spec.model_fields_set - NOT_OF_A_RUN}
     if spec.blocks == "auto":
         settings |= {"auto": True, "blocks": pilot_blocks(spec.layouts)}
     elif spec.layouts > spec.blocks:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
+from kdyno.experiment.tune import TuneConfig
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.qemu import QemuConfig
@@ -101,6 +102,8 @@ class ExperimentFile(_Common):
     blocks: BlocksOrAuto = 12
     """Boots of every variant; `auto`: a pilot of a few blocks finds out how many are needed."""
     variants: Annotated[dict[Name, VariantSpec], Field(min_length=1, max_length=MOST_VARIANTS)]
+    tune: TuneConfig | None = None
+    """What `kdyno tune` searches; a run takes no notice of it."""
 
 
 class Experiment(_Common):
