@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from kdyno.cycles.family import read_family
@@ -32,6 +33,7 @@ from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.console import diagnose, read_console
 from kdyno.report.terminal import render
+from kdyno.search.sources import Sources, read_units
 from kdyno.size import compare
 from kdyno.size.elf import read_elf
 from kdyno.state import State
@@ -72,6 +74,19 @@ VALUES_CSV = "kernel,boot,test,value (ns)\n" + "".join(
     for boot in range(4)
     for test, value in (("pipe", 100.0 + offset), ("fork", 5000.0 + offset))
 )
+
+UNITS = b"""0x0000000b: DW_TAG_compile_unit
+              DW_AT_name	("../init/main.c")
+              DW_AT_comp_dir	("/state/builds/key/o")
+              DW_AT_ranges	(0x00000ae0
+                 [0xffffffff81000400, 0xffffffff81000543)
+                 [0xffffffff81a02010, 0xffffffff81a02028))
+0x00019c95: DW_TAG_compile_unit
+              DW_AT_name	("../fs/open.c")
+              DW_AT_low_pc	(0xffffffff81000543)
+              DW_AT_high_pc	(0xffffffff81000600)
+"""
+"""What llvm-dwarfdump lists of two compilation units."""
 
 
 def findings() -> list[Path]:
@@ -177,6 +192,12 @@ def journal(path: Path) -> None:
     for name, value in read.values.items() if read else ():
         assert owner_of(name) and ".." not in Path(name).parts
         assert is_shown_as_it_is(value) and "\n" not in value and len(value) < 5000
+
+
+def units(path: Path) -> None:
+    """What llvm-dwarfdump lists of a vmlinux: names in it are whatever the tree's files are called."""
+    sources = Sources(read_units(path.read_text(encoding="utf-8", errors="replace")))
+    assert all(isinstance(file, str) for file in sources.files(np.array([0, 1 << 32, (1 << 64) - 1], np.uint64)))
 
 
 def experiment(path: Path) -> None:
@@ -299,6 +320,7 @@ TARGETS = {
         Target("store", store, stores, examples=100),
         Target("sizes", sizes, objects, examples=100),
         Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
+        Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(

@@ -1,0 +1,87 @@
+"""Which source file the code at an address of a vmlinux comes from: the compilation unit that has it, says DWARF.
+
+The symbol table can't tell: it has no file for a global function, and of a static one only the file's last name. Nor
+can line tables, which name the header that an inline function was written in, not the file that it was compiled with.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.process import output
+from kdyno.profile.llvm_tools import find_tool
+from kdyno.profile.vmlinux import require_line_tables
+
+UNIT = "DW_TAG_compile_unit"
+TEXT = re.compile(r'DW_AT_(name|comp_dir)\s+\("(.*)"\)')
+"""As llvm-dwarfdump prints them, from version 14 on at least."""
+RANGE = re.compile(r"\[0x([0-9a-f]{1,16}), 0x([0-9a-f]{1,16})\)")
+ADDRESS = re.compile(r"DW_AT_(low|high)_pc\s+\(0x([0-9a-f]{1,16})\)")
+NOWHERE = ""
+"""The file of code that no compilation unit has."""
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compilation unit; `ranges` are its code, each from its start to before its end."""
+
+    file: str
+    """Relative to the source tree; of a generated file, to the object directory."""
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Sources:
+    """The source file of each address."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        code = sorted((start, end, unit.file) for unit in units for start, end in unit.ranges if start < end)
+        self._starts = np.array([start for start, _, _ in code], np.uint64)
+        self._ends = np.array([end for _, end, _ in code], np.uint64)
+        self._files = [file for _, _, file in code]
+
+    def files(self, addresses: NDArray[Any]) -> list[str]:
+        """The file of each, NOWHERE for what is in none."""
+        if not self._files:
+            return [NOWHERE] * len(addresses)
+        places = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
+        inside = (places >= 0) & (addresses < self._ends[places])
+        return [self._files[place] if found else NOWHERE for place, found in zip(places, inside, strict=True)]
+
+
+def read_sources(vmlinux: Path) -> Sources:
+    """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
+    require_line_tables(vmlinux)
+    words = [find_tool("llvm-dwarfdump"), "--debug-info", "--recurse-depth=0", str(vmlinux)]
+    return Sources(read_units(output(words, env={"LC_ALL": "C"}, timeout=SECONDS)))
+
+
+def read_units(listing: str) -> list[Unit]:
+    """The compilation units with code in what llvm-dwarfdump lists of each. Pure."""
+    units = []
+    for part in listing.split(UNIT)[1:]:
+        texts = dict(TEXT.findall(part))
+        ranges = [(int(start, 16), int(end, 16)) for start, end in RANGE.findall(part)]
+        bounds = {bound: int(address, 16) for bound, address in ADDRESS.findall(part)}
+        if not ranges and len(bounds) == 2:
+            ranges = [(bounds["low"], bounds["high"])]
+        if ranges and "name" in texts:
+            units.append(Unit(in_tree(texts["name"], texts.get("comp_dir", "")), tuple(ranges)))
+    return units
+
+
+def in_tree(name: str, objects: str) -> str:
+    """A unit's name as plans write it: relative to the source tree, which the object directory lies in."""
+    path = posixpath.normpath(posixpath.join(objects, name))
+    for top in (objects, posixpath.dirname(objects)):
+        if top.strip("/") and path.startswith(f"{top}/"):
+            return path.removeprefix(f"{top}/")
+    return path
