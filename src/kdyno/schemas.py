@@ -31,6 +31,7 @@ from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.show import ProfileView
+from kdyno.search.tuned import Tuned
 from kdyno.size.model import SizeReport
 from kdyno.store.listing import RunSummary
 from kdyno.store.records import RunWithBoots
@@ -80,6 +81,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
     "size": TypeAdapter(SizeReport),
+    "tune": TypeAdapter(Tuned),
     "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),
     "validate-library": TypeAdapter(LibraryReport),

@@ -85,6 +85,12 @@ def test_only_the_command_line_imports_the_report() -> None:
     assert [name for name in sorted(importers) if not lies_in(name, "kdyno.report", "kdyno.cli")] == []
 
 
+def test_only_the_command_line_and_the_list_of_schemas_import_the_search_which_goes_around_the_line() -> None:
+    importers = {name_of(file) for file in FILES if any(lies_in(module, "kdyno.search") for module in imports(file))}
+    allowed = ("kdyno.search", "kdyno.cli", "kdyno.schemas")
+    assert [name for name in sorted(importers) if not lies_in(name, *allowed)] == []
+
+
 def test_a_reader_of_foreign_files_knows_nothing_of_how_they_are_put_together_or_judged() -> None:
     glue = {f"kdyno.foreign.{name}" for name in ("assemble", "gathered", "programs", "rows", "summaries", "caveats")}
     modules = {module for file in of_package("foreign/readers") for module in imports(file)}

@@ -39,6 +39,7 @@ VERBS = {
     "lint": "look through kernels and objects for what compilers did wrong",
     "profile": "record, look at and export profiles of a kernel",
     "delegation": "check and show which compiler makes which file of a kernel",
+    "tune": "find which compiler and flags for which file make the fewest modelled cycles",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
     "validate": "compare modelled cycles of kernel code with this host's",

@@ -41,6 +41,7 @@ FORMATS = {
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
     "size": "`kdyno size --json`",
+    "tune": "`kdyno tune delegation --json`",
     "validate": "`kdyno validate --json`, and what -o writes",
     "validate-kvm": "`kdyno validate --kvm --json`",
     "validate-library": "`kdyno validate --library --json`",

@@ -1,0 +1,58 @@
+"""`kdyno tune`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
+from kdyno.terminal import line
+
+LOST = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    delegation = add_action(
+        verbs, "delegation", "find the compiler and flags of each hot file that make the fewest modelled cycles"
+    )
+    delegation.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="experiment file with a table [tune]")
+    delegation.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        default=Path("delegation.toml"),
+        help="write the plan there, and its table beside it as .csv (default: %(default)s)",
+    )
+    delegation.add_argument("--json", action="store_true", help="what was found and shown, as JSON")
+    delegation.add_argument(
+        "--top", type=number_from(1), metavar="N", default=20, help="files that are listed (default: %(default)s)"
+    )
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.experiment.load import load_tuning
+    from kdyno.files import require_writable
+    from kdyno.search.tune import checked, judge_mixed, search_files
+    from kdyno.search.tuned import lines, outcome, written
+
+    tuning = checked(*load_tuning(args.experiment))
+    for path in (args.output, args.output.with_suffix(".csv")):
+        require_writable(path)
+    state, talk = state_of(args), talk_of(args)
+    with store_of(args) as store:
+        found = search_files(tuning, state, store, talk)
+        judgements, is_lost = judge_mixed(tuning, found, state, store, talk) if found.files else ([], False)
+    tuned = outcome(found, tuple(judgements), f"cycles are {tuning.family.caption()}")
+    tuned = written(tuned, tuning.config.choices, args.output)
+    if args.json:
+        print_json(tuned.model_dump(mode="json"))
+    else:
+        for text in lines(tuned, args.top):
+            line(text)
+    if tuned.plan:
+        talk.say(f"plan: {tuned.plan}, table: {tuned.table}")
+    if is_lost:
+        talk.warn("boots were lost: the same command tries them again")
+    return LOST if is_lost else 0

@@ -1,0 +1,82 @@
+"""What `kdyno tune delegation` ends with: the plan as files, and what was shown about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kdyno.experiment.tune import Choice
+from kdyno.files import write_whole
+from kdyno.frozen import Frozen
+from kdyno.search.delegation import plan_text, table_text
+from kdyno.search.found import Found
+from kdyno.search.judgement import Judged, claim
+from kdyno.text import clean, percent, signed
+
+NOTHING = (
+    "no file gains more than its noise with any of the choices: the baseline stays as it is, and nothing is judged"
+)
+
+
+class Tuned(Frozen):
+    """The whole outcome. `kdyno tune delegation --json` prints it."""
+
+    modelled: str
+    """What must be said with every modelled figure."""
+    found: Found
+    judgements: tuple[Judged, ...]
+    """Empty where there was nothing to judge."""
+    claim: str
+    """What may be said of the mixed kernel."""
+    plan: str | None = None
+    """The plan's file; None if nothing was chosen."""
+    table: str | None = None
+
+
+def outcome(found: Found, judgements: tuple[Judged, ...], modelled: str) -> Tuned:
+    said = claim(judgements) if judgements else NOTHING
+    return Tuned(modelled=modelled, found=found, judgements=judgements, claim=said)
+
+
+def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
+    """Write the plan and, beside it, its table; nothing if no file was chosen."""
+    if not tuned.found.files:
+        return tuned
+    table = plan.with_suffix(".csv")
+    costs = {each.file: (each.cost_reference, each.cost_choice) for each in tuned.found.files}
+    remarks = ["Made by `kdyno tune delegation`.", *tuned.modelled.splitlines(), clean(tuned.claim)]
+    write_whole(table, table_text(tuned.found.assignment, choices, costs))
+    write_whole(plan, plan_text(table.name, remarks))
+    return tuned.model_copy(update={"plan": str(plan), "table": str(table)})
+
+
+def lines(tuned: Tuned, top: int) -> list[str]:
+    """For a terminal: the `top` files that save most, then what was dropped and judged, and the claim."""
+    found = tuned.found
+    rows = [
+        f"{each.file:<40} {each.choice:<16} {percent(each.cost_reference):>6} % "
+        f"{signed(each.cost_choice - each.cost_reference):>7} %"
+        for each in found.files[:top]
+    ]
+    head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all modelled cycles", *rows] if rows else []
+    more = [f"... and {len(found.files) - top:,} more"] if len(found.files) > top else []
+    noise = "" if found.noise is None else f", of which {percent(found.noise)} % may be chance"
+    summary = [
+        tuned.modelled,
+        f"{found.kernels:,} kernels measured; {found.hot:,} hot files take {percent(found.hot_share)} % of all cycles; "
+        f"{len(found.files):,} of them get a choice, which saved {percent(found.gain)} % in the trials{noise}",
+    ]
+    dropped = [
+        f"dropped: {file}: {', '.join(choices)} cost others what it saved" for file, choices in found.dropped.items()
+    ]
+    failed = [f"left out: {clean(failure)}" for failure in found.failures]
+    return [*summary, *head, *more, *dropped, *failed, *_judged(tuned), tuned.claim]
+
+
+def _judged(tuned: Tuned) -> list[str]:
+    said = []
+    for judged in tuned.judgements:
+        said.append(f"judged on the workload {judged.workload}, run {judged.run} (`kdyno report {judged.run}`)")
+        said += [f"  against {each.variant}: {clean(each.sentence)}" for each in judged.against]
+        said += [f"  {variant} never ran: {clean(why)}" for variant, why in judged.unjudged.items()]
+    return said
