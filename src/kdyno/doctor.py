@@ -19,6 +19,7 @@ from kdyno.instrument.pmu import find_plugin
 from kdyno.kernel import ccache
 from kdyno.kernel.build_directory import why_unfit
 from kdyno.kernel.delegate import find_lkd
+from kdyno.lint.run import find_lint
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
@@ -58,6 +59,7 @@ def examine(state: State) -> Iterator[Finding]:
     yield _busybox_is_static()
     yield _installed("kdyno-agent", find_agent, "missing")
     yield _installed("kdyno-delegate", find_lkd, "optional")
+    yield _installed("kdyno-lint", find_lint, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
     yield _qemu_confines_itself()

@@ -74,9 +74,13 @@ def lint(targets: Targets, asked: Asked) -> LintReport:
     )
 
 
+def find_lint() -> Path:
+    """The program that looks through objects; raises ProgramMissing."""
+    return find_program(BINARY, "`kdyno lint`")
+
+
 def _run(settings: dict[str, object]) -> tuple[list[Finding], list[Refused]]:
-    program = find_program(BINARY, "`kdyno lint`")
-    done = process.attempt([program], stdin=json.dumps(settings), guarded=True)
+    done = process.attempt([find_lint()], stdin=json.dumps(settings), guarded=True)
     if done.returncode != 0:
         raise LintFailed(why=done.stderr.strip() or f"status {done.returncode}")
     told = [json.loads(line) for line in done.stdout.splitlines()]
