@@ -396,6 +396,7 @@ PRINTED_AS = {
     },
     **{words: words.replace(" ", "-") for words in ("march list", "profile cover", "profile show")},
     "delegation show": "delegation",
+    "tune delegation": "tune",
     "explain": "explanation",
     "run": "report",
 }

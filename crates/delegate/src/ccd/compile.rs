@@ -195,11 +195,13 @@ impl Call {
     /// Code of the running kernel or of a module on x86: the vDSO, the boot code, the real mode code and purgatory have
     /// other models of code, or move.
     pub fn is_kernel_code(&self) -> bool {
-        let moves = ["-m16", "-m32", "-fPIC", "-fpic", "-fPIE", "-fpie"];
         let model = self.items.iter().rev().find(|item| item.starts_with("-mcmodel="));
-        model.is_some_and(|item| item.is("-mcmodel=kernel"))
-            && self.has("-D__KERNEL__")
-            && !moves.iter().any(|option| self.has(option))
+        model.is_some_and(|item| item.is("-mcmodel=kernel")) && self.has("-D__KERNEL__") && !self.is_for_other_code()
+    }
+
+    /// Whether its words are those of code that isn't the running kernel's: of 16 or 32 bits, or that can be moved.
+    pub fn is_for_other_code(&self) -> bool {
+        ["-m16", "-m32", "-fPIC", "-fpic", "-fPIE", "-fpie"].iter().any(|option| self.has(option))
     }
 }
 

@@ -20,15 +20,20 @@ use super::temporary::Temporary;
 const NOT_FOR: [(Family, &[u8], &str); 1] = [(
     Family::Clang,
     b"__seg_gs",
-    "Linux uses named address spaces with GCC only (arch/x86/Kconfig, CC_HAS_NAMED_AS); clang 19 fails on some files",
+    "Linux uses named address spaces with GCC only (arch/x86/Kconfig, CC_HAS_NAMED_AS): clang 19 drops the segment of an \
+    operand of inline assembler",
 )];
 
-/// Whether the exit status is the call's answer, and it isn't about a file of the kernel.
+/// Whether the exit status is the call's answer, it isn't about a file of the kernel, and the answer is about code that
+/// any compiler of the plan may be given: not boot code, real mode or the vDSO.
 pub fn is_probe(call: &Call) -> bool {
     let inputs = call.inputs();
     let [input] = inputs[..] else { return false };
     let gives_status = ["-c", "-S", "-fsyntax-only"].iter().any(|option| call.has(option)) && !call.is_question();
-    gives_status && call.output().is_none_or(|output| output != "-") && (is_nothing(input) || is_temporary(input))
+    gives_status
+        && !call.is_for_other_code()
+        && call.output().is_none_or(|output| output != "-")
+        && (is_nothing(input) || is_temporary(input))
 }
 
 /// Whether a file lies in the directory for temporary files, which itself may lie in the tree or hold it.

@@ -45,6 +45,19 @@ fn a_probe_passes_if_every_compiler_passes_it_in_its_own_words() {
 }
 
 #[test]
+fn a_question_about_boot_code_is_the_references_alone() {
+    if !has_clang() {
+        return;
+    }
+    let place = place("boot");
+    for words in ["-m16", "-m32", "-fPIC", "-fPIE"] {
+        let line = format!("{words} -fipa-pta -c -x c /dev/null -o x.o");
+        assert_eq!(ask(&place, &line, "").status.code(), Some(0), "{line}");
+    }
+    assert!(place.records().is_empty());
+}
+
+#[test]
 fn a_probe_that_one_compiler_refuses_fails_and_is_on_record() {
     if !has_clang() {
         return;

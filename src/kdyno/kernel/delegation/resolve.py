@@ -150,9 +150,10 @@ def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> 
     """Every glob means a file of the tree, and no file is named in two places that say different things."""
     named: dict[str, tuple[str, Rule]] = {}
     paths = source_files(tree)
+    known = frozenset(paths)
     for name, rule in rules:
         for glob in rule.files:
-            if not any(True for _ in globs.matching(glob, paths)):
+            if glob not in known and not any(True for _ in globs.matching(glob, paths)):
                 raise RuleWithoutFiles(rule=name, source=source, glob=glob, near=_near(glob, tree))
             if not globs.is_path(glob):
                 continue

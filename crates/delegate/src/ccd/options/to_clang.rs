@@ -28,6 +28,12 @@ pub const ROWS: &[Row] = &[
     replace("-mpreferred-stack-boundary=4", &["-mstack-alignment=16"], "clang counts in bytes"),
     // arch/x86/Makefile, RETPOLINE_CFLAGS: both call __x86_indirect_thunk_<register>.
     replace("-mindirect-branch=thunk-extern", &["-mretpoline-external-thunk"], "clang's word for retpolines"),
+    // arch/x86/Makefile, RETPOLINE_VDSO_CFLAGS.
+    replace(
+        "-mindirect-branch=thunk-inline",
+        &["-mretpoline"],
+        "clang's word for retpolines without the kernel's thunks",
+    ),
     drop("-mindirect-branch-register", "clang's retpolines always go through a register"),
     drop("-maccumulate-outgoing-args", "clang decides for itself how arguments get on the stack"),
     drop("-mhard-float", "clang has no other for x86-64; -msse and -msse2 beside it say what may be used"),
