@@ -148,7 +148,7 @@ def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, s
         ("[[rule]]\n", BadPlan, "a rule has either files or a table"),
         ("[[rule]]\nfiles = ['a[.c']", BadPlan, "`a[.c` is no glob: a [ without its ]"),
         ("[[rule]]\nfiles = ['a**.c']", BadPlan, "** stands for directories"),
-        ("[[rule]]\nfiles = ['**']\ncompiler = 'icc'", BadPlan, "rule.0.compiler"),
+        ("[[rule]]\nfiles = ['**']\ncompiler = 'icc'", BadPlan, "`rule.0.compiler`: ccd knows no compiler `icc`"),
         ("[[rule]]\nfiles = ['**']\npasses = ['common']", BadPlan, "passes need by_assembler = true"),
         ("[programs]\ncommon = 'x'", BadPlan, "common is a pass that ccd has"),
         ("[[rule]]\nfiles = ['**']\nadd = ['-O2 -g']", BadPlan, "rule.0.add.0"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 
 from kdyno import toml
 from kdyno.errors import UserError
@@ -26,7 +27,16 @@ COLUMNS = ("file", "compiler", "add", "remove")
 """What a table's columns are called; any others are for people."""
 
 Words = tuple[Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^\S+$")], ...]
-CompilerName = Annotated[str, Field(pattern=r"^((gcc|clang)(-\d+)?|zig)$")]
+COMPILER = re.compile(r"(gcc|clang)(-\d+)?|zig")
+
+
+def _is_compiler(name: str) -> str:
+    if not COMPILER.fullmatch(name):
+        raise ValueError(f"ccd knows no compiler `{name}`: gcc, gcc-12, clang, clang-19, zig")
+    return name
+
+
+CompilerName = Annotated[str, Field(max_length=40), AfterValidator(_is_compiler)]
 PassName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 
 
@@ -134,7 +144,7 @@ PlanOrPath = Annotated[
 
 def load(path: Path) -> DelegationPlan:
     """The plan in a file, with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
-    return whole(read(path), (path,))
+    return whole(read(path), (path.resolve(),))
 
 
 def whole(plan: DelegationPlan, files: tuple[Path, ...] = ()) -> DelegationPlan:
