@@ -21,7 +21,7 @@ from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.vmlinux import require_line_tables
 
 UNIT = "DW_TAG_compile_unit"
-TEXT = re.compile(r'DW_AT_(name|comp_dir)\s+\("(.*)"\)')
+TEXT = re.compile(r'DW_AT_(name|comp_dir)\s{1,40}\("([^"\n]{0,4096})"\)')
 """As llvm-dwarfdump prints them, from version 14 on at least."""
 RANGE = re.compile(r"\[0x([0-9a-f]{1,16}), 0x([0-9a-f]{1,16})\)")
 ADDRESS = re.compile(r"DW_AT_(low|high)_pc\s+\(0x([0-9a-f]{1,16})\)")

@@ -12,7 +12,7 @@ from kdyno.size.model import ChangeKind, KindTotal, SizeRow, SymbolRow
 PADDING = re.compile(r"__(pfx|cfi)_")
 """What stands before each function, and goes where it goes: no function of its own."""
 NUMBER = re.compile(r"\.\d+(?=\.|$)")
-UNIQUE = re.compile(r"(__UNIQUE_ID_\w+?)\d+")
+UNIQUE = re.compile(r"(__UNIQUE_ID_\w*[A-Za-z_])\d+")
 """__UNIQUE_ID() of include/linux/compiler.h ends with a number that counts through a file."""
 
 Sizes = dict[tuple[str, Kind | None], int]

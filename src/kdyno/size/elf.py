@@ -22,8 +22,9 @@ READ_ONLY = re.compile(r"\.rodata|\.init\.rodata|__ksymtab|__param$|__modver$|\.
 
 MACHINE = re.compile(r"^  Machine: +(.+)$", re.MULTILINE)
 SECTION = re.compile(
-    r"^  \[ *(?P<index>\d+)\] (?P<name>.*?) +(?P<type>[A-Z][A-Z0-9_]*|[0-9a-f]+: <unknown>) +[0-9a-f]{8,16} "
-    r"(?P<offset>[0-9a-f]{6,}) (?P<size>[0-9a-f]{6,}) [0-9a-f]{2,} +(?P<flags>[A-Za-z]*) +\d+ +\d+ +\d+$",
+    r"^  \[ {0,9}(?P<index>\d+)\] (?P<name>.*?) {1,40}(?P<type>[A-Z][A-Z0-9_]*|[0-9a-f]+: <unknown>) {1,40}"
+    r"[0-9a-f]{8,16} (?P<offset>[0-9a-f]{6,16}) (?P<size>[0-9a-f]{6,16}) [0-9a-f]{2,16} {1,9}(?P<flags>[A-Za-z]{0,20})"
+    r" {1,9}\d{1,12} {1,9}\d{1,12} {1,9}\d{1,20}$",
     re.MULTILINE,
 )
 SYMBOL = re.compile(
