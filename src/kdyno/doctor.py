@@ -18,7 +18,7 @@ from kdyno.instrument.agent import find_agent
 from kdyno.instrument.pmu import find_plugin
 from kdyno.kernel import ccache
 from kdyno.kernel.build_directory import why_unfit
-from kdyno.kernel.delegate import find_lkd
+from kdyno.kernel.lkd import find_lkd
 from kdyno.lint.run import find_lint
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin

@@ -34,7 +34,7 @@ from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, TestOrder
 from kdyno.instrument.pmu import Events, PmuConfig, find_plugin, plugin_words
 from kdyno.instrument.stream import BenchmarkRecord, parse_record, read_stream
-from kdyno.kernel import delegate
+from kdyno.kernel import lkd
 from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, PMU_CLOCKS, Lane
 from kdyno.machine.console import diagnose
@@ -350,25 +350,25 @@ def test_the_lines_of_the_probe_are_read() -> None:
 
 
 def test_the_delegate_makes_the_format_that_kdyno_counts_on(tmp_path: Path) -> None:
-    lkd = tmp_path / "lkd"
-    lkd.symlink_to(delegate.find_lkd())
-    command = [str(lkd), "-T", "arch/x86/kernel/vmlinux.lds", "-o", "vmlinux"]
+    link = tmp_path / "lkd"
+    link.symlink_to(lkd.find_lkd())
+    command = [str(link), "-T", "arch/x86/kernel/vmlinux.lds", "-o", "vmlinux"]
 
     def complaint(variables: dict[str, str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, cwd=tmp_path)
         assert done.returncode == 1
         return str(done.stderr)
 
-    variables = {"KDYNO_LAYOUT_FORMAT": delegate.FORMAT, "KDYNO_LAYOUT_SEED": "1", "KDYNO_LD": "ld"}
-    assert f"KDYNO_LAYOUT_FORMAT must be {delegate.FORMAT}:" in complaint({delegate.SEED: "1"})
-    assert "KDYNO_LAYOUT_SEED must be a number" in complaint({"KDYNO_LAYOUT_FORMAT": delegate.FORMAT})
+    variables = {"KDYNO_LAYOUT_FORMAT": lkd.FORMAT, "KDYNO_LAYOUT_SEED": "1", "KDYNO_LD": "ld"}
+    assert f"KDYNO_LAYOUT_FORMAT must be {lkd.FORMAT}:" in complaint({lkd.SEED: "1"})
+    assert "KDYNO_LAYOUT_SEED must be a number" in complaint({"KDYNO_LAYOUT_FORMAT": lkd.FORMAT})
     assert "can't read arch/x86/kernel/vmlinux.lds" in complaint(variables)
 
 
 def test_the_delegate_is_asked_by_the_names_that_it_knows_and_leaves_its_script_where_kdyno_looks() -> None:
     # What it prints into the script is compared in test_kernel_layouts, by linking the toy kernel.
     text = source("delegate", "lkd.rs")
-    names = {"SCRIPT": delegate.SCRIPT, "SEED": delegate.SEED, "ORDER": delegate.ORDER}
+    names = {"SCRIPT": lkd.SCRIPT, "SEED": lkd.SEED, "ORDER": lkd.ORDER}
     assert {name: constant(text, name) for name in names} == {name: of.replace("_", "") for name, of in names.items()}
 
 

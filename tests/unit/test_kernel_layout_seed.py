@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kdyno.kernel import delegate
+from kdyno.kernel import lkd
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
@@ -43,7 +43,7 @@ def test_without_a_layout_the_objects_are_the_images_own(plans: dict[int | None,
 
 def test_no_word_of_make_holds_the_seed(plans: dict[int | None, BuildPlan]) -> None:
     assert plans[0].make == plans[1].make
-    assert plans[0].make[-2:] == (delegate.LINKER_WORD, "KCFLAGS=-ffunction-sections")
+    assert plans[0].make[-2:] == (lkd.LINKER_WORD, "KCFLAGS=-ffunction-sections")
     differ = {name for name in plans[0].environment if plans[0].environment[name] != plans[1].environment[name]}
     assert differ == {"KDYNO_LAYOUT_SEED"}
     assert plans[0].environment["KDYNO_LD"] == "ld"
@@ -52,17 +52,17 @@ def test_no_word_of_make_holds_the_seed(plans: dict[int | None, BuildPlan]) -> N
 def test_where_lkd_is_does_not_change_the_key(
     tmp_path: Path, plans: dict[int | None, BuildPlan], source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = tmp_path / delegate.BINARY
+    elsewhere = tmp_path / lkd.BINARY
     elsewhere.write_bytes(b"")
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
-    assert delegate.find_lkd() == elsewhere
+    assert lkd.find_lkd() == elsewhere
     assert plan(Recipe(layout_seed=1), source, state).key == plans[1].key
 
 
 def test_another_idea_of_what_a_seed_stands_for_changes_the_key(
     plans: dict[int | None, BuildPlan], source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delegate, "FORMAT", "2")
+    monkeypatch.setattr(lkd, "FORMAT", "2")
     changed = plan(Recipe(layout_seed=1), source, state)
     assert changed.key != plans[1].key
     assert changed.objects_key == plans[1].objects_key
@@ -73,7 +73,7 @@ def test_the_real_linker_is_the_toolchains(plans: dict[int | None, BuildPlan], n
     found = plans[0].toolchain
     family = name.partition("-")[0]
     named = found.model_copy(update={"identity": found.identity.model_copy(update={"name": name, "family": family})})
-    assert delegate.environment(named)["KDYNO_LD"] == linker
+    assert lkd.environment(named)["KDYNO_LD"] == linker
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

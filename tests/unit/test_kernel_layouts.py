@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.installed import ProgramMissing
-from kdyno.kernel import build_directory, delegate
+from kdyno.kernel import build_directory, lkd
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.image import Image
 from kdyno.kernel.inputs import InputUnreadable
@@ -208,9 +208,7 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
 
 def test_a_link_without_the_kernels_script_has_no_layout_and_fails(source: Source, state: State) -> None:
     odd = plan(Recipe(layout_seed=1, kconfig={"FAKE_OTHER_SCRIPT": True}), source, state)
-    with pytest.raises(
-        delegate.LayoutNotMade, match=r"asked for \(format 1, order none, seed 1; none was made\)"
-    ) as raised:
+    with pytest.raises(lkd.LayoutNotMade, match=r"asked for \(format 1, order none, seed 1; none was made\)") as raised:
         build(odd, state, no_progress)
     assert build_directory.log_file(odd.objects_key, state).is_file()
     assert str(build_directory.log_file(odd.objects_key, state)) in raised.value.advice
@@ -229,7 +227,7 @@ def test_a_script_that_lkd_does_not_understand_fails_with_its_reason(tmp_path: P
 def test_another_lkd_than_kdyno_counts_on_refuses(
     source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delegate, "FORMAT", "2")
+    monkeypatch.setattr(lkd, "FORMAT", "2")
     with pytest.raises(BuildFailed, match="KDYNO_LAYOUT_FORMAT must be 1: kdyno and lkd are of different versions"):
         built(Recipe(layout_seed=1), source, state)
 
@@ -237,50 +235,50 @@ def test_another_lkd_than_kdyno_counts_on_refuses(
 def test_a_script_of_an_earlier_link_does_not_pass_for_a_new_one(tmp_path: Path) -> None:
     log = tmp_path / "log"
     made = "format 1, order order-1, seed 1, 5 sections; placed 2 of 9, 3 without a section; added .text.split.*"
-    (tmp_path / delegate.SCRIPT).write_text(f"/* kdyno layout: {made} */\n...")
-    one = {delegate.SEED: "1", delegate.ORDER: "../inputs/order-1"}
-    delegate.check(tmp_path, one, log)
-    for name, other in ((delegate.SEED, "2"), (delegate.ORDER, "../inputs/order-2")):
-        with pytest.raises(delegate.LayoutNotMade, match=r"(seed 2|order-2, seed 1); format 1, order order-1, seed 1"):
-            delegate.check(tmp_path, {**one, name: other}, log)
-    assert delegate.notes(tmp_path) == (
+    (tmp_path / lkd.SCRIPT).write_text(f"/* kdyno layout: {made} */\n...")
+    one = {lkd.SEED: "1", lkd.ORDER: "../inputs/order-1"}
+    lkd.check(tmp_path, one, log)
+    for name, other in ((lkd.SEED, "2"), (lkd.ORDER, "../inputs/order-2")):
+        with pytest.raises(lkd.LayoutNotMade, match=r"(seed 2|order-2, seed 1); format 1, order order-1, seed 1"):
+            lkd.check(tmp_path, {**one, name: other}, log)
+    assert lkd.notes(tmp_path) == (
         "order: 2 of its 9 functions come first; 7 (77.8 %) were not placed: 3 have no section of their own (assembly "
         "code, .init.text), 4 are not in this kernel",
         "layout: the linker script had no place for .text.split.*; lkd gave them one",
     )
-    (tmp_path / delegate.SCRIPT).write_bytes(b"\xff, and nothing that lkd writes")
-    with pytest.raises(delegate.LayoutNotMade, match="unreadable"):
-        delegate.check(tmp_path, one, log)
-    delegate.forget(tmp_path)
-    with pytest.raises(delegate.LayoutNotMade, match="none was made"):
-        delegate.check(tmp_path, one, log)
-    assert delegate.notes(tmp_path) == ()
-    delegate.check(tmp_path, {}, log)
+    (tmp_path / lkd.SCRIPT).write_bytes(b"\xff, and nothing that lkd writes")
+    with pytest.raises(lkd.LayoutNotMade, match="unreadable"):
+        lkd.check(tmp_path, one, log)
+    lkd.forget(tmp_path)
+    with pytest.raises(lkd.LayoutNotMade, match="none was made"):
+        lkd.check(tmp_path, one, log)
+    assert lkd.notes(tmp_path) == ()
+    lkd.check(tmp_path, {}, log)
 
 
 def test_without_an_order_the_linker_is_called_as_it_is_and_half_a_request_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "arch/x86/kernel/vmlinux.lds"
     script.parent.mkdir(parents=True)
     shutil.copy(FAKELINUX / "arch/x86/kernel/vmlinux.lds", script)
-    lkd = tmp_path / "lkd"
-    lkd.symlink_to(delegate.find_lkd())
+    link = tmp_path / "lkd"
+    link.symlink_to(lkd.find_lkd())
     code = ".section .text.b\nb: ret\n.section .text.a\n.globl start_kernel\nstart_kernel: ret\n"
     subprocess.run(["as", "-o", "x.o", "-"], cwd=tmp_path, input=code, text=True, check=True)
     words = ["-T", "arch/x86/kernel/vmlinux.lds", "x.o", "-o"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KDYNO_")}
-    subprocess.run([lkd, *words, "by-lkd"], cwd=tmp_path, env={**environment, "KDYNO_LD": "ld"}, check=True)
+    subprocess.run([link, *words, "by-lkd"], cwd=tmp_path, env={**environment, "KDYNO_LD": "ld"}, check=True)
     subprocess.run(["ld", *words, "by-ld"], cwd=tmp_path, check=True)
     assert (tmp_path / "by-lkd").read_bytes() == (tmp_path / "by-ld").read_bytes()
-    assert not (tmp_path / delegate.SCRIPT).exists()
+    assert not (tmp_path / lkd.SCRIPT).exists()
     for asked, why in (
         ({"KDYNO_LAYOUT_FORMAT": "1"}, "KDYNO_LAYOUT_SEED must be a number"),
-        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.SEED: "-1"}, "KDYNO_LAYOUT_SEED must be a number"),
-        ({delegate.SEED: "1"}, "KDYNO_LAYOUT_FORMAT must be 1"),
-        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.ORDER: "nowhere"}, "can't read the order nowhere"),
-        ({"KDYNO_LAYOUT_FORMAT": "1", delegate.ORDER: "a */ b"}, "must have a name of letters"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", lkd.SEED: "-1"}, "KDYNO_LAYOUT_SEED must be a number"),
+        ({lkd.SEED: "1"}, "KDYNO_LAYOUT_FORMAT must be 1"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", lkd.ORDER: "nowhere"}, "can't read the order nowhere"),
+        ({"KDYNO_LAYOUT_FORMAT": "1", lkd.ORDER: "a */ b"}, "must have a name of letters"),
     ):
         done = subprocess.run(
-            [lkd, *words, "refused"],
+            [link, *words, "refused"],
             cwd=tmp_path,
             env={**environment, "KDYNO_LD": "ld", **asked},
             capture_output=True,
@@ -307,6 +305,6 @@ def test_a_missing_delegate_is_said_before_the_build(
 ) -> None:
     found = shutil.which
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
-    monkeypatch.setattr("shutil.which", lambda name: None if name == delegate.BINARY else found(name))
+    monkeypatch.setattr("shutil.which", lambda name: None if name == lkd.BINARY else found(name))
     with pytest.raises(ProgramMissing, match=f"a layout needs kdyno-delegate, .* .neither in {tmp_path} nor"):
         plan(Recipe(layout_seed=1), source, state)

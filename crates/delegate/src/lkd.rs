@@ -27,7 +27,7 @@ const SEED: &str = "KDYNO_LAYOUT_SEED";
 /// The file whose functions come first, for every call of a build that asks for that.
 const ORDER: &str = "KDYNO_ORDER";
 /// What this program makes of a seed. kdyno says which one it counts on, because it is part of an image's key: raise
-/// both (FORMAT in kernel/delegate.py) whenever the same seed would give another order.
+/// both (FORMAT in kernel/lkd.py) whenever the same seed would give another order.
 const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
 /// The changed script, beside the output; its first line says what was done, and kdyno reads it after the build.
 const SCRIPT: &str = ".kdyno-layout.lds";

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import kdyno
-from kdyno.kernel import build_directory, delegate, estimate, hardening, images, inputs, kconfig, kconfig_check
+from kdyno.kernel import build_directory, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
@@ -204,9 +204,9 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
         done += 1
         progress(done, max(expected, done) if expected else None, about + line.strip())
 
-    delegate.forget(work.objects)
+    lkd.forget(work.objects)
     work.run([*make, f"-j{jobs}", *TARGETS], on_line)
-    delegate.check(work.objects, work.environment, work.log)
+    lkd.check(work.objects, work.environment, work.log)
     return done
 
 
@@ -218,7 +218,7 @@ def _delegated(work: Work) -> Records:
 
 def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> None:
     """Store the image; what is left makes the next make link again."""
-    made, ordered = _delegated(work), delegate.notes(work.objects)
+    made, ordered = _delegated(work), lkd.notes(work.objects)
     for note in ordered:
         work.say(note)
     record = _record(work, (*notes, *ordered, *_unused(work, made)), steps, time.monotonic() - started)

@@ -11,7 +11,7 @@ from typing import IO
 
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.kernel import build_directory, build_log, ccache, delegate, inputs
+from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
 from kdyno.kernel.environment import nothing_but, passed_on
@@ -69,7 +69,7 @@ class Work:
     def words(self) -> tuple[str, ...]:
         """The words of every make."""
         named = [inputs.with_paths(word, self.plan.inputs) for word in self.plan.make]
-        words = ccd.make_words(delegate.make_words(named, self.objects.parent), self.objects.parent)
+        words = ccd.make_words(lkd.make_words(named, self.objects.parent), self.objects.parent)
         return ccache.make_words(words, self.plan.toolchain) if self.cache and not self.plan.delegation else words
 
     @property
@@ -91,7 +91,7 @@ class Work:
         """The same in another object directory, with the compiler itself where ccd stands in for it."""
         words = (word for word in self.plan.make if word != ccd.COMPILER_WORD)
         named = [inputs.with_paths(word, self.plan.inputs) for word in words]
-        return ["make", "-C", str(objects.parent), f"O={objects}", *delegate.make_words(named, objects.parent)]
+        return ["make", "-C", str(objects.parent), f"O={objects}", *lkd.make_words(named, objects.parent)]
 
     @property
     def make_again(self) -> list[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from kdyno.errors import InfrastructureError
 from kdyno.installed import find_program
-from kdyno.kernel.delegate import BINARY
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
 from kdyno.kernel.delegation.resolved import Choice, Resolved
+from kdyno.kernel.lkd import BINARY
 
 COMPILER_WORD = "CC=ccd"
 """Stands in a plan for the compiler's delegate, wherever that is installed."""

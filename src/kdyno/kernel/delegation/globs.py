@@ -1,6 +1,6 @@
 """Globs on source paths: `*` and `?` stay within a directory, `**` crosses directories, `[...]` is one character.
 
-`ccd` matches with the crate glob (crates/delegate/src/plan.rs); a table of both sides' tests holds the two together.
+`ccd` matches with the crate glob (crates/delegate/src/ccd/plan.rs); one table is in the tests of both.
 """
 
 from __future__ import annotations

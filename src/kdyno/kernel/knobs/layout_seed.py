@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel import delegate
+from kdyno.kernel import lkd
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 
 FLAG = "-ffunction-sections"
@@ -14,16 +14,16 @@ def contribute(value: int | None, context: Context) -> Contribution:
     """The same objects whatever the seed is: it is only in the environment, which none but lkd reads."""
     if value is None:
         return Contribution()
-    environment = {**delegate.environment(context.toolchain), delegate.SEED: str(value)}
+    environment = {**lkd.environment(context.toolchain), lkd.SEED: str(value)}
     return ordered(f"layout_seed = {value}").model_copy(update={"environment": environment})
 
 
 def ordered(by: str) -> Contribution:
     """What every knob adds that orders functions, and what `combined` takes once. Raises ProgramMissing."""
-    delegate.find_lkd()
+    lkd.find_lkd()
     return Contribution(
         kcflags=(FLAG,),
-        make=(delegate.LINKER_WORD,),
+        make=(lkd.LINKER_WORD,),
         asks=tuple(Ask(symbol=symbol, value="n", by=by) for symbol in LTO),
     )
 

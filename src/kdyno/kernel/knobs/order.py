@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.files import read_whole
-from kdyno.kernel import delegate
+from kdyno.kernel import lkd
 from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable, read_input
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
 from kdyno.kernel.knobs.layout_seed import ordered
@@ -31,7 +31,7 @@ def contribute(value: str | None, context: Context) -> Contribution:
         return Contribution()
     check(Path(value))
     order = read_input(NAME, Path(value), context.state)
-    environment = {**delegate.environment(context.toolchain), delegate.ORDER: order.placeholder}
+    environment = {**lkd.environment(context.toolchain), lkd.ORDER: order.placeholder}
     return ordered(f'order = "{value}"').model_copy(update={"environment": environment, "inputs": (order,)})
 
 
