@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -18,6 +18,7 @@ from kdyno.cycles.events import EVENTS
 from kdyno.errors import UserError
 from kdyno.files import read_whole
 from kdyno.frozen import Frozen
+from kdyno.mistakes import problems
 
 FILE = "file:"
 MOST_BYTES = 1_000_000
@@ -315,29 +316,7 @@ def read_family(path: Path) -> Family:
         FamilyFile.model_validate(written)
         return Family(**written, path=path.absolute())
     except ValidationError as error:
-        raise BadFamily(path=path, why="\n".join(map(_problem, error.errors()))) from None
-
-
-def _problem(error: Any) -> str:
-    """One mistake: the key and what is wrong with it."""
-    key = ".".join(str(step) for step in error["loc"])
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        known = _keys(error["loc"][:-1])
-        near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0)
-        return f"unknown key `{key}`; did you mean `{near[0]}`?"
-    if error["type"] == "missing":
-        return f"`{key}` is missing"
-    return f"`{key}`: {message[:1].lower()}{message[1:]}"
-
-
-def _keys(location: tuple[str, ...]) -> list[str]:
-    model: Any = FamilyFile
-    for step in location:
-        annotation = model.model_fields[step].annotation
-        tables = [kind for kind in (annotation, *get_args(annotation)) if hasattr(kind, "model_fields")]
-        model = tables[0]
-    return list(model.model_fields)
+        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile))) from None
 
 
 def _directory() -> Path:
