@@ -26,6 +26,10 @@ from kdyno.hostknobs.knobs import owner_of
 from kdyno.instrument.agent import catalogue
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.instrument.stream import Asked, read_stream
+from kdyno.kernel.delegation import globs
+from kdyno.kernel.delegation.plan_file import read as read_plan
+from kdyno.kernel.delegation.plan_file import read_table
+from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.images import read_record
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import order
@@ -248,6 +252,28 @@ def stores() -> Sequence[bytes]:
         return [path.read_bytes()]
 
 
+PLAN = """extends = "no.toml"
+[programs]
+mine = "mend"
+[[rule]]
+files = ["kernel/**/*.c", "mm/[a-m]*.c", "fs/?.c"]
+by_assembler = true
+passes = ["common", "mine"]
+"""
+TABLE = b"file,compiler,add,remove\nfs/open.c,gcc,-O3 -g,\n"
+RECORDS = """{"probe": ["-c"], "refused_by": "clang", "why": "no"}
+{"object": "a.o", "source": "a.c", "answer": "rewritten", "compiler": "gcc", "rule": "rule 1", "seconds": 0.5}
+"""
+
+
+def delegation_plan(path: Path) -> None:
+    """A plan's globs are matched, whatever they are."""
+    plan = read_plan(path)
+    for rule in plan.rule:
+        for glob in rule.files:
+            globs.matches(glob, "kernel/sched/core.c")
+
+
 def sizes(path: Path) -> None:
     for apart in (False, True):
         rows = compare.symbol_rows(compare.symbol_sizes(read_elf(path), clones_apart=apart), None)
@@ -320,6 +346,9 @@ TARGETS = {
         Target("store", store, stores, examples=100),
         Target("sizes", sizes, objects, examples=100),
         Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
+        Target("delegation", delegation_plan, lambda: [PLAN.encode()], TOML, file="plan.toml"),
+        Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
+        Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
         Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
