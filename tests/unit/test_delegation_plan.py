@@ -147,6 +147,7 @@ def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, s
         ("[[rule]]\nfilse = ['a.c']", BadPlan, "unknown key `rule.0.filse`; did you mean `files`?"),
         ("[[rule]]\n", BadPlan, "a rule has either files or a table"),
         ("[[rule]]\nfiles = ['a[.c']", BadPlan, "`a[.c` is no glob: a [ without its ]"),
+        ("[[rule]]\nfiles = ['a[z-a].c']", BadPlan, "`a[z-a].c` is no glob: bad character range z-a"),
         ("[[rule]]\nfiles = ['a**.c']", BadPlan, "** stands for directories"),
         ("[[rule]]\nfiles = ['**']\ncompiler = 'icc'", BadPlan, "`rule.0.compiler`: ccd knows no compiler `icc`"),
         ("[[rule]]\nfiles = ['**']\npasses = ['common']", BadPlan, "passes need by_assembler = true"),

@@ -46,7 +46,10 @@ def _expression(glob: str) -> re.Pattern[str]:
         raise ValueError(f"`{glob}` is no glob: a [ without its ]" if glob else "an empty glob")
     if re.search(r"\*{3}|[^/]\*\*|\*\*[^/]", glob):
         raise ValueError(f"`{glob}` is no glob: ** stands for directories, between two /")
-    return re.compile("".join(parts))
+    try:
+        return re.compile("".join(parts))
+    except re.error as error:
+        raise ValueError(f"`{glob}` is no glob: {error.msg}") from None
 
 
 def _translated(token: re.Match[str]) -> str:
