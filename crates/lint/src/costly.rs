@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::alternative::REPLACEMENTS;
 use crate::binary::{Binary, Function};
-use crate::lints::instructions;
+use crate::disassembly::instructions;
 
 /// Functions that are reported of each rule: a kernel may have thousands, and those with most are what to look at.
 const MOST: usize = 10;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 use crate::binary::{Binary, Function};
-use crate::lints::instructions;
+use crate::disassembly::instructions;
 use crate::state::{Memory, STACK_POINTER, Slot, State, Value};
 
 /// Work for each instruction of a function (instructions and slots gone through) after which it is given up: several

@@ -8,6 +8,7 @@
 mod alternative;
 mod binary;
 mod costly;
+mod disassembly;
 mod files;
 mod finding;
 mod flow;

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::binary::{Binary, Relocation, Target};
 use crate::costly::{Tally, count};
-use crate::lints::instructions;
+use crate::disassembly::instructions;
 use crate::settings::Settings;
 
 /// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h).

@@ -7,9 +7,10 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Look, Place, instructions, text};
+use super::{Look, Place};
 use crate::alternative::{Entry, REPLACEMENTS, entries};
 use crate::binary::{Binary, Section, Target};
+use crate::disassembly::{instructions, text};
 
 /// MAX_PATCH_LEN: the kernel stops at boot (BUG_ON) where more is to be patched.
 const LONGEST: u64 = 254;

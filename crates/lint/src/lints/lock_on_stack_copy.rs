@@ -4,7 +4,8 @@
 //! original stays as it was, or is written back without a lock. A compiler does so if inline assembler is given a
 //! value where it should have been given the memory.
 
-use super::{Look, Place, instructions, text_at};
+use super::{Look, Place};
+use crate::disassembly::{instructions, text_at};
 use crate::flow::{atomics_on_copies, is_atomic};
 
 pub fn run(look: &Look) -> Vec<Place> {

@@ -5,7 +5,8 @@
 
 use iced_x86::{Code, CpuidFeature, Instruction, Register};
 
-use super::{Look, Place, instructions};
+use super::{Look, Place};
+use crate::disassembly::instructions;
 
 pub fn run(look: &Look) -> Vec<Place> {
     let x87 = x87_codes();
