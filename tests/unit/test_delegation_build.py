@@ -162,6 +162,21 @@ def test_images_whose_rules_differ_share_all_objects_but_those(source: Source, s
     assert (again.directory / "vmlinux").read_bytes() == (images[3].directory / "vmlinux").read_bytes()
 
 
+def test_another_program_under_the_name_of_a_pass_makes_its_objects_anew(
+    tmp_path: Path, source: Source, state: State
+) -> None:
+    plans = []
+    for name in ("sys_shut", "sys_end"):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\nexec sed s/sys_close/{name}/g\n")
+        program.chmod(0o755)
+        rule = {"files": ["fs/open.c"], "by_assembler": True, "passes": ["mine"]}
+        plans.append(plan(delegated(rule, programs={"mine": str(program)}), source, state))
+    assert plans[0].objects_key == plans[1].objects_key
+    one, two = build_layouts(plans, state, no_progress)
+    assert "sys_shut" in one.symbols.read_text() and "sys_end" in two.symbols.read_text()
+
+
 def test_layouts_of_delegated_kernels_are_links_of_the_same_objects(source: Source, state: State) -> None:
     recipe = delegated({"files": ["fs/open.c"], "add": ["-O1"]})
     plans = [plan(recipe.model_copy(update={"layout_seed": seed}), source, state) for seed in (1, 2)]

@@ -20,6 +20,8 @@ COMPILER_WORD = "CC=ccd"
 LINK = "ccd"
 """The delegate's name in a build directory."""
 COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (.*)$", re.M)
+FOR_ALL = ("programs", "lint", "fallback", "assem")
+"""What of a plan is for all its rules. A program's path has the digest of its content."""
 C_SOURCE = re.compile(r"\.c$")
 SHOWN = 5
 
@@ -58,8 +60,10 @@ def records(build: Path) -> Records:
 def forget_changed(objects: Path, before: Resolved, after: Resolved) -> list[str]:
     """Remove the objects for which another plan chooses otherwise, so that make compiles them; returns which."""
     changed = []
+    is_alike = all(getattr(before, name) == getattr(after, name) for name in FOR_ALL)
     for record in records(objects.parent).objects:
-        if is_kernel_code(record) and before.choice_of(record.source) != after.choice_of(record.source):
+        differs = not is_alike or before.choice_of(record.source) != after.choice_of(record.source)
+        if is_kernel_code(record) and differs:
             (objects / record.object).unlink(missing_ok=True)
             changed.append(record.object)
     return changed
