@@ -7,6 +7,7 @@ store has none of these, so a file that has one is refused before anything else 
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -78,7 +79,11 @@ def _require_files(path: Path) -> None:
     """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices."""
     for beside in FILES:
         file = path.with_name(path.name + beside)
-        if file.exists() and not file.is_file():
+        try:
+            is_file = stat.S_ISREG(file.stat().st_mode)
+        except OSError:  # a journal may go at any moment; SQLite says what else is wrong
+            continue
+        if not is_file:
             raise NotAStore(where=file, why="it is no regular file")
 
 
