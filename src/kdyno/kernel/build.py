@@ -175,7 +175,7 @@ def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
     if not plan.held:
         return ()
     plain = work.objects.parent / build_directory.PLAIN
-    plain.mkdir()
+    plain.mkdir(exist_ok=True)  # of a configuration that failed, where trials go on
     shutil.copyfile(work.objects / ".config", plain / ".config")
     work.run([*work.make_plain(plain), "olddefconfig"])
     alone = kconfig_check.read_config((plain / ".config").read_text(encoding="utf-8", errors="replace"))

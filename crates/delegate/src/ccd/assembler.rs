@@ -20,7 +20,7 @@ const DIRECT: [&str; 5] = ["-gsplit-dwarf", "-fprofile-arcs", "-ftest-coverage",
 /// that only LLVM's assembler knows. Without this it reads inline assembler itself and writes it anew.
 pub const GNU_AS: &str = "-fno-integrated-as";
 
-/// Leaves out comments, which are half of clang's text.
+/// Leaves out comments, which are most of clang's text.
 const NO_COMMENTS: &str = "-fno-verbose-asm";
 
 /// Why a call doesn't go by way of assembler: an option, or the compiler.

@@ -22,6 +22,8 @@ LINK = "ccd"
 COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (.*)$", re.M)
 FOR_ALL = ("programs", "lint", "fallback", "assem")
 """What of a plan is for all its rules. A program's path has the digest of its content."""
+OUTSIDE = ("assembly code", "not code of the running kernel")
+"""Reasons of ccd for passing a call through whatever the plan says."""
 C_SOURCE = re.compile(r"\.c$")
 SHOWN = 5
 
@@ -74,10 +76,6 @@ def is_kernel_code(record: ObjectRecord) -> bool:
     return record.answer != "passed" or record.reason not in OUTSIDE
 
 
-OUTSIDE = ("assembly code", "not code of the running kernel")
-"""Reasons of ccd for passing a call through whatever the plan says."""
-
-
 def check(objects: Path, plan: Resolved, *, strict: bool) -> Records:
     """What made the objects of a finished build. Raises RecordsIncomplete (if strict) and ObjectStale."""
     made = records(objects.parent)
@@ -111,15 +109,15 @@ def _check_complete(objects: set[str], recorded: Mapping[str, ObjectRecord]) -> 
 def compiled(objects: Path) -> set[str]:
     """The objects that Kbuild compiled from C with ccd, by the commands that it keeps beside them."""
     call = f"{objects.parent / LINK} "
-    found = set()
+    names = set()
     for kept in objects.rglob(".*.o.cmd"):
         match = COMMAND.match(kept.read_text(encoding="utf-8", errors="replace"))
         if match is None or call not in match[1]:
             continue
         words = match[1].partition(" ; ")[0].split()
         if "-c" in words and C_SOURCE.search(words[-1]) and "-o" in words:
-            found.add(words[words.index("-o") + 1].removeprefix("./"))
-    return found
+            names.add(words[words.index("-o") + 1].removeprefix("./"))
+    return names
 
 
 def unused_rules(plan: Resolved, made: Records) -> list[str]:

@@ -97,7 +97,7 @@ class DelegationPlan(Frozen):
     extends: str | None = None
     """Another plan, whose rules come after these."""
     compilers: tuple[CompilerName, ...] = ()
-    """Compilers whose like the configuration must suit although no rule chooses them, so that plans are comparable."""
+    """Compilers that the configuration must suit although no rule chooses them, so that kernels are comparable."""
     passes: tuple[PassName, ...] = ("common", "foreign")
     """Of rules by way of assembler that name none."""
     programs: dict[PassName, str] = {}
@@ -192,8 +192,8 @@ def read_table(path: Path) -> list[Rule]:
     except csv.Error as error:
         raise BadPlan(path=path, problems=f"not CSV: line {rows.line_num}: {error}") from error
     except ValidationError as error:
-        said = "; ".join(problems(error, Rule))
-        raise BadPlan(path=path, problems=f"line {rows.line_num}: {said}") from None
+        why = "; ".join(problems(error, Rule))
+        raise BadPlan(path=path, problems=f"line {rows.line_num}: {why}") from None
     return rules
 
 

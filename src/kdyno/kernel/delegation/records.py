@@ -83,14 +83,14 @@ def read_records(path: Path) -> Records:
     """The records in a file; raises RecordsUnreadable."""
     try:
         lines = read_whole(path, MOST_BYTES).splitlines()
-        found = [LINE.validate_json(line) for line in lines]
+        all_records = [LINE.validate_json(line) for line in lines]
     except OSError as error:
         raise RecordsUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise RecordsUnreadable(path=path, why=first["msg"]) from error
-    latest = {record.object: record for record in found if isinstance(record, ObjectRecord)}
-    probes = {record.probe: record for record in found if isinstance(record, ProbeRecord)}
+    latest = {record.object: record for record in all_records if isinstance(record, ObjectRecord)}
+    probes = {record.probe: record for record in all_records if isinstance(record, ProbeRecord)}
     return Records(objects=tuple(latest.values()), probes=tuple(probes.values()))
 
 

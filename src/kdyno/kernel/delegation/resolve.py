@@ -77,7 +77,7 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
     reference_name = reference.identity.name
     by_rules = (rule.compiler or reference_name for _, rule in rules)
     names = dict.fromkeys([reference_name, *written.compilers, *by_rules])
-    found = {name: _compiler(name, state) for name in names}
+    compilers = {name: _compiler(name, state) for name in names}
     _check_files(rules, tree, source)
     resolved = [
         ResolvedRule(
@@ -96,9 +96,9 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
     needs_assembler = any(rule.by_assembler for rule in resolved)
     plan = Resolved(
         reference=reference_name,
-        compilers={name: compiler for name, (compiler, _) in found.items()},
+        compilers={name: compiler for name, (compiler, _) in compilers.items()},
         assembler=(assembler,),
-        held=len(found) > 1,
+        held=len(compilers) > 1,
         fallback=written.fallback,
         assem=written.assem,
         lint=written.lint,
@@ -109,7 +109,7 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
     kept = inputs.kept_at(content, state)
     if not kept.exists():
         write_whole(kept, plan.model_dump_json(indent=1))
-    identities = [identity for name, (_, identity) in sorted(found.items()) if name != reference_name]
+    identities = [identity for name, (_, identity) in sorted(compilers.items()) if name != reference_name]
     return Resolution(
         plan=plan,
         input=Input(name=INPUT, digest=content, path=kept),
@@ -159,10 +159,11 @@ def _check_files(rules: Iterable[tuple[str, Rule]], tree: Path, source: str) -> 
                 continue
             before = named.setdefault(glob, (name, rule))
             if before[1] is not rule or rule.files.count(glob) > 1:
-                raise FileTwice(file=glob, first=_said(*before), second=_said(name, rule))
+                raise FileTwice(file=glob, first=_choice(*before), second=_choice(name, rule))
 
 
-def _said(name: str, rule: Rule) -> str:
+def _choice(name: str, rule: Rule) -> str:
+    """What a rule does to a file, for a message."""
     return f"{' '.join((rule.compiler or 'the reference', *rule.add))} ({name.partition(' (')[0]})"
 
 
@@ -228,10 +229,10 @@ def _zig(state: State) -> tuple[Compiler, str]:
 
 def _assembler(reference: Toolchain, state: State) -> tuple[str, str]:
     """GNU as: the one that the reference calls, if that is gcc. Its name, and what decides what it makes."""
-    said = "as"
+    name = "as"
     if not reference.is_clang:
-        said = process.output([reference.command, "-print-prog-name=as"]).strip() or said
-    path = shutil.which(said)
+        name = process.output([reference.command, "-print-prog-name=as"]).strip() or name
+    path = shutil.which(name)
     if path is None:
         raise AssemblerMissing()
-    return said, f"as {file_digest(Path(path).resolve(), state)}"
+    return name, f"as {file_digest(Path(path).resolve(), state)}"
