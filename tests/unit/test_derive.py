@@ -15,7 +15,7 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.kernel.recipe import Recipe, Training
+from kdyno.kernel.recipe import ProfileSettings, Recipe, Training
 from kdyno.line.derive import boots_left
 from kdyno.line.exporters import EXPORTERS, Exporter
 from kdyno.line.forecast import forecast, forecast_builds
@@ -51,7 +51,7 @@ def contribute(value: Training | None, context: Context) -> Contribution:
     return Contribution(kcflags=("-include", sample.placeholder), inputs=(sample,))
 
 
-def write(records: Sequence[Path], image: Image) -> bytes:
+def write(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001
     """A header that leaves in every object what it was made of."""
     names = [read_pmu_record(record).benchmarks[0] for record in records]
     text = f"trained on {image.record.key[:12]}: {', '.join(names)}"

@@ -49,6 +49,19 @@ class Recipe(Frozen):
     """Words added to the kernel command line. They don't change the image."""
 
 
+class ProfileSettings(Frozen):
+    """How what was trained is made use of."""
+
+    hot: Annotated[int, Field(ge=1)] = 1000
+    """Executions, in a profile of 1,000,000,000 instructions, from which on code is hot."""
+    cold: Annotated[int, Field(ge=0)] = 20
+    """Executions up to which code is cold, though it ran."""
+    families: Annotated[tuple[str, ...], Field(min_length=1)] = ("znver4", "sapphirerapids")
+    """CPU families whose caches an order is made for: each counts the same."""
+    guard: Annotated[float, Field(gt=0, lt=1)] | None = 0.01
+    """No benchmark may lose more than this, as a fraction, by an order; None: only the mean counts."""
+
+
 class Training(Frozen):
     """An input of a build that is made of boots: which variant's image, under what workload and seeds, is recorded."""
 
@@ -59,5 +72,6 @@ class Training(Frozen):
     """By test: parameters that differ from the test's defaults."""
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)
     """One boot for each."""
+    settings: ProfileSettings = ProfileSettings()
     recipe: Recipe | None = None
     """What the variant is made of, with source and configuration named: filled in when the experiment is loaded."""

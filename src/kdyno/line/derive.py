@@ -14,7 +14,7 @@ from kdyno.frozen import Frozen, digest
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
-from kdyno.kernel.recipe import Training
+from kdyno.kernel.recipe import ProfileSettings, Training
 from kdyno.kernel.source import Source
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.keys import boot_key
@@ -37,6 +37,7 @@ class Derivation(Frozen):
     """Key of the image that is booted."""
     boots: tuple[str, ...]
     """Key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
+    settings: ProfileSettings
 
     @property
     def digest(self) -> str:
@@ -78,6 +79,7 @@ class TrainingPlanner:
             exporter=exporter,
             version=EXPORTERS[exporter].version,
             image=plan.key,
+            settings=training.settings,
             boots=tuple(
                 boot_key(plan.key, recipe.cmdline, job, about, seed=seed, replicate={}) for seed in training.seeds
             ),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kdyno.instrument.pmu import Events
 from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import ProfileSettings
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Exporter:
     """Raised when the same records would give another content: part of the digest of what it makes."""
     events: Events
     """What the boots count."""
-    write: Callable[[Sequence[Path], Image], bytes]
+    write: Callable[[Sequence[Path], Image, ProfileSettings], bytes]
     """The content, of the PMU records of one image, one for each seed, with the names of their benchmarks."""
 
 

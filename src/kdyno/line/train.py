@@ -52,4 +52,4 @@ def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -
                 params=training.params,
                 cmdline=training.recipe.cmdline,
             )
-        return exporter.write(records, image)
+        return exporter.write(records, image, training.settings)

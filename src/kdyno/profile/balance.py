@@ -1,0 +1,55 @@
+"""Several benchmarks in one profile, each with the same weight: a long loop isn't worth more than a short one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.profile.edges import EdgeProfile, edge_profile
+from kdyno.profile.select import WORK, added
+
+TOTAL = 10**9
+"""Kernel instructions in a balanced profile, of all benchmarks of all records together. Fixed, so that thresholds for
+what is hot mean the same whatever was trained."""
+
+
+def weights(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK) -> list[dict[int, float]]:
+    """For each record, by region: what its counts are multiplied by, so that all regions have an equal part of TOTAL.
+
+    A region in which no kernel code ran has no weight, and is left out.
+    """
+    executed = [{index: _instructions(record, index, contexts) for index in record.regions} for record in records]
+    parts = sum(count > 0 for counts in executed for count in counts.values())
+    return [{index: TOTAL / parts / count for index, count in counts.items() if count > 0} for counts in executed]
+
+
+def balanced_edges(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK) -> EdgeProfile:
+    """Ranges and branches of all records, which are of one vmlinux, as one profile in which all regions weigh the same.
+
+    What ran at all keeps a count of at least one.
+    """
+    ranges: dict[tuple[int, int], float] = {}
+    branches: dict[tuple[int, int], float] = {}
+    for edges, weight in _weighted(records, contexts):
+        for start, last, count in edges.ranges:
+            ranges[start, last] = ranges.get((start, last), 0.0) + count * weight
+        for source, target, count in edges.branches:
+            branches[source, target] = branches.get((source, target), 0.0) + count * weight
+    return EdgeProfile(_rows(ranges), _rows(branches))
+
+
+def _weighted(records: Sequence[PmuRecord], contexts: Sequence[str]) -> Iterator[tuple[EdgeProfile, float]]:
+    for record, by_region in zip(records, weights(records, contexts), strict=True):
+        for index, weight in by_region.items():
+            yield edge_profile(record, [record.regions[index]], contexts), weight
+
+
+def _rows(counts: dict[tuple[int, int], float]) -> list[tuple[int, int, int]]:
+    return [(first, second, max(1, round(count))) for (first, second), count in sorted(counts.items())]
+
+
+def _instructions(record: PmuRecord, index: int, contexts: Sequence[str]) -> int:
+    blocks = added([record.regions[index]], contexts).blocks
+    return int(np.dot(blocks["instructions"].astype(np.uint64), blocks["count"])) if len(blocks) else 0
