@@ -36,8 +36,8 @@ from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.console import diagnose, read_console
+from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
-from kdyno.search.sources import Sources, read_units
 from kdyno.size import compare
 from kdyno.size.elf import read_elf
 from kdyno.state import State

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from kdyno.experiment.load import training_load
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.variants import CircularTraining, UnknownTrainee, with_trainees
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel import knobs
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.kernel.recipe import ProfileSettings, Recipe, Training
+from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
 from kdyno.line.derive import boots_left
 from kdyno.line.exporters import EXPORTERS, Exporter
 from kdyno.line.forecast import forecast, forecast_builds
@@ -38,16 +39,17 @@ from tests.unit.test_pmu_symbols import ENTRIES
 QUIET = Talk(quiet=True)
 
 
-class SampleRecipe(Recipe):
-    """A recipe with a knob that takes what a boot taught."""
-
-    sample: Training | None = None
-
-
-def contribute(value: Training | None, context: Context) -> Contribution:
-    if value is None:
+def contribute(value: Profile | None, context: Context) -> Contribution:
+    """A header that every compile includes, made of boots of the kernel that the profile is trained on."""
+    if value is None or value.trainee is None:
         return Contribution()
-    sample = context.trained("sample", value, "test")
+    training = Training(
+        variant=value.trainee.variant,
+        recipe=value.trainee.recipe,
+        tests=value.trainee.tests,
+        seeds=tuple(range(1, value.seeds + 1)),
+    )
+    sample = context.trained("sample", training, "test")
     return Contribution(kcflags=("-include", sample.placeholder), inputs=(sample,))
 
 
@@ -61,7 +63,8 @@ def write(records: Sequence[Path], image: Image, settings: ProfileSettings) -> b
 @pytest.fixture(autouse=True)
 def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
     """Boots that leave a sound PMU record, an exporter, and a knob that wants what it makes."""
-    monkeypatch.setattr(knobs, "KNOBS", (*knobs.KNOBS, Knob("sample", contribute)))
+    others = (knob for knob in knobs.KNOBS if knob.field != "profile")
+    monkeypatch.setattr(knobs, "KNOBS", (*others, Knob("profile", contribute)))
     monkeypatch.setitem(EXPORTERS, "test", Exporter(version=1, events="edges", write=write))
     fake = FakeQemu(tmp_path, monkeypatch)
     ready(fake)
@@ -83,20 +86,20 @@ def store(state: State) -> Iterator[Store]:
         yield store
 
 
-def trained_on(variant: str, **settings: Any) -> SampleRecipe:
-    return SampleRecipe(sample=Training(variant=variant, **{"tests": (TEST,), "seeds": (1, 2), **settings}))
+def trained_on(variant: str, **settings: Any) -> Recipe:
+    return Recipe(profile=Profile(use=("order",), on=variant, **{"train": (TEST,), "seeds": 2, **settings}))
 
 
-def experiment(tree: Path, **variants: SampleRecipe) -> Experiment:
-    recipes = with_trainees({"plain": SampleRecipe(), **variants}, str(tree), TINY)
+def experiment(tree: Path, **variants: Recipe) -> Experiment:
+    recipes = with_trainees({"plain": Recipe(), **variants}, str(tree), TINY, training_load)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 
-def planned(tree: Path, state: State, **variants: SampleRecipe) -> Builds:
+def planned(tree: Path, state: State, **variants: Recipe) -> Builds:
     return plan_builds(experiment(tree, **variants), read_cpu, state, QUIET)
 
 
-def key_of(tree: Path, state: State, training: SampleRecipe, **others: SampleRecipe) -> str:
+def key_of(tree: Path, state: State, training: Recipe, **others: Recipe) -> str:
     return planned(tree, state, tuned=training, **others).plans["tuned"][0].key
 
 
@@ -120,15 +123,14 @@ def test_all_that_decides_an_input_decides_the_key_of_what_takes_it(
     tree: Path, state: State, qemu: FakeQemu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key(variant: str = "plain", **settings: Any) -> str:
-        small = SampleRecipe(opt="Os")
-        quiet = SampleRecipe(cmdline=("quiet",))
+        small = Recipe(opt="Os")
+        quiet = Recipe(cmdline=("quiet",))
         return key_of(tree, state, trained_on(variant, **settings), small=small, quiet=quiet)
 
     keys = {
         "as it is": key(),
-        "another seed": key(seeds=(1, 3)),
-        "fewer seeds": key(seeds=(1,)),
-        "another workload": key(tests=("lat_pipe",)),
+        "fewer seeds": key(seeds=1),
+        "another workload": key(train=("lat_pipe",)),
         "another image": key("small"),
         "another command line": key("quiet"),
     }
@@ -161,7 +163,7 @@ def test_the_compiler_sees_what_the_boots_taught_and_the_second_time_nothing_is_
 def test_what_is_trained_on_a_trained_kernel_is_made_in_order(
     tree: Path, state: State, store: Store, qemu: FakeQemu
 ) -> None:
-    twice, once = trained_on("once", seeds=(3,)), trained_on("plain", seeds=(1,))
+    twice, once = trained_on("once", seeds=1), trained_on("plain", seeds=1)
     builds = planned(tree, state, twice=twice, once=once)
     assert [training.training.variant for training in builds.trainings] == ["plain", "once"]
     images = carried_out(builds, state, store)
@@ -178,7 +180,7 @@ def test_a_kernel_that_is_there_needs_no_training_any_more(
     for training in builds.trainings:
         training.input.path.unlink()
     assert planned(tree, state, twice=trained_on("once"), once=trained_on("plain")).trainings == ()
-    other = planned(tree, state, third=trained_on("once", seeds=(9,)), once=trained_on("plain"))
+    other = planned(tree, state, third=trained_on("once", seeds=3), once=trained_on("plain"))
     assert [training.training.variant for training in other.trainings] == ["once"], "whose own input is not needed"
     boots = qemu.boots
     assert boots_left(other.trainings, store) == {"edges": 1}

@@ -13,13 +13,13 @@ import pytest
 
 from kdyno import process
 from kdyno.instrument.pmu_record import CALL, Function, PmuRecord, Region, StackNode
+from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile import coverage
 from kdyno.profile.coverage import NothingRan, ProfgenFailed, cover, functions_named
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export import export
 from kdyno.profile.export_lbr import lbr
 from kdyno.profile.export_llvm import unsymbolized
-from kdyno.profile.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile.select import choose
 from kdyno.profile.vmlinux import (
     NoLineTables,

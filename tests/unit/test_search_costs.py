@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from kdyno.cycles.family import load_family
+from kdyno.profile.sources import Sources, Unit
 from kdyno.search.costs import BootCost, NothingMeasured, boot_costs, reference_cycles, trial_of
-from kdyno.search.sources import Sources, Unit
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 FAMILY = load_family("znver4")

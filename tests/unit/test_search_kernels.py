@@ -15,9 +15,9 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.line.pmuboot import PmuBootFailed, PmuRun
+from kdyno.profile.sources import Sources, Unit
 from kdyno.search import kernels as kernels_module
 from kdyno.search.kernels import Kernels, Replicate
-from kdyno.search.sources import Sources, Unit
 from tests.unit.explain_specimen import SPACING, TEXT, Kernel
 
 CHOICES = {"clang": Choice(compiler="clang-19"), "O3": Choice(compiler="gcc", add=("-O3",))}

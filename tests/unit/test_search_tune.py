@@ -18,11 +18,11 @@ from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.line.pmuboot import PmuBootFailed, PmuRun
 from kdyno.line.prepare import NothingToCount
+from kdyno.profile.sources import Sources, Unit
 from kdyno.search import kernels as kernels_module
 from kdyno.search import tune as tune_module
 from kdyno.search.found import Found, TunedFile
 from kdyno.search.judgement import Against, Judged
-from kdyno.search.sources import Sources, Unit
 from kdyno.search.tune import AlreadyDelegated, NameTaken, NothingToChoose, SameTests, checked, derived, search_files
 from kdyno.search.tuned import NOTHING, lines, outcome, written
 from kdyno.state import State

@@ -13,6 +13,7 @@ mod options;
 mod passes;
 mod plan;
 mod probe;
+mod profile;
 mod record;
 mod response;
 mod rewrite;
@@ -28,6 +29,7 @@ use std::process::{Command, ExitCode};
 
 use compile::{Call, Compile, Language};
 use plan::{Plan, Rule};
+use profile::Told;
 use record::{Answer, ObjectRecord};
 
 /// The resolved plan.
@@ -50,16 +52,20 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let Some(compile) = call.compile() else { return Err(become_reference(&plan, &[], arguments)) };
     let source = source::in_tree(&compile.source);
+    let told = profile::told(&plan, &call, &compile, &source)?;
     match chosen(&plan, &call, &compile, &source) {
         Err(reason) => {
-            let record = passed(&plan, &compile, &source, reason);
+            let mut record = passed(&plan, &compile, &source, reason);
+            let Told { words, names } = told;
+            record.profiles = names;
+            let arguments = &[arguments, &words].concat();
             if plan.lint && call.is_kernel_code() && matches!(compile.language, Language::C) {
                 return rewrite::run_reference(&plan, record, &compile, arguments);
             }
             record::append(&record)?;
             Err(become_reference(&plan, &launcher(), arguments))
         }
-        Ok(rule) => rewrite::run(&plan, rule, &call, &compile, &source, arguments),
+        Ok(rule) => rewrite::run(&plan, rule, &call, &compile, &source, &told, arguments),
     }
 }
 
@@ -87,6 +93,7 @@ fn passed(plan: &Plan, compile: &Compile, source: &str, reason: &str) -> ObjectR
         translated: Vec::new(),
         by_assembler: false,
         passes: Vec::new(),
+        profiles: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         seconds: None,

@@ -24,6 +24,8 @@ use crate::survey::Survey;
 const LINKER: &str = "KDYNO_LD";
 /// The seed of the order, for every call of a build that asks for a layout by seed.
 const SEED: &str = "KDYNO_LAYOUT_SEED";
+/// Begins the names of variables with words for the link of vmlinux.o, which is where link-time optimisation compiles.
+const LTO_WORDS: &str = "KDYNO_LTO_WORDS";
 /// The file whose functions come first, for every call of a build that asks for that.
 const ORDER: &str = "KDYNO_ORDER";
 /// What this program makes of a seed. kdyno says which one it counts on, because it is part of an image's key: raise
@@ -36,7 +38,7 @@ const COPIES: &str = ".kdyno-layout";
 /// What the names of sections start with in the copies: those that come first, and those that a seed orders.
 const PREFIXES: (&str, &str) = (".text.lkd-first.", ".text.lkd.");
 
-/// What the environment asks for; at least one of the two.
+/// What the environment asks for; neither leaves functions in link order.
 struct Asked {
     order: Option<Listed>,
     seed: Option<u64>,
@@ -46,6 +48,7 @@ struct Asked {
 pub fn run(arguments: Vec<OsString>) -> String {
     let is_asked = [FORMAT.0, SEED, ORDER].iter().any(|name| env::var_os(name).is_some());
     match KernelLink::read(&arguments).filter(|_| is_asked) {
+        None if is_vmlinux_o(&arguments) => become_tool(LINKER, &[arguments, lto_words()].concat()),
         None => become_tool(LINKER, &arguments),
         Some(link) => match laid_out(&link, &arguments) {
             Ok(changed) => become_tool(LINKER, &changed),
@@ -102,8 +105,8 @@ fn asked() -> Result<Asked, String> {
     }
     let seed = env::var_os(SEED).map(|text| text.to_str().and_then(|text| text.parse::<u64>().ok()));
     let order = env::var_os(ORDER).map(|path| Listed::read(Path::new(&path))).transpose()?;
-    if seed == Some(None) || (seed.is_none() && order.is_none()) {
-        return Err(format!("{SEED} must be a number, the seed of the order, or {ORDER} a file with one"));
+    if seed == Some(None) {
+        return Err(format!("{SEED} must be a number, the seed of the order"));
     }
     Ok(Asked { order, seed: seed.flatten() })
 }
@@ -140,6 +143,19 @@ fn copied(
     };
     let directory = link.output.with_file_name(COPIES);
     Copies::new(&directory, &rank)?.replaced(arguments, &|path| link.is_candidate(path))
+}
+
+/// Whether the call makes vmlinux.o of all objects (scripts/Makefile.vmlinux_o).
+fn is_vmlinux_o(arguments: &[OsString]) -> bool {
+    let output = arguments.iter().position(|word| word == "-o").and_then(|at| arguments.get(at + 1));
+    arguments.iter().any(|word| word == "-r") && output.is_some_and(|output| output == "vmlinux.o")
+}
+
+/// What that link is told of profiles, in the order of the variables' names.
+fn lto_words() -> Vec<OsString> {
+    let mut variables: Vec<_> = env::vars().filter(|(name, _)| name.starts_with(LTO_WORDS)).collect();
+    variables.sort();
+    variables.iter().flat_map(|(_, words)| words.split_whitespace().map(OsString::from)).collect()
 }
 
 /// LLVM's linker tells its flavours apart by its name as well.

@@ -51,6 +51,11 @@ class BadExperiment(UserError):
     hint = "see docs/formats.md, or `kdyno schema experiment` for editors"
 
 
+class NoTrainingLoad(UserError):
+    message = "nothing can be trained on {path}: a workload of type `{type}` runs no loops that the emulated PMU counts"
+    hint = "name an experiment whose workload has tests, or name tests"
+
+
 class NoBaseline(UserError):
     message = "{path}:{line}: the baseline {baseline} is not a variant"
     hint = "variants: {known}"
@@ -166,7 +171,28 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
     settings["source"] = SOURCE.located(spec.source, path.parent)
     settings["config"] = CONFIG.located(spec.config, path.parent)
     settings["machine"] = spec.machine.located(path.parent)
-    return Experiment(**settings, variants=with_trainees(recipes, settings["source"], settings["config"]))
+    return Experiment(
+        **settings, variants=with_trainees(recipes, settings["source"], settings["config"], training_load)
+    )
+
+
+def training_load(train: tuple[str, ...]) -> dict[str, Any]:
+    """The tests and parameters that a profile is trained on: names of tests and suites, and the workloads of experiment
+    files. Raises NoTrainingLoad, and what reading an experiment raises.
+    """
+    tests: list[str] = []
+    params: dict[str, dict[str, int]] = {}
+    for name in train:
+        if not name.endswith(".toml"):
+            tests.append(name)
+            continue
+        _, spec = _parsed(Path(name))
+        if not spec.workload.runs_marked_loops:
+            raise NoTrainingLoad(path=name, type=spec.workload.type)
+        for order in spec.workload.part("model").tests:
+            tests.append(order.name)
+            params |= {order.name: dict(order.params)} if order.params else {}
+    return {"tests": tuple(dict.fromkeys(tests)), "params": params}
 
 
 def _unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,8 +13,10 @@ from pydantic import ValidationError
 from kdyno.errors import UserError
 from kdyno.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
 from kdyno.kernel.knobs import MATRIX_KNOBS
-from kdyno.kernel.recipe import Recipe, Training
+from kdyno.kernel.recipe import Recipe, Trainee
 
+DEFAULT_LOAD = ("general",)
+"""What a profile is trained on that doesn't say."""
 CIRCLE_SHOWN = 10
 """Variants of a circle, in messages."""
 
@@ -92,26 +94,37 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
     return recipes
 
 
-def with_trainees(recipes: Mapping[str, Recipe], source: str, config: str) -> dict[str, Recipe]:
-    """The recipes with the recipes of what they are trained on in them; source and configuration are named there.
+def with_trainees(
+    recipes: Mapping[str, Recipe], source: str, config: str, load_of: Callable[[tuple[str, ...]], dict[str, Any]]
+) -> dict[str, Recipe]:
+    """The recipes, each profile with what is booted to train it; source and configuration are named there.
 
-    Raises UnknownTrainee and CircularTraining.
+    `load_of` gives `tests` and `params` of what a profile says that it is trained on. Raises UnknownTrainee
+    and CircularTraining.
     """
 
     def filled(name: str, below: tuple[str, ...]) -> Recipe:
         if name in below:
             raise CircularTraining(circle=" -> ".join((*below, name)))
-        trainings = {field: value for field, value in recipes[name] if isinstance(value, Training)}
-        return recipes[name].model_copy(
-            update={field: located(training, (*below, name)) for field, training in trainings.items()}
+        recipe = recipes[name]
+        if recipe.profile is None or recipe.profile.from_ is not None:
+            return recipe
+        trainee = Trainee(
+            variant=recipe.profile.on or name,
+            recipe=booted(recipe, name, (*below, name)),
+            **load_of(recipe.profile.train or DEFAULT_LOAD),
         )
+        return recipe.model_copy(update={"profile": recipe.profile.model_copy(update={"trainee": trainee})})
 
-    def located(training: Training, below: tuple[str, ...]) -> Training:
-        if training.variant not in recipes:
-            raise UnknownTrainee(name=below[-1], trainee=training.variant, known=", ".join(recipes))
-        trainee = filled(training.variant, below)
+    def booted(recipe: Recipe, name: str, below: tuple[str, ...]) -> Recipe:
+        assert recipe.profile
+        trainee = recipe.model_copy(update={"profile": None})
+        if (on := recipe.profile.on) is not None:
+            if on not in recipes:
+                raise UnknownTrainee(name=name, trainee=on, known=", ".join(recipes))
+            trainee = filled(on, below)
         own = {"source": trainee.source or source, "config": trainee.config or config}
-        return training.model_copy(update={"recipe": trainee.model_copy(update=own)})
+        return trainee.model_copy(update=own)
 
     return {name: filled(name, ()) for name in recipes}
 

@@ -12,8 +12,8 @@ import numpy as np
 from kdyno import process
 from kdyno.explain.measured import Measured
 from kdyno.explain.model import Inlining
+from kdyno.llvm_tools import find_tool
 from kdyno.profile.functions import plain_name
-from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
 
 MOST_ADDRESSES = 4000

@@ -20,6 +20,10 @@ SCRIPT = ".kdyno-layout.lds"
 """Where lkd leaves the linker script that it made, in the object directory."""
 SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
 """The variables that ask lkd for an order: a number, and a file of functions that come first."""
+LINKER = "KDYNO_LD"
+"""The variable that names the linker itself."""
+LTO_WORDS = "KDYNO_LTO_WORDS"
+"""Begins the names of variables whose words lkd adds to the link of vmlinux.o: where ld.lld compiles, with lto."""
 HEADER = re.compile(
     r"/\* kdyno layout: format (?P<format>\d+), order (?P<order>[\w.-]+), seed (?P<seed>\w+), \d+ sections; "
     r"placed (?P<placed>\d+) of (?P<listed>\d+), (?P<elsewhere>\d+) without a section; added (?P<added>[\w.* ]+) \*/\n"
@@ -39,7 +43,7 @@ def find_lkd() -> Path:
 
 def environment(toolchain: Toolchain) -> dict[str, str]:
     """What lkd has to know, beside the order that is asked for."""
-    return {"KDYNO_LAYOUT_FORMAT": FORMAT, "KDYNO_LD": toolchain.linker}
+    return {"KDYNO_LAYOUT_FORMAT": FORMAT, LINKER: toolchain.linker}
 
 
 def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:

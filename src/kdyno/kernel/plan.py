@@ -13,6 +13,7 @@ from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Ask, Context, order
 from kdyno.kernel.knobs.base import Trained, no_boots
+from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
@@ -105,6 +106,7 @@ def plan_build(
     compiler = toolchain.find(recipe.toolchain, state)
     context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained)
     contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), knobs.contributions(recipe, context)])
+    contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
     patched = patches.patched(source, contribution.patches, state, say)
@@ -140,7 +142,7 @@ def plan_build(
         environment={**ENVIRONMENT, **contribution.environment},
         cmdline=contribution.cmdline,
         inputs=contribution.inputs,
-        delegation=contribution.delegation,
+        delegation=delegation,
         patches=digests,
         facts=contribution.facts,
         needs=contribution.needs,

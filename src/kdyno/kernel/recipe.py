@@ -2,14 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
 
 KconfigValue = str | int | bool
+
+
+ProfileUse = Literal["order", "autofdo", "propeller"]
+USES: tuple[ProfileUse, ...] = ("autofdo", "propeller", "order")
+"""In the order in which they are made: each is made from boots of a kernel that has those before it."""
+
+
+def _listed(value: Any) -> Any:
+    """One name is a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+class ProfileSettings(Frozen):
+    """How what was trained is made use of."""
+
+    hot: Annotated[int, Field(ge=1)] = 1000
+    """Executions, in a profile of 1,000,000,000 instructions, from which on code is hot."""
+    cold: Annotated[int, Field(ge=0)] = 20
+    """Executions up to which code is cold, though it ran."""
+    families: Annotated[tuple[str, ...], Field(min_length=1)] = ("znver4", "sapphirerapids")
+    """CPU families whose caches an order is made for: each counts the same."""
+    guard: Annotated[float, Field(gt=0, lt=1)] | None = 0.01
+    """No benchmark may lose more than this, as a fraction, by an order; None: only the mean counts."""
+
+
+class Profile(ProfileSettings):
+    """Profile feedback: what a kernel is tuned by, and what is made of that."""
+
+    use: Annotated[tuple[ProfileUse, ...], BeforeValidator(_listed)]
+    """`order`: functions are linked in the order that suits the caches; `autofdo`: clang compiles by a sample profile;
+    `propeller`: clang lays out the blocks of hot functions."""
+    train: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
+    """What is trained on: tests, suites (`general`, `lmbench`), or experiment files whose workload it is. None:
+    `general`."""
+    seeds: Annotated[int, Field(ge=1, le=100)] = 3
+    """Boots that a profile is made of, each with a seed of its own."""
+    rounds: Annotated[int, Field(ge=1, le=5)] = 1
+    """With 2 the tuned kernel is trained again, and compiled by that profile."""
+    on: str | None = None
+    """The variant that is booted for training, where it is to be another than this one without its profile: another
+    version or configuration. Not for `propeller`."""
+    from_: Annotated[str | None, Field(alias="from")] = None
+    """Instead of training: the file of a profile that exists, for one `use`: clang's sample profile, clusters of
+    blocks, or an order of functions."""
+    trainee: Trainee | None = None
+    """What is booted for training: filled in when the experiment is loaded."""
+    trained_for: Literal["autofdo", "propeller", "order"] | None = None
+    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if not self.use and self.trained_for is None:
+            raise ValueError("`use` names nothing")
+        if len(set(self.use)) < len(self.use):
+            raise ValueError("`use` names something twice")
+        if self.train == ():
+            raise ValueError("`train` names nothing")
+        if self.from_ is not None and (len(self.use) > 1 or self.train or self.on):
+            raise ValueError("`from` is one file for one use, and leaves nothing to train")
+        if self.on is not None and "propeller" in self.use:
+            raise ValueError("`propeller` lays out the blocks of the kernel that was booted: `on` can name no other")
+        if self.cold >= self.hot:
+            raise ValueError("`cold` must be less than `hot`")
+        return self
 
 
 class Recipe(Frozen):
@@ -39,6 +105,8 @@ class Recipe(Frozen):
     order: str | None = None
     """A file of functions that come first in the kernel's text, in its order. The rest follows as the linker has them,
     or as the seed has them if there is one."""
+    profile: Profile | None = None
+    """Profile feedback: what the kernel is trained on, and what is made of that."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()
@@ -49,29 +117,32 @@ class Recipe(Frozen):
     """Words added to the kernel command line. They don't change the image."""
 
 
-class ProfileSettings(Frozen):
-    """How what was trained is made use of."""
-
-    hot: Annotated[int, Field(ge=1)] = 1000
-    """Executions, in a profile of 1,000,000,000 instructions, from which on code is hot."""
-    cold: Annotated[int, Field(ge=0)] = 20
-    """Executions up to which code is cold, though it ran."""
-    families: Annotated[tuple[str, ...], Field(min_length=1)] = ("znver4", "sapphirerapids")
-    """CPU families whose caches an order is made for: each counts the same."""
-    guard: Annotated[float, Field(gt=0, lt=1)] | None = 0.01
-    """No benchmark may lose more than this, as a fraction, by an order; None: only the mean counts."""
-
-
 class Training(Frozen):
-    """An input of a build that is made of boots: which variant's image, under what workload and seeds, is recorded."""
+    """An input of a build that is made of boots: which kernel, under what load and seeds, is recorded."""
 
     variant: str
-    """The variant that is booted, by its name in the experiment."""
-    tests: tuple[str, ...] = ("lmbench",)
+    """What the kernel is called in messages."""
+    recipe: Recipe
+    """What is booted, with source and configuration named."""
+    tests: tuple[str, ...] = ("general",)
     params: dict[str, dict[str, int]] = {}
     """By test: parameters that differ from the test's defaults."""
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)
     """One boot for each."""
     settings: ProfileSettings = ProfileSettings()
-    recipe: Recipe | None = None
-    """What the variant is made of, with source and configuration named: filled in when the experiment is loaded."""
+
+
+class Trainee(Frozen):
+    """The kernel that a profile is trained on, before it has one."""
+
+    variant: str
+    """The name of the variant that it is of."""
+    recipe: Recipe
+    """With source and configuration named."""
+    tests: tuple[str, ...]
+    """What is trained on, as `train` says it."""
+    params: dict[str, dict[str, int]] = {}
+
+
+Profile.model_rebuild()
+Recipe.model_rebuild()

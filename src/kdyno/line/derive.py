@@ -68,12 +68,12 @@ class TrainingPlanner:
     def trained(self, name: str, training: Training, exporter: str) -> Input:
         """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
         recipe = training.recipe
-        assert recipe and recipe.source and recipe.config, "load_experiment names them"
+        assert recipe.source and recipe.config, "load_experiment names them"
         events = EXPORTERS[exporter].events
         machine, about = self.machine_for(events)
         source = self.source_of(recipe.source)
         plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
-        machine.require_cpu(plan.needs, f"variant {training.variant}, which is booted for {name},")
+        machine.require_cpu(plan.needs, f"{training.variant}, which is booted for {name},")
         job = pmu_job(about, training.tests, training.params)
         derivation = Derivation(
             exporter=exporter,

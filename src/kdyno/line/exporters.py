@@ -9,6 +9,7 @@ from pathlib import Path
 from kdyno.instrument.pmu import Events
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.profile.autofdo import sample_profile
 
 
 @dataclass(frozen=True)
@@ -23,5 +24,7 @@ class Exporter:
     """The content, of the PMU records of one image, one for each seed, with the names of their benchmarks."""
 
 
-EXPORTERS: dict[str, Exporter] = {}
-"""By name, which is part of the digest too. The first knob that takes a profile brings the first row."""
+EXPORTERS: dict[str, Exporter] = {
+    "autofdo": Exporter(version=1, events="edges", write=sample_profile),
+}
+"""By name, which is part of the digest too."""

@@ -34,7 +34,6 @@ def _make(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> N
 
 def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> bytes:
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
-    assert training.recipe
     [image] = build_images({training.variant: (planned.plan,)}, state, talk)[training.variant]
     with state.scratch("train") as scratch:
         records = [scratch / f"{seed}.kpmu" for seed in training.seeds]

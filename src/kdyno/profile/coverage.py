@@ -11,12 +11,12 @@ from pathlib import Path
 from kdyno.errors import UserError
 from kdyno.files import copy_whole
 from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.llvm_tools import find_tool
 from kdyno.process import attempt
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.flat import flat
 from kdyno.profile.functions import plain_name
-from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.select import WORK
 from kdyno.profile.vmlinux import require_line_tables, require_same
 

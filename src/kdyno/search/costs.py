@@ -14,7 +14,7 @@ from kdyno.cycles.predict import cycles
 from kdyno.errors import InfrastructureError
 from kdyno.explain.measured import Measured
 from kdyno.instrument.pmu_record import PmuRecord
-from kdyno.search.sources import NOWHERE, Sources
+from kdyno.profile.sources import NOWHERE, Sources
 from kdyno.search.trial import Trial
 
 

@@ -12,9 +12,9 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
 from kdyno.line.pmuboot import PmuBootFailed, PmuRun
+from kdyno.profile.sources import read_sources
 from kdyno.search.costs import BootCost, boot_costs, reference_cycles, trial_of
 from kdyno.search.delegation import plan_of
-from kdyno.search.sources import read_sources
 from kdyno.search.trial import Assignment, Trial
 
 Build = Callable[[Sequence[Recipe]], list[Image]]

@@ -8,6 +8,7 @@ use glob::{MatchOptions, Pattern};
 use serde::Deserialize;
 
 use super::passes::BUILT_IN;
+use super::profile::Profile;
 
 /// The version of the file that this program reads.
 const FORMAT: u32 = 1;
@@ -32,6 +33,9 @@ pub struct Plan {
     #[serde(default)]
     pub programs: BTreeMap<String, Vec<String>>,
     pub rules: Vec<Rule>,
+    /// For every source of the running kernel that clang compiles.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
 }
 
 #[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq)]

@@ -34,6 +34,8 @@ pub struct ObjectRecord {
     pub translated: Vec<(String, String)>,
     pub by_assembler: bool,
     pub passes: Vec<PassRecord>,
+    /// The profiles that are about its source, by name.
+    pub profiles: Vec<String>,
     pub notes: Vec<String>,
     /// What lints found, where the plan asks for them.
     pub findings: Vec<Finding>,

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use super::compile::{Call, Compile, Item, words};
 use super::options::for_compiler;
-use super::plan::{Plan, Rule};
+use super::plan::{Family, Plan, Rule};
+use super::profile::Told;
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
@@ -20,6 +21,7 @@ pub fn run(
     call: &Call,
     compile: &Compile,
     source: &str,
+    told: &Told,
     arguments: &[OsString],
 ) -> Result<ExitCode, String> {
     catch_signals()?;
@@ -30,7 +32,8 @@ pub fn run(
         compiler: rule.compiler.clone(),
         ..passed(plan, compile, source, "")
     };
-    let made = compiled(plan, rule, call, compile, &mut record).and_then(|()| recorded(plan, &mut record, compile));
+    let made =
+        compiled(plan, rule, call, compile, told, &mut record).and_then(|()| recorded(plan, &mut record, compile));
     let Err(failure) = made else { return Ok(ExitCode::SUCCESS) };
     let why = undone(failure, compile, source).map(|why| format!("{why} ({})", rule.name))?;
     if !plan.fallback {
@@ -89,10 +92,15 @@ fn compiled(
     rule: &Rule,
     call: &Call,
     compile: &Compile,
+    told: &Told,
     record: &mut ObjectRecord,
 ) -> Result<(), Failure> {
-    let items = chosen_words(plan, rule, call, record)?;
+    let mut items = chosen_words(plan, rule, call, record)?;
     let compiler = plan.compiler(rule);
+    if compiler.family == Family::Clang {
+        items.extend(told.words.iter().cloned().map(Item::Option));
+        record.profiles = told.names.clone();
+    }
     let failed = |failure: Failure| failure.of(&rule.compiler);
     let mut command = launcher();
     command.extend(compiler.command.iter().map(OsString::from));

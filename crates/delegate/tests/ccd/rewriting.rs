@@ -21,7 +21,7 @@ fn a_rule_chooses_compiler_and_options_and_the_record_says_so() {
         "object": "a.o", "source": "a.c", "answer": "rewritten", "rule": "rule 1", "compiler": "clang",
         "added": ["-O3"], "removed": ["-fplugin=x.so"],
         "translated": [["-mpreferred-stack-boundary=3", "-mstack-alignment=8"], ["-fconserve-stack", ""]],
-        "by_assembler": false, "passes": [], "notes": [], "findings": [], "seconds": record["seconds"],
+        "by_assembler": false, "passes": [], "profiles": [], "notes": [], "findings": [], "seconds": record["seconds"],
     });
     assert_eq!(record, expected);
 }
@@ -141,4 +141,35 @@ fn clang_by_way_of_assembler_leaves_inline_assembler_and_llvms_sections_to_gnu_a
     assert!(!place.tool("readelf", &["-SW", "a.o"]).contains("llvm"));
     assert!(place.tool("objdump", &["-d", "a.o"]).contains("nop"));
     assert!(place.litter().is_empty());
+}
+
+#[test]
+fn a_source_is_compiled_by_the_part_of_a_profile_that_is_about_it() {
+    if !has_clang() {
+        return;
+    }
+    let place = Place::new("profiled");
+    let mut plan = plan();
+    plan["reference"] = json!("clang");
+    plan["rules"] = json!([]);
+    plan["profiles"] = json!([{
+        "name": "autofdo", "file": "profile", "option": "-fprofile-sample-use=",
+        "add": ["-mllvm", "-profile-summary-hot-count=100"],
+    }]);
+    place.plan(&plan);
+    place.write("profile", "# file b.c\ng:9:9\n 1: 9\n# file a.c b.c\nf:9000:900\n 2: 900\n");
+    let record = place.compile(&["-g1", "-fdebug-info-for-profiling"]);
+    assert_eq!(record["profiles"], json!(["autofdo"]));
+    assert!(place.tool("readelf", &["-SW", "a.o"]).contains(".text.hot."));
+    let parts: Vec<_> = std::fs::read_dir(place.file(".kdyno-profiles")).unwrap().map(|entry| entry.unwrap()).collect();
+    let [part] = &parts[..] else { panic!("{parts:?}") };
+    assert_eq!(std::fs::read_to_string(part.path()).unwrap(), "f:9000:900\n 2: 900\n");
+
+    place.write("profile", "# file b.c\nf:9000:900\n 2: 900\n");
+    assert_eq!(place.compile(&["-g1"])["profiles"], json!([]));
+    assert!(!place.tool("readelf", &["-SW", "a.o"]).contains(".text.hot."), "no profile is about it");
+
+    std::fs::remove_file(place.file("profile")).unwrap();
+    let output = place.ccd(&[&KERNEL[..], &["-c", "-o", "a.o", "a.c"]].concat());
+    assert!(!output.status.success() && messages(&output).contains("can't read profile"), "{}", messages(&output));
 }

@@ -20,7 +20,7 @@ COMPILER_WORD = "CC=ccd"
 LINK = "ccd"
 """The delegate's name in a build directory."""
 COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (.*)$", re.M)
-FOR_ALL = ("programs", "lint", "fallback", "assem")
+FOR_ALL = ("programs", "lint", "fallback", "assem", "profiles")
 """What of a plan is for all its rules. A program's path has the digest of its content."""
 OUTSIDE = ("assembly code", "not code of the running kernel")
 """Reasons of ccd for passing a call through whatever the plan says."""

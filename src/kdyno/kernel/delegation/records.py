@@ -48,6 +48,8 @@ class ObjectRecord(Frozen):
     """Options as Kbuild had them, and as the compiler got them; empty: dropped."""
     by_assembler: bool = False
     passes: tuple[PassDone, ...] = ()
+    profiles: tuple[str, ...] = ()
+    """The profiles that are about its source, by name."""
     notes: tuple[str, ...] = ()
     findings: tuple[dict[str, Any], ...] = ()
     """What lints found, as `kdyno lint` has it; nothing where the plan didn't ask."""
@@ -77,6 +79,11 @@ class Records(Frozen):
     def counts(self) -> dict[str, int]:
         """Objects by compiler, the most first."""
         return dict(Counter(record.compiler for record in self.objects).most_common())
+
+    @property
+    def profiled(self) -> dict[str, int]:
+        """Objects whose source a profile is about, by the profile's name."""
+        return dict(Counter(name for record in self.objects for name in record.profiles))
 
 
 def read_records(path: Path) -> Records:

@@ -17,7 +17,7 @@ from kdyno.files import read_whole, write_whole
 from kdyno.kernel import inputs
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import BUILT_IN, DelegationPlan, Rule, read_table
-from kdyno.kernel.delegation.resolved import INPUT, Compiler, Resolved, ResolvedRule
+from kdyno.kernel.delegation.resolved import INPUT, Compiler, ProfileUse, Resolved, ResolvedRule
 from kdyno.kernel.inputs import Input
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
@@ -67,7 +67,14 @@ class Resolution:
     digest, and whether it is asked with GNU as."""
 
 
-def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolchain, state: State) -> Resolution:
+def resolve(
+    written: DelegationPlan,
+    tree: Path,
+    source: str,
+    reference: Toolchain,
+    state: State,
+    profiles: tuple[ProfileUse, ...] = (),
+) -> Resolution:
     """Check a plan against this host and a kernel tree. `source` names the tree in messages.
 
     Raises CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
@@ -104,6 +111,7 @@ def resolve(written: DelegationPlan, tree: Path, source: str, reference: Toolcha
         lint=written.lint,
         programs={name: (str(file.path),) for name, file in programs.items()},
         rules=tuple(resolved),
+        profiles=profiles,
     )
     content = plan.content_digest({name: file.digest for name, file in programs.items()})
     kept = inputs.kept_at(content, state)

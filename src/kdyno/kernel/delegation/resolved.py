@@ -41,6 +41,19 @@ class ResolvedRule(Choice):
     """Globs on the source path."""
 
 
+class ProfileUse(Frozen):
+    """A profile, and how clang is told of the part of it that is about a source; ccd cuts it (docs/feedback.md)."""
+
+    name: str
+    """Of its input."""
+    file: str
+    """Where it lies, from the object directory."""
+    option: str
+    """What stands before the path of a part: `-fprofile-sample-use=`."""
+    add: tuple[str, ...] = ()
+    """Further words for sources that it is about."""
+
+
 class Resolved(Frozen):
     """The plan as ccd reads it, from a JSON file."""
 
@@ -57,6 +70,8 @@ class Resolved(Frozen):
     programs: dict[str, tuple[str, ...]]
     """The passes that a user adds: commands."""
     rules: tuple[ResolvedRule, ...]
+    profiles: tuple[ProfileUse, ...] = ()
+    """For every source of the running kernel that clang compiles."""
 
     def rule_of(self, source: str) -> ResolvedRule | None:
         """The rule that decides for a source file, relative to its tree."""
@@ -71,7 +86,8 @@ class Resolved(Frozen):
 
     def content_digest(self, programs: dict[str, str]) -> str:
         """SHA-256 of all that decides an object: for programs their content (SHA-256 by name), not where they lie."""
-        return digest({**self.model_dump(mode="json"), "programs": programs})
+        without = {"profiles"} if not self.profiles else set()
+        return digest({**self.model_dump(mode="json", exclude=without), "programs": programs})
 
 
 class Delegation(Frozen):

@@ -18,6 +18,7 @@ from kdyno.kernel.knobs import (
     order,
     origin,
     patches,
+    profile,
     toolchain,
 )
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob, combined
@@ -48,6 +49,7 @@ KNOBS: tuple[Knob, ...] = (
     delegation.KNOB,
     layout_seed.KNOB,
     order.KNOB,
+    profile.KNOB,
     kconfig.KNOB,
     kconfig.FRAGMENTS,
     patches.KNOB,

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import Field
 
 from kdyno.frozen import Frozen
-from kdyno.kernel.delegation.resolved import Delegation
+from kdyno.kernel.delegation.plan_file import DelegationPlan
+from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.recipe import Training
@@ -42,8 +43,10 @@ class Contribution(Frozen):
     """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
     inputs: tuple[Input, ...] = ()
     """Files that words of make or values of the environment name by their placeholders, `@order@`."""
-    delegation: Delegation | None = None
-    """What ccd is told; its input is among `inputs`."""
+    delegation: DelegationPlan | None = None
+    """Which files ccd chooses otherwise for, as written."""
+    profiles: tuple[ProfileUse, ...] = ()
+    """What ccd gives clang a part of, for each source; their inputs are among `inputs`."""
     facts: tuple[str, ...] = ()
     """What else decides the image, such as what `native` stands for here; part of its key."""
     needs: tuple[str, ...] = ()
@@ -105,6 +108,7 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         environment={name: value for part in parts for name, value in part.environment.items()},
         inputs=tuple(file for part in parts for file in part.inputs),
         delegation=next((part.delegation for part in parts if part.delegation), None),
+        profiles=tuple(profile for part in parts for profile in part.profiles),
         facts=tuple(fact for part in parts for fact in part.facts),
         needs=tuple(flag for part in parts for flag in part.needs),
         notes=tuple(note for part in parts for note in part.notes),

@@ -9,24 +9,32 @@ from kdyno.kernel.delegation.ccd import COMPILER_WORD
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, whole
 from kdyno.kernel.delegation.resolve import resolve
 from kdyno.kernel.delegation.resolved import Delegation
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
 from kdyno.kernel.lkd import BINARY
 from kdyno.names import absolute
 
 
-def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:
-    """The plan that ccd reads, as an input. Rules may differ between images of one object directory; compilers not."""
+def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:  # noqa: ARG001
+    """The plan as written; `delegated` holds it against the host and the tree, together with profiles."""
     if value is None:
         return Contribution()
+    return Contribution(delegation=load(Path(value)) if isinstance(value, str) else whole(value))
+
+
+def delegated(contribution: Contribution, context: Context) -> tuple[Contribution, Delegation | None]:
+    """The whole contribution with what ccd needs for its plan and its profiles, and what ccd is told; None where there
+    are neither. Rules may differ between images of one object directory; compilers and profiles not.
+    """
+    if contribution.delegation is None and not contribution.profiles:
+        return contribution, None
     find_program(BINARY, "a delegation")
-    plan = load(Path(value)) if isinstance(value, str) else whole(value)
-    resolution = resolve(plan, context.source.tree, context.source.identity.spec, context.toolchain, context.state)
-    return Contribution(
-        make=(COMPILER_WORD,),
-        inputs=(resolution.input,),
-        facts=resolution.compilers,
-        delegation=Delegation(plan=resolution.plan, strict=plan.strict),
+    plan = contribution.delegation or DelegationPlan()
+    source = context.source
+    resolution = resolve(
+        plan, source.tree, source.identity.spec, context.toolchain, context.state, contribution.profiles
     )
+    ours = Contribution(make=(COMPILER_WORD,), inputs=(resolution.input,), facts=resolution.compilers)
+    return combined([contribution, ours]), Delegation(plan=resolution.plan, strict=plan.strict)
 
 
 def located(value: str | DelegationPlan | None, base: Path) -> str | DelegationPlan | None:

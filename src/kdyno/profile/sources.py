@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdyno.instrument.symbols import LINE
+from kdyno.llvm_tools import find_tool
 from kdyno.process import output
-from kdyno.profile.llvm_tools import find_tool
 from kdyno.profile.vmlinux import require_line_tables
 
 UNIT = "DW_TAG_compile_unit"
@@ -85,3 +86,17 @@ def in_tree(name: str, objects: str) -> str:
         if top.strip("/") and path.startswith(f"{top}/"):
             return path.removeprefix(f"{top}/")
     return path
+
+
+def files_of(vmlinux: Path) -> dict[str, tuple[str, ...]]:
+    """The files that each function's name is compiled in, sorted: several for static functions of one name.
+
+    Raises what read_sources raises.
+    """
+    symbols = LINE.findall(output(["nm", "-S", "--defined-only", str(vmlinux)], env={"LC_ALL": "C"}))
+    addresses = np.array([int(address, 16) for address, *_ in symbols], np.uint64)
+    files: dict[str, set[str]] = {}
+    for (*_, name), file in zip(symbols, read_sources(vmlinux).files(addresses), strict=True):
+        if file != NOWHERE:
+            files.setdefault(name, set()).add(file)
+    return {name: tuple(sorted(paths)) for name, paths in sorted(files.items())}

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kdyno.profile.sources import NOWHERE, Sources, Unit, in_tree, read_sources, read_units
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux
-from kdyno.search.sources import NOWHERE, Sources, Unit, in_tree, read_sources, read_units
 
 LISTING = """vmlinux:	file format elf64-x86-64
 

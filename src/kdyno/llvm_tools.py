@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from kdyno.packages import install_command
-from kdyno.process import ToolMissing, output
+from kdyno.process import ToolMissing, attempt
 
 
 class LlvmToolMissing(ToolMissing):
@@ -26,5 +26,5 @@ def find_tool(name: str) -> str:
 
 
 def _version(tool: str) -> tuple[int, ...]:
-    match = re.search(r"LLVM version (\d+(?:\.\d+)*)", output([tool, "--version"]))
+    match = re.search(r"LLVM version (\d+(?:\.\d+)*)", attempt([tool, "--version"]).stdout)  # llvm-profdata 14 has none
     return tuple(map(int, match[1].split("."))) if match else ()

@@ -1,0 +1,197 @@
+"""profile = { train = "general", use = ["autofdo", "order"] }: profile feedback; see docs/feedback.md.
+
+A profile is made of boots of the same kernel without it, in stages: clang's sample profile of the plain kernel, the
+clusters of blocks of the kernel that was compiled by that, the order of the functions that both left. The kernel of a
+stage is the same recipe with the uses before it, so that planning a stage plans those that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.kernel import lkd
+from kdyno.kernel.delegation import resolved
+from kdyno.kernel.inputs import DIRECTORY, Input, read_input
+from kdyno.kernel.knobs import order
+from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
+from kdyno.kernel.knobs.layout_seed import ordered
+from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
+from kdyno.llvm_tools import find_tool
+from kdyno.names import absolute
+from kdyno.process import attempt
+
+NAME = "profile"
+OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
+"""What the kernel's own makefiles ask for (Kconfig's AUTOFDO_CLANG and PROPELLER_CLANG, since 6.13)."""
+BLOCK_MAP = "-fbasic-block-address-map"
+"""The blocks of each function, with the numbers that clusters name them by (clang 19)."""
+
+
+class NeedsClang(UserError):
+    message = 'use = ["{use}"] needs clang: {why}'
+    hint = 'set toolchain = "clang-19" in the same variant; `order` is for gcc as well'
+
+
+class ClangTooOld(UserError):
+    message = 'use = ["{use}"] needs clang {oldest}, and {name} is version {version}'
+    hint = "install a newer one: apt-get install clang-19 lld-19 llvm-19"
+
+
+class NotWithFullLto(UserError):
+    message = 'use = ["propeller"] can\'t be had with lto = "full"'
+    hint = 'one compile of the whole kernel has no files to lay out one by one: use lto = "thin"'
+
+
+class ProfileUnfit(UserError):
+    message = "{path} is no {kind}: {why}"
+    hint = "{way_out}"
+
+
+WHY_NOT_GCC = {
+    "autofdo": "what gcc reads of sampled profiles names static functions without their file, and kernels have many of "
+    "one name",
+    "propeller": "gcc can't place the blocks of a function",
+}
+
+
+def contribute(value: Profile | None, context: Context) -> Contribution:
+    """What all uses add. The inputs that are made of boots are planned here, with all that has to come before them."""
+    if value is None:
+        return Contribution()
+    for use in value.use:
+        _require(use, context)
+    makers = {"autofdo": _autofdo, "propeller": _propeller, "order": _order}
+    parts = [makers[use](value, _input(value, use, context), context) for use in USES if use in value.use]
+    return combined([*parts, *_stage(value, context)])
+
+
+def _require(use: ProfileUse, context: Context) -> None:
+    """Raise NeedsClang or ClangTooOld for what the compiler can't do."""
+    if use not in OLDEST_CLANG:
+        return
+    if not context.toolchain.is_clang:
+        raise NeedsClang(use=use, why=WHY_NOT_GCC[use])
+    identity = context.toolchain.identity
+    if int(identity.version.split(".")[0]) < OLDEST_CLANG[use]:
+        raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version)
+
+
+def _autofdo(value: Profile, profile: Input, context: Context) -> Contribution:
+    thresholds: tuple[str, ...] = ()
+    if value.from_ is None:  # the counts of other profiles have another scale
+        thresholds = (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
+    words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
+    mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
+    linked = " ".join((f"--lto-sample-profile={profile.placeholder}", *(f"--mllvm={word}" for word in thresholds)))
+    return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked, context)
+
+
+def _propeller(_: Profile, profile: Input, context: Context) -> Contribution:
+    linked = f"--lto-basic-block-sections={profile.placeholder} --unique-basic-block-section-names"
+    return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked, context)
+
+
+def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str, context: Context) -> Contribution:
+    """A profile that ccd cuts for each source, and that the link is told of where that compiles."""
+    lkd.find_lkd()
+    use = resolved.ProfileUse(name=profile.name, file=f"../{DIRECTORY}/{profile.file_name}", option=option, add=add)
+    return Contribution(
+        inputs=(profile,),
+        profiles=(use,),
+        make=(lkd.LINKER_WORD,),
+        facts=(f"profile {profile.name} {profile.digest} {option} {' '.join(add)}; {linked}",),
+        environment={lkd.LINKER: context.toolchain.linker, f"{lkd.LTO_WORDS}_{profile.name.upper()}": linked},
+    )
+
+
+def _order(_: Profile, functions: Input, context: Context) -> Contribution:
+    environment = {**lkd.environment(context.toolchain), lkd.ORDER: functions.placeholder}
+    return ordered("profile").model_copy(update={"environment": environment, "inputs": (functions,)})
+
+
+def _stage(value: Profile, context: Context) -> list[Contribution]:
+    """What the kernel of a stage has so that it can be trained on."""
+    match value.trained_for:
+        case "order":
+            return [ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})]
+        case "propeller" if "autofdo" not in value.use:
+            return [Contribution(kcflags=(BLOCK_MAP,))]
+        case _:
+            return []
+
+
+def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
+    if value.from_ is not None:
+        path = Path(value.from_)
+        CHECKS[use](path)
+        return read_input(use, path, context.state)
+    assert value.trainee, "load_experiment names it"
+    training = Training(
+        variant=f"{value.trainee.variant} (for {use})",
+        recipe=_booted(value, use, value.trainee.recipe),
+        tests=value.trainee.tests,
+        params=value.trainee.params,
+        seeds=tuple(range(1, value.seeds + 1)),
+        settings=ProfileSettings.model_validate(value.model_dump(include=set(ProfileSettings.model_fields))),
+    )
+    return context.trained(use, training, use)
+
+
+def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
+    """The kernel that a use is trained on: the recipe with the uses that come before it.
+
+    The code of the next round's sample profile is that of the last round's, without its layout: what llvm-profgen makes
+    of functions in pieces is less.
+    """
+    plain = trainee.model_copy(update={"layout_seed": None, "order": None})
+    if use == "autofdo":
+        plain = plain.model_copy(update={"lines": True})
+        if value.rounds == 1 or value.on:
+            return plain
+        before = value.model_copy(update={"use": ("autofdo",), "rounds": value.rounds - 1, "trained_for": "autofdo"})
+        return plain.model_copy(update={"profile": before})
+    if use == "propeller":
+        plain = plain.model_copy(update={"lines": True})
+    if value.on:
+        uses: tuple[ProfileUse, ...] = ()
+    else:
+        uses = tuple(other for other in USES[: USES.index(use)] if other in value.use)
+    stage = value.model_copy(update={"use": uses, "trained_for": use})
+    return plain.model_copy(update={"profile": stage})
+
+
+def _check_samples(path: Path) -> None:
+    """Raise ProfileUnfit unless llvm-profdata reads it as a sample profile."""
+    done = attempt([find_tool("llvm-profdata"), "show", "--sample", str(path)], guarded=True)
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
+        way_out = "`kdyno profile cover RECORD --vmlinux FILE -o PROFILE` makes one; was it cut short, or edited?"
+        raise ProfileUnfit(path=path, kind="sample profile of clang", why=why, way_out=way_out)
+
+
+def _check_clusters(path: Path) -> None:
+    with path.open("rb") as file:
+        first = file.readline(80)
+    if first.strip() not in (b"v1", b"v0") and not first.startswith(b"!"):
+        way_out = "`kdyno profile export --format propeller` writes one"
+        raise ProfileUnfit(path=path, kind="list of clusters", why="its first line isn't `v1`", way_out=way_out)
+
+
+CHECKS: dict[ProfileUse, Callable[[Path], None]] = {
+    "autofdo": _check_samples,
+    "propeller": _check_clusters,
+    "order": order.check,
+}
+
+
+def located(value: Profile | None, base: Path) -> Profile | None:
+    if value is None:
+        return None
+    train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
+    from_ = None if value.from_ is None else absolute(value.from_, base)
+    return value.model_copy(update={"train": train, "from_": from_})
+
+
+KNOB = Knob(NAME, contribute, located=located)

@@ -1,0 +1,146 @@
+"""The knob `profile`: which stages it plans, what it gives compilers and linker, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from kdyno.kernel.inputs import Input
+from kdyno.kernel.knobs import Context, Contribution
+from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang, ProfileUnfit
+from kdyno.kernel.lkd import ORDER
+from kdyno.kernel.recipe import Profile, Recipe, Trainee, Training
+from kdyno.state import State
+from tests.unit.test_kernel_knobs import context, contribute
+
+TRAINEE = Trainee(variant="tuned", recipe=Recipe(source="s", config="c", opt="O2", layout_seed=3), tests=("lat_pipe",))
+
+
+class Planner:
+    """Stands where boots are planned: every training that is asked for, and those that its kernel needs in turn."""
+
+    def __init__(self, where: Context) -> None:
+        self.where = replace(where, trained=self.trained)
+        self.trainings: dict[str, Training] = {}
+
+    def trained(self, name: str, training: Training, exporter: str) -> Input:
+        assert name == exporter
+        if training.recipe.profile is not None:
+            contribute("profile", training.recipe.profile, self.where)
+        digest = f"{len(self.trainings):064x}"
+        self.trainings[name] = training
+        return Input(name=name, digest=digest, path=Path("/nowhere"))
+
+
+@pytest.fixture(autouse=True)
+def lkd_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdyno.kernel.lkd.find_lkd", lambda: Path("/nowhere/lkd"))
+
+
+def planned(compiler: str = "clang-19", version: str = "19.1.7", **settings: Any) -> tuple[Planner, Contribution]:
+    planner = Planner(context(compiler, version))
+    return planner, contribute("profile", Profile(trainee=TRAINEE, **settings), planner.where)
+
+
+def test_each_use_is_trained_on_the_kernel_with_the_uses_before_it() -> None:
+    planner, made = planned(use=("order", "propeller", "autofdo"), seeds=2)
+    assert list(planner.trainings) == ["autofdo", "propeller", "order"]
+    assert {training.seeds for training in planner.trainings.values()} == {(1, 2)}
+    plain, mapped, sections = (training.recipe for training in planner.trainings.values())
+    assert plain.profile is None and plain.lines and plain.layout_seed is None and plain.opt == "O2"
+    assert mapped.profile and mapped.profile.use == ("autofdo",) and mapped.profile.trained_for == "propeller"
+    assert sections.profile and sections.profile.use == ("autofdo", "propeller")
+    assert sections.profile.trained_for == "order" and not sections.lines, "the very objects that are linked at the end"
+    assert [use.option for use in made.profiles] == ["-fprofile-sample-use=", "-fbasic-block-sections=list="]
+    assert made.environment[ORDER] == "@order@" and "-ffunction-sections" in made.kcflags
+    assert {file.name for file in made.inputs} == {"autofdo", "propeller", "order"}
+
+
+def test_the_kernel_that_clusters_are_made_for_has_a_map_of_its_blocks_where_it_has_a_profile() -> None:
+    planner, made = planned(use=("autofdo", "propeller"))
+    stage = planner.trainings["propeller"].recipe.profile
+    [use] = contribute("profile", stage, planner.where).profiles
+    assert "-fbasic-block-address-map" in use.add
+    assert "-fbasic-block-address-map" not in made.profiles[0].add
+    alone, _ = planned(use=("propeller",))
+    stage = alone.trainings["propeller"].recipe.profile
+    assert contribute("profile", stage, alone.where).kcflags == ("-fbasic-block-address-map",)
+
+
+def test_another_round_is_trained_on_the_kernel_of_the_last_one() -> None:
+    planner, _ = planned(use=("autofdo", "order"), rounds=2)
+    again = planner.trainings["autofdo"].recipe.profile
+    assert again and again.rounds == 1 and again.use == ("autofdo",)
+
+
+def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> None:
+    _, made = planned(use=("autofdo",), hot=500, cold=7)
+    [use] = made.profiles
+    assert use.add == ("-mllvm", "-profile-summary-hot-count=500", "-mllvm", "-profile-summary-cold-count=7")
+    assert "--mllvm=-profile-summary-hot-count=500" in made.environment["KDYNO_LTO_WORDS_AUTOFDO"]
+    assert made.facts != planned(use=("autofdo",), hot=501, cold=7)[1].facts
+
+
+def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
+    with pytest.raises(NeedsClang, match=r'use = \["autofdo"\] needs clang: what gcc reads of sampled profiles'):
+        planned("gcc", "12.2.0", use=("autofdo",))
+    with pytest.raises(NeedsClang, match="gcc can't place the blocks of a function"):
+        planned("gcc", "12.2.0", use=("propeller",))
+    with pytest.raises(ClangTooOld, match=r'use = \["propeller"\] needs clang 19, and clang-18 is version 18.1.0'):
+        planned("clang-18", "18.1.0", use=("propeller",))
+    assert planned("gcc", "12.2.0", use=("order",))[1].inputs
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"use": ()}, "`use` names nothing"),
+        ({"use": ("order", "order")}, "`use` names something twice"),
+        ({"use": ("order",), "train": ()}, "`train` names nothing"),
+        ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
+        ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
+        ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
+        ({"use": ("autofdo",), "hot": 5, "cold": 5}, "`cold` must be less than `hot`"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        Profile.model_validate(settings)
+
+
+def test_one_name_is_a_list_of_one() -> None:
+    profile = Profile.model_validate({"use": "order", "train": "general"})
+    assert (profile.use, profile.train) == (("order",), ("general",))
+
+
+@pytest.mark.parametrize(
+    ("use", "compiler", "content", "why"),
+    [
+        ("autofdo", "clang-19", b"f:12:3\n 1: x\n", "is no sample profile of clang"),
+        ("autofdo", "clang-19", b"\xff" * 64, "is no sample profile of clang"),
+        ("propeller", "clang-19", b"m fs/open.c\n", "its first line isn't `v1`"),
+        ("order", "gcc", b"# nothing\n", "it names none"),
+    ],
+)
+def test_a_file_that_is_no_profile_is_refused_by_name(
+    tmp_path: Path, use: str, compiler: str, content: bytes, why: str
+) -> None:
+    path = tmp_path / "profile"
+    path.write_bytes(content)
+    profile = Profile.model_validate({"use": use, "from": str(path)})
+    with pytest.raises(Exception, match=f"{path}.*{why}"):
+        contribute("profile", profile, replace(context(compiler, "19.1.7"), state=State(tmp_path / "state")))
+
+
+def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "profile"
+    path.write_text("do_open:12:3\n 1: 4\n 2: ", encoding="utf-8")
+    with pytest.raises(ProfileUnfit) as refused:
+        contribute(
+            "profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), context("clang-19", "19.1.7")
+        )
+    assert "was it cut short, or edited?" in refused.value.advice
