@@ -57,9 +57,12 @@ def act(args: argparse.Namespace) -> int:
             line(f"  {'':<24} {'':<12}  {build.seconds_from}")
         if len(origins) > 1:
             line(f"  {'':<24} {'':<12}  linux {build.kernel}, configuration {build.config}")
-    if ahead.training_boots:
+    if ahead.trainings:
         line()
-        line(f"training: {counted(ahead.training_boots, 'boot')} to do before the images that take what they teach")
+        line("training, before the images that take what it teaches")
+    for training in ahead.trainings:
+        boots = f"{counted(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
+        line(f"  {training.use:<24} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}")
     _print_given(about.shared, experiment)
     _print_boots(ahead, experiment)
     line()

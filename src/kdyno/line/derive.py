@@ -105,11 +105,16 @@ def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Event
     """How many boots training takes, without those on record, by what is counted in them."""
     left: dict[Events, int] = {}
     for planned in trainings:
-        keys = planned.derivation.boots
-        ends = store.ends(keys)
         events = EXPORTERS[planned.derivation.exporter].events
-        left[events] = left.get(events, 0) + sum(key not in ends or ends[key].status != "ok" for key in set(keys))
+        left[events] = left.get(events, 0) + boots_to_do(planned, store)
     return left
+
+
+def boots_to_do(planned: PlannedTraining, store: Store) -> int:
+    """How many boots one input still takes."""
+    keys = planned.derivation.boots
+    ends = store.ends(keys)
+    return sum(key not in ends or ends[key].status != "ok" for key in set(keys))
 
 
 def _machine(events: Events) -> tuple[Machine, Description]:

@@ -16,7 +16,7 @@ from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.images import records
 from kdyno.lanes import LANES, Lane
-from kdyno.line.derive import PlannedTraining, boots_left
+from kdyno.line.derive import PlannedTraining, boots_left, boots_to_do
 from kdyno.line.prepare import Plans, Prepared
 from kdyno.line.run_plan import RunPlan
 from kdyno.state import State
@@ -50,6 +50,22 @@ class BuildForecast:
     """The base configuration."""
 
 
+@dataclass(frozen=True)
+class TrainingForecast:
+    """One input that is made of boots before the images that take it."""
+
+    use: str
+    """What it is: `autofdo`."""
+    variant: str
+    """What is booted for it."""
+    image: str
+    """Its key."""
+    tests: tuple[str, ...]
+    boots: int
+    left: int
+    """Boots that are not on record yet."""
+
+
 class Forecast(Frozen):
     """What is ahead; `kdyno plan --json` prints it."""
 
@@ -63,6 +79,8 @@ class Forecast(Frozen):
     boot_guess: bool
     """The seconds were not measured here."""
     side_by_side: int
+    trainings: tuple[TrainingForecast, ...] = ()
+    """What is made of boots before builds, in order."""
     training_boots: int = 0
     """Those of trainings that come before the builds, one after the other."""
     training_seconds: float = 0.0
@@ -107,6 +125,7 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         boot_seconds_from=rests_on,
         boot_guess=boot_guess,
         side_by_side=about.parallel,
+        trainings=tuple(_training(planned, store) for planned in prepared.trainings),
         training_boots=sum(left.values()),
         training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
         training_guess=any(guess for boots, _, _, guess in training if boots),
@@ -117,7 +136,7 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     """Look at the cache, for each image of each variant, and for those that are only booted to train on them."""
     own = {plan.key for layouts in plans.values() for plan in layouts}
     only_booted = {
-        planned.plan.key: (f"{planned.training.variant}, to train on", planned.plan)
+        planned.plan.key: (planned.training.variant, planned.plan)
         for planned in trainings
         if planned.plan.key not in own
     }
@@ -150,6 +169,18 @@ def _of(
 ) -> BuildForecast:
     """`time` is seconds, what they rest on, and whether they are a guess."""
     return BuildForecast(variant, plan.key, decision, why, *time, kernel=plan.source.version, config=plan.base.spec)
+
+
+def _training(planned: PlannedTraining, store: Store) -> TrainingForecast:
+    training = planned.training
+    return TrainingForecast(
+        use=planned.derivation.exporter,
+        variant=training.variant,
+        image=planned.plan.key,
+        tests=training.tests,
+        boots=len(training.seeds),
+        left=boots_to_do(planned, store),
+    )
 
 
 def _named(variant: str, plan: BuildPlan) -> str:
