@@ -6,6 +6,7 @@
 mod addresses;
 mod bench;
 mod cli;
+mod general;
 mod hello;
 mod init;
 mod measure;
@@ -26,7 +27,11 @@ fn main() -> ExitCode {
         addresses::fix();
         init::run();
     }
-    if std::env::args_os().nth(1).is_some_and(|verb| verb == "run") {
+    let verb = std::env::args_os().nth(1).unwrap_or_default();
+    if verb == general::compiler::ARGUMENT {
+        return general::compiler::main(std::env::args().skip(2)).into();
+    }
+    if verb == "run" {
         addresses::fix();
     }
     cli::run()

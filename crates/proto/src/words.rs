@@ -54,6 +54,8 @@ pub enum Direction {
 pub enum Suite {
     /// The kernel tests of LMBench.
     Lmbench,
+    /// Loads to train with, which are no benchmarks.
+    General,
 }
 
 /// Where a piece of a command's output came from.
@@ -86,6 +88,7 @@ impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Suite::Lmbench => "lmbench",
+            Suite::General => "general",
         })
     }
 }
@@ -126,7 +129,9 @@ mod tests {
                 assert_eq!(serde_json::to_string(&unit).unwrap(), format!("\"{unit}\""));
             }
         }
-        assert_eq!(serde_json::to_string(&Suite::Lmbench).unwrap(), format!("\"{}\"", Suite::Lmbench));
+        for suite in [Suite::Lmbench, Suite::General] {
+            assert_eq!(serde_json::to_string(&suite).unwrap(), format!("\"{suite}\""));
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod lat_tcp;
 mod lat_udp;
 mod lat_unix;
 
+use crate::general;
 use crate::nearest::nearest;
 use crate::test::Test;
 
@@ -52,6 +53,13 @@ pub static TESTS: &[&Test] = &[
     &lat_tcp::TEST,
     &lat_udp::TEST,
     &lat_unix::TEST,
+    &general::build::TEST,
+    &general::files::TEST,
+    &general::ipc::TEST,
+    &general::memory::TEST,
+    &general::net::TEST,
+    &general::shell::TEST,
+    &general::system::TEST,
 ];
 
 /// Stands for every test.

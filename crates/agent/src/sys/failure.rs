@@ -39,6 +39,7 @@ const MISSING: &[(&str, &[i32], &str)] = &[
     ("connect(127.0.0.1)", &[libc::ENETUNREACH, libc::ENETDOWN], "no loopback interface, or it is down"),
     ("open(/dev/", &[libc::ENOENT, libc::ENXIO, libc::ENODEV], "kernel without CONFIG_DEVTMPFS?"),
     ("execve(/bin/sh)", &[libc::ENOENT, libc::EACCES], "no /bin/sh in the root file system"),
+    ("execve(/bin/busybox)", &[libc::ENOENT, libc::EACCES], "no /bin/busybox in the root file system"),
     ("mmap(file)", &[libc::ENODEV, libc::ENOSYS], "kernel without CONFIG_MMU?"),
     ("", &[libc::ENOSYS], "not in this kernel"),
 ];

@@ -128,7 +128,7 @@ impl Fate {
     }
 
     /// The first peer that fails tells; what the others then meet is a consequence.
-    fn tell(&self, failure: Failure) {
+    pub fn tell(&self, failure: Failure) {
         if self.state.compare_exchange(NONE, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // SAFETY: nobody else writes, and nobody reads before TOLD. Its text is in the program, which all share.
             unsafe { (*self.failure.get()).write(failure) };

@@ -1,0 +1,103 @@
+//! A chain of processes with pipes between them; eventfd with epoll; a pipe that is full, and one without a reader.
+
+use super::child::Child;
+use super::epoll::Epoll;
+use super::load::{self, fails_with, optional};
+use super::mix::Mix;
+use crate::sys::{Failure, Stop, check, fd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+const MESSAGES: usize = 40;
+const LARGEST: usize = 1 << 14;
+const EVENTS: usize = 12;
+
+pub fn round(mix: &mut Mix) -> Result<(), Stop> {
+    // Once as ordinary processes, once as those in the background, which never push another aside.
+    chain(mix, MESSAGES)?;
+    load::schedule(libc::SCHED_BATCH);
+    chain(mix, MESSAGES)?;
+    load::schedule(libc::SCHED_OTHER);
+    full_and_broken()?;
+    optional(events())
+}
+
+/// We send to the first, the first to the second, the second to us.
+fn chain(mix: &mut Mix, messages: usize) -> Result<(), Stop> {
+    let (first_out, first_in) = fd::pipe()?;
+    let (second_out, second_in) = fd::pipe()?;
+    let (back_out, back_in) = fd::pipe()?;
+    let hop = |from: OwnedFd, to: OwnedFd| move || pass_on(from.as_raw_fd(), to.as_raw_fd(), messages);
+    let first = Child::spawn(hop(first_out, second_in))?;
+    let second = Child::spawn(hop(second_out, back_in))?;
+    for _ in 0..messages {
+        let message = vec![1; mix.size(LARGEST)];
+        fd::write_u64("write(pipe)", first_in.as_raw_fd(), message.len() as u64)?;
+        fd::write_all("write(pipe)", first_in.as_raw_fd(), &message)?;
+        receive(back_out.as_raw_fd())?;
+    }
+    first.wait()?;
+    second.wait()
+}
+
+fn pass_on(from: RawFd, to: RawFd, messages: usize) -> Result<(), Failure> {
+    for _ in 0..messages {
+        let message = receive(from)?;
+        fd::write_u64("write(pipe)", to, message.len() as u64)?;
+        fd::write_all("write(pipe)", to, &message)?;
+    }
+    Ok(())
+}
+
+fn receive(from: RawFd) -> Result<Vec<u8>, Failure> {
+    let length = fd::read_u64("read(pipe)", from)? as usize;
+    let mut message = vec![0; length.min(LARGEST)];
+    fd::read_exact("read(pipe)", from, &mut message)?;
+    Ok(message)
+}
+
+fn full_and_broken() -> Result<(), Failure> {
+    let (read, write) = fd::pipe()?;
+    let block = [0_u8; 4096];
+    // SAFETY: no pointers in fcntl and ioctl's but `waiting`; `block` is readable for its length.
+    unsafe {
+        check("fcntl(F_SETFL)", libc::fcntl(write.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK))?;
+        while libc::write(write.as_raw_fd(), block.as_ptr().cast(), block.len()) > 0 {}
+        let full = libc::write(write.as_raw_fd(), block.as_ptr().cast(), block.len());
+        fails_with("write(full pipe)", libc::EAGAIN, full as i64)?;
+        let mut waiting: libc::c_int = 0;
+        check("ioctl(FIONREAD)", libc::ioctl(read.as_raw_fd(), libc::FIONREAD, &raw mut waiting))?;
+        drop(read);
+        // SIGPIPE is ignored, as Rust's runtime has it.
+        let broken = libc::write(write.as_raw_fd(), block.as_ptr().cast(), block.len());
+        fails_with("write(broken pipe)", libc::EPIPE, broken as i64)
+    }
+}
+
+/// Another process adds to a counter, and we wait for it with epoll.
+fn events() -> Result<(), Stop> {
+    let counter = || {
+        // SAFETY: no pointers.
+        fd::owned("eventfd()", unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })
+    };
+    let (there, back) = (counter()?, counter()?);
+    let epoll = Epoll::new()?;
+    epoll.watch(there.as_raw_fd(), 1)?;
+    epoll.watch_both(there.as_raw_fd(), 1)?;
+    epoll.wait(0)?;
+    epoll.forget(there.as_raw_fd())?;
+    epoll.watch(back.as_raw_fd(), 2)?;
+    let (to, from) = (there.as_raw_fd(), back.as_raw_fd());
+    let other = Child::spawn(|| {
+        for _ in 0..EVENTS {
+            let got = fd::read_u64("read(eventfd)", to)?;
+            fd::write_u64("write(eventfd)", from, got)?;
+        }
+        Ok(())
+    })?;
+    for _ in 0..EVENTS {
+        fd::write_u64("write(eventfd)", to, 1)?;
+        while !epoll.wait(-1)?.contains(&2) {}
+        fd::read_u64("read(eventfd)", from)?;
+    }
+    other.wait()
+}

@@ -1,0 +1,116 @@
+#!/bin/busybox sh
+# A shell session to train with: what people, scripts and package managers do all day. Ends with the first failure.
+set -e
+umask 022
+
+# A project.
+mkdir -p project/src/lib project/doc project/empty
+i=0
+while [ $i -lt 12 ]; do
+    {
+        echo "/* part $i */"
+        seq $((i * 7)) $((i * 7 + 40)) | sed "s/^/int value_/; s/\$/;/"
+    } > project/src/part$i.c
+    i=$((i + 1))
+done
+for name in alpha beta gamma; do
+    printf '%s\n' "# $name" "see $name.c" > project/doc/$name.md
+    cp project/src/part1.c project/src/lib/$name.c
+done
+
+# Looking around.
+ls -lR project > listing
+ls -la project/src | tail -n +2 | sort -k 5 -n | head -n 3
+find project -name '*.c' -size +0 | sort > sources
+find project -type d -empty
+stat -c '%n %s %a' project/src/*.c > sizes
+du -s project
+df . > space
+wc -l project/src/*.c | tail -n 1
+test -d project/doc && test ! -e project/missing && test -x /bin/busybox
+
+# Searching and changing texts.
+grep -rn 'value_4' project | cut -d : -f 1 | uniq -c | sort -rn > found
+sed -i 's/int/long/' project/src/part3.c project/src/lib/beta.c
+awk '{ count[$1] += 1 } END { for (word in count) print word, count[word] }' project/src/part*.c > words
+tr a-z A-Z < words | sort | uniq | tee upper | wc -c
+cut -c 1-8 sources | paste - upper | head -n 2
+diff project/src/part1.c project/src/lib/beta.c > change || true
+cmp project/src/part1.c project/src/lib/alpha.c
+xargs cat < sources | md5sum > sum
+sha256sum project/doc/*.md > sums
+sha256sum -c sums
+od -c project/doc/beta.md | head -n 1
+expr 6 \* 7
+
+# Archives and pipes.
+tar -cf project.tar project
+mkdir copy
+tar -xf project.tar -C copy
+gzip -c project.tar > project.tar.gz
+gunzip -c project.tar.gz | cmp - project.tar
+(cd project && find . -depth | cpio -o -H newc) > project.cpio
+(cd copy && cpio -t) < project.cpio | wc -l
+dd if=project.tar of=part.bin bs=4k count=10 conv=fsync
+dd if=/dev/zero bs=1k count=64 | od | tail -n 1
+cat project.tar | head -c 3000 | tail -c 100 | base64
+
+# Links, names and modes.
+ln project/src/part2.c project/second.c
+ln -s src project/link
+readlink -f project/link/part2.c
+mv project/doc project/documents
+mv project/second.c project/src/lib/
+chmod 640 project/src/*.c
+chmod -R u+w copy
+touch -d '2020-01-02 03:04:05' project/documents/alpha.md
+test project/src/part1.c -nt project/documents/alpha.md
+cp -a project again
+rm -r copy
+mktemp ./temporary.XXXXXX
+
+# Processes: subshells, pipes by name, signals, jobs.
+echo "$(echo "$(echo nested)")" | (read -r word; echo "got $word")
+mkfifo channel
+cat channel > received &
+echo 'through a pipe with a name' > channel
+wait $!
+trap 'echo caught >> caught' USR1
+kill -USR1 $$
+sleep 100 &
+sleeper=$!
+kill -0 $sleeper
+kill -TERM $sleeper
+wait $sleeper || true
+for number in 1 2 3 4; do
+    sh -c "exit $number" || last=$?
+done
+test "$last" = 4
+yes | head -n 50 | wc -l
+env PATH="$PATH" VALUE=1 sh -c 'echo $VALUE $# $0' one two
+
+# The system.
+uname -a
+date +%s > now
+id -u
+hostname
+pwd
+if test -d /proc/self; then
+    ps > processes
+    cat /proc/self/status /proc/self/maps /proc/meminfo /proc/stat /proc/mounts /proc/uptime > state
+    cat /proc/loadavg /proc/version /proc/cpuinfo | wc -l
+    ls -l /proc/self/fd
+    free | head -n 2
+fi
+cat << TEXT > here
+$(wc -l < sources) sources, $last last
+TEXT
+while read -r count rest; do
+    : "$count" "$rest"
+done < here
+
+# Away with all.
+find again -name '*.md' -exec rm {} +
+rm -rf project again project.* received channel
+sync
+exit 0
