@@ -16,12 +16,15 @@ pub mod system;
 
 mod child;
 mod epoll;
+mod file_calls;
 mod load;
 mod mix;
 mod net_tcp;
 mod net_udp;
 mod net_unix;
 mod pipes;
+mod process_calls;
 mod processes;
+mod ready;
 mod signals;
 mod threads;

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Connections of one request, and of many.
 const SHORT: usize = 8;
 const LONG: usize = 3;
-const REQUESTS: usize = 12;
+const REQUESTS: usize = 60;
 
 /// Bytes of the one large answer.
 const LARGE: usize = 200_000;

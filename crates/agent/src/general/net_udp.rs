@@ -4,14 +4,18 @@ use super::child::Child;
 use super::load::{Named, fails_with, optional};
 use super::mix::Mix;
 use super::net_tcp::{readable_by_poll, readable_by_select};
+use crate::sys::inet::Datagram;
 use crate::sys::{Failure, Stop, check, inet};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-const DATAGRAMS: usize = 48;
+const DATAGRAMS: usize = 60;
 const LARGEST: usize = 8192;
+
+/// Of those to a server of names.
+const QUESTIONS: usize = 40;
 
 /// Of several at a time.
 const AT_ONCE: usize = 4;
@@ -52,10 +56,10 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     fails_with("recv(udp)", libc::EAGAIN, nothing)?;
     client.send(&[]).named("send(udp)")?;
     serving.wait()?;
+    ask_names(mix)?;
     optional(unreachable(address))
 }
 
-/// Half of the answers go by sendmsg, from the address where the datagram came in.
 fn serve(server: &UdpSocket) -> Result<(), Failure> {
     let mut buffer = vec![0; LARGEST];
     loop {
@@ -64,6 +68,27 @@ fn serve(server: &UdpSocket) -> Result<(), Failure> {
             (got, from) => _ = server.send_to(&buffer[..got], from).named("sendto(udp)")?,
         }
     }
+}
+
+/// A server that answers from the address that it was asked at, as those of names do, and a client that sends with sendto.
+fn ask_names(mix: &mut Mix) -> Result<(), Stop> {
+    let (server, address) = inet::udp_server()?;
+    let serving = Child::spawn(move || {
+        let mut question = Datagram::<512>::new();
+        for _ in 0..QUESTIONS {
+            let answer = question.receive("recvmsg(udp)", server.as_raw_fd())?.repeat(2);
+            question.answer("sendmsg(udp)", server.as_raw_fd(), &answer)?;
+        }
+        Ok(())
+    })?;
+    let client = inet::udp()?;
+    for _ in 0..QUESTIONS {
+        let question = vec![1; mix.size(512)];
+        inet::send_to("sendto(udp)", client.as_raw_fd(), &question, &address)?;
+        readable_by_poll(client.as_raw_fd())?;
+        Datagram::<1024>::new().receive("recvmsg(udp)", client.as_raw_fd())?;
+    }
+    serving.wait()
 }
 
 /// Several datagrams in one call, out and back.

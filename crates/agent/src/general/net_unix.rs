@@ -12,8 +12,8 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 
 const CONNECTIONS: usize = 6;
-const REQUESTS: usize = 6;
-const MESSAGES: usize = 24;
+const REQUESTS: usize = 16;
+const MESSAGES: usize = 60;
 const LARGEST: usize = 4096;
 
 pub fn round(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
@@ -41,7 +41,7 @@ fn named_stream(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     })?;
     for connection in 0..CONNECTIONS {
         let mut client = UnixStream::connect(path).named("connect(AF_UNIX)")?;
-        for request in 0..=connection.min(REQUESTS) {
+        for request in 0..[1, REQUESTS][connection % 2] {
             let body = vec![1; mix.size(LARGEST)];
             client.write_all(&(body.len() as u16).to_le_bytes()).named("write(AF_UNIX)")?;
             client.write_all(&body).named("write(AF_UNIX)")?;
@@ -84,7 +84,7 @@ fn packets(mix: &mut Mix) -> Result<(), Stop> {
     // SAFETY: `ends` has room for two descriptors.
     check(CALL, unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
     let (near, far) = (fd::owned(CALL, ends[0])?, fd::owned(CALL, ends[1])?);
-    for _ in 0..6 {
+    for _ in 0..16 {
         let sizes: Vec<_> = (0..4).map(|_| mix.size(LARGEST)).collect();
         for &size in &sizes {
             fd::write_all("write(AF_UNIX)", near.as_raw_fd(), &vec![3; size])?;

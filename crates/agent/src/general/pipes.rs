@@ -7,9 +7,9 @@ use super::mix::Mix;
 use crate::sys::{Failure, Stop, check, fd};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-const MESSAGES: usize = 40;
+const MESSAGES: usize = 60;
 const LARGEST: usize = 1 << 14;
-const EVENTS: usize = 12;
+const EVENTS: usize = 40;
 
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     // Once as ordinary processes, once as those in the background, which never push another aside.
@@ -29,29 +29,31 @@ fn chain(mix: &mut Mix, messages: usize) -> Result<(), Stop> {
     let hop = |from: OwnedFd, to: OwnedFd| move || pass_on(from.as_raw_fd(), to.as_raw_fd(), messages);
     let first = Child::spawn(hop(first_out, second_in))?;
     let second = Child::spawn(hop(second_out, back_in))?;
+    let mut buffer = [1; LARGEST];
     for _ in 0..messages {
-        let message = vec![1; mix.size(LARGEST)];
+        let message = &mut buffer[..mix.size(LARGEST)];
         fd::write_u64("write(pipe)", first_in.as_raw_fd(), message.len() as u64)?;
-        fd::write_all("write(pipe)", first_in.as_raw_fd(), &message)?;
-        receive(back_out.as_raw_fd())?;
+        fd::write_all("write(pipe)", first_in.as_raw_fd(), message)?;
+        receive(back_out.as_raw_fd(), &mut buffer)?;
     }
     first.wait()?;
     second.wait()
 }
 
 fn pass_on(from: RawFd, to: RawFd, messages: usize) -> Result<(), Failure> {
+    let mut buffer = [0; LARGEST];
     for _ in 0..messages {
-        let message = receive(from)?;
+        let message = receive(from, &mut buffer)?;
         fd::write_u64("write(pipe)", to, message.len() as u64)?;
-        fd::write_all("write(pipe)", to, &message)?;
+        fd::write_all("write(pipe)", to, message)?;
     }
     Ok(())
 }
 
-fn receive(from: RawFd) -> Result<Vec<u8>, Failure> {
+fn receive(from: RawFd, buffer: &mut [u8]) -> Result<&[u8], Failure> {
     let length = fd::read_u64("read(pipe)", from)? as usize;
-    let mut message = vec![0; length.min(LARGEST)];
-    fd::read_exact("read(pipe)", from, &mut message)?;
+    let message = &mut buffer[..length.min(LARGEST)];
+    fd::read_exact("read(pipe)", from, message)?;
     Ok(message)
 }
 

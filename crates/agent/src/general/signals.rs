@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const TURNS: u64 = 10;
+const TURNS: u64 = 40;
 
 /// Microseconds until a timer is due.
 const SOON: libc::suseconds_t = 300;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
 use std::thread;
 
 const THREADS: usize = 4;
-const TURNS: usize = 12;
+const TURNS: usize = 40;
 
 pub fn round() -> Result<(), Stop> {
     // In a process of its own, because one with threads must not fork.

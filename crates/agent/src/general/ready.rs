@@ -1,0 +1,86 @@
+//! Who is ready? Asked as servers and terminals do: by poll, select and epoll, about few descriptors and many, of files,
+//! pipes and sockets.
+
+use super::epoll::Epoll;
+use super::load::{Named, optional};
+use super::mix::Mix;
+use crate::sys::{Failure, Stop, check, fd, file};
+use std::net::UdpSocket;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::ptr::null_mut;
+
+/// Descriptors at most.
+const MOST: usize = 128;
+
+/// Descriptors of several kinds, in changing order.
+pub struct Descriptors(Vec<OwnedFd>);
+
+impl Descriptors {
+    pub fn new(scratch: &Path) -> Result<Descriptors, Failure> {
+        let file = file::cached(&file::c_path(&scratch.join("ready")), 1)?;
+        let (read, write) = fd::pipe()?;
+        let mut kinds = vec![file, read, write];
+        // Not every kernel has sockets.
+        if let Ok((near, far)) = fd::unix_pair() {
+            kinds.extend([near, far]);
+        }
+        if let Ok((near, far)) = crate::sys::inet::tcp_pair() {
+            kinds.extend([near, far]);
+        }
+        if let Ok(socket) = UdpSocket::bind("127.0.0.1:0") {
+            kinds.push(socket.into());
+        }
+        let copy = |i: usize| kinds[i % kinds.len()].try_clone().named("fcntl(F_DUPFD)");
+        Ok(Descriptors((0..MOST).map(copy).collect::<Result<_, _>>()?))
+    }
+
+    /// Asks once, in one of the ways, about a few or about many.
+    pub fn ask(&self, mix: &mut Mix) -> Result<(), Stop> {
+        let first = mix.below(MOST);
+        let asked: Vec<RawFd> = self.0[first..].iter().take(mix.size(MOST)).map(AsRawFd::as_raw_fd).collect();
+        let writable = mix.below(2) == 0;
+        match mix.below(5) {
+            0 | 1 => Ok(poll(&asked, writable)?),
+            2 | 3 => Ok(select(&asked, writable)?),
+            _ => optional(epoll(&asked[..asked.len().min(16)], writable)),
+        }
+    }
+}
+
+fn poll(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
+    let events = if writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+    let mut asked: Vec<_> = asked.iter().map(|&fd| libc::pollfd { fd, events, revents: 0 }).collect();
+    // SAFETY: as many as said.
+    check("poll()", unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, 0) })?;
+    Ok(())
+}
+
+fn select(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
+    let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let fits = |fd: &&RawFd| (**fd as usize) < libc::FD_SETSIZE;
+    let end = asked.iter().filter(fits).max().map_or(0, |highest| highest + 1);
+    // SAFETY: all bits 0 is an empty set, and each descriptor that is put in is below its size.
+    unsafe {
+        let mut read: libc::fd_set = std::mem::zeroed();
+        asked.iter().filter(fits).for_each(|&fd| libc::FD_SET(fd, &mut read));
+        let mut write = read;
+        let second = if writable { &raw mut write } else { null_mut() };
+        check("select()", libc::select(end, &mut read, second, null_mut(), &mut at_once))?;
+    }
+    Ok(())
+}
+
+fn epoll(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
+    let epoll = Epoll::new()?;
+    for (key, &fd) in asked.iter().enumerate() {
+        match epoll.watch(fd, key as u64) {
+            // A file is always ready, and can't be watched.
+            Err(Failure::Errno { errno: libc::EPERM, .. }) => {}
+            Ok(()) if writable => epoll.watch_both(fd, key as u64)?,
+            result => result?,
+        }
+    }
+    epoll.wait(0)?;
+    Ok(())
+}
