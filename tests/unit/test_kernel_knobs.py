@@ -134,7 +134,7 @@ def test_a_layout_is_a_flag_for_all_objects_and_a_seed_for_the_linker_alone() ->
     assert made.make == ("LD=lkd",)
     assert made.environment == {"KDYNO_LAYOUT_FORMAT": "1", "KDYNO_LAYOUT_SEED": "7", "KDYNO_LD": "ld"}
     assert contribute("layout_seed", 7, context("clang-19")).environment["KDYNO_LD"] == "ld.lld-19"
-    assert asked(made) == {"LTO_CLANG_FULL": "n", "LTO_CLANG_THIN": "n"}
+    assert asked(made) == {"LTO_CLANG_FULL": "n"}
     assert contribute("layout_seed", None) == Contribution()
 
 

@@ -68,7 +68,7 @@ def test_the_kernel_that_clusters_are_made_for_has_a_map_of_its_blocks_where_it_
     assert "-fbasic-block-address-map" not in made.profiles[0].add
     alone, _ = planned(use=("propeller",))
     stage = alone.trainings["propeller"].recipe.profile
-    assert contribute("profile", stage, alone.where).kcflags == ("-fbasic-block-address-map",)
+    assert "-fbasic-block-address-map" in contribute("profile", stage, alone.where).kcflags
 
 
 def test_another_round_is_trained_on_the_kernel_of_the_last_one() -> None:

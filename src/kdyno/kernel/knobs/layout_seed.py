@@ -6,8 +6,8 @@ from kdyno.kernel import lkd
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
 
 FLAG = "-ffunction-sections"
-LTO = ("LTO_CLANG_FULL", "LTO_CLANG_THIN")
-"""Link-time optimisation orders functions itself, before lkd sees them."""
+FULL_LTO = "LTO_CLANG_FULL"
+"""One compile of the whole kernel orders functions itself, before lkd sees them."""
 
 
 def contribute(value: int | None, context: Context) -> Contribution:
@@ -24,7 +24,7 @@ def ordered(by: str) -> Contribution:
     return Contribution(
         kcflags=(FLAG,),
         make=(lkd.LINKER_WORD,),
-        asks=tuple(Ask(symbol=symbol, value="n", by=by) for symbol in LTO),
+        asks=(Ask(symbol=FULL_LTO, value="n", by=by),),
     )
 
 

@@ -63,8 +63,17 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
     for use in value.use:
         _require(use, context)
     makers = {"autofdo": _autofdo, "propeller": _propeller, "order": _order}
-    parts = [makers[use](value, _input(value, use, context), context) for use in USES if use in value.use]
-    return combined([*parts, *_stage(value, context)])
+    parts = [makers[use](value, _input(value, use, context)) for use in USES if use in value.use]
+    if value.trained_for == "propeller" and "autofdo" not in value.use:
+        parts.append(Contribution(kcflags=(BLOCK_MAP,)))
+    return combined([_laid_out(context), *parts])
+
+
+def _laid_out(context: Context) -> Contribution:
+    """Each function has a section, which lkd places: by an order, or as the compiler says that it is hot or cold. So a
+    kernel without an order has the very objects that an order is made for.
+    """
+    return ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})
 
 
 def _require(use: ProfileUse, context: Context) -> None:
@@ -78,48 +87,34 @@ def _require(use: ProfileUse, context: Context) -> None:
         raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version)
 
 
-def _autofdo(value: Profile, profile: Input, context: Context) -> Contribution:
+def _autofdo(value: Profile, profile: Input) -> Contribution:
     thresholds: tuple[str, ...] = ()
     if value.from_ is None:  # the counts of other profiles have another scale
         thresholds = (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
     linked = " ".join((f"--lto-sample-profile={profile.placeholder}", *(f"--mllvm={word}" for word in thresholds)))
-    return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked, context)
+    return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked)
 
 
-def _propeller(_: Profile, profile: Input, context: Context) -> Contribution:
+def _propeller(_: Profile, profile: Input) -> Contribution:
     linked = f"--lto-basic-block-sections={profile.placeholder} --unique-basic-block-section-names"
-    return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked, context)
+    return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked)
 
 
-def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str, context: Context) -> Contribution:
+def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str) -> Contribution:
     """A profile that ccd cuts for each source, and that the link is told of where that compiles."""
-    lkd.find_lkd()
     use = resolved.ProfileUse(name=profile.name, file=f"../{DIRECTORY}/{profile.file_name}", option=option, add=add)
     return Contribution(
         inputs=(profile,),
         profiles=(use,),
-        make=(lkd.LINKER_WORD,),
         facts=(f"profile {profile.name} {profile.digest} {option} {' '.join(add)}; {linked}",),
-        environment={lkd.LINKER: context.toolchain.linker, f"{lkd.LTO_WORDS}_{profile.name.upper()}": linked},
+        environment={f"{lkd.LTO_WORDS}_{profile.name.upper()}": linked},
     )
 
 
-def _order(_: Profile, functions: Input, context: Context) -> Contribution:
-    environment = {**lkd.environment(context.toolchain), lkd.ORDER: functions.placeholder}
-    return ordered("profile").model_copy(update={"environment": environment, "inputs": (functions,)})
-
-
-def _stage(value: Profile, context: Context) -> list[Contribution]:
-    """What the kernel of a stage has so that it can be trained on."""
-    match value.trained_for:
-        case "order":
-            return [ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})]
-        case "propeller" if "autofdo" not in value.use:
-            return [Contribution(kcflags=(BLOCK_MAP,))]
-        case _:
-            return []
+def _order(_: Profile, functions: Input) -> Contribution:
+    return Contribution(environment={lkd.ORDER: functions.placeholder}, inputs=(functions,))
 
 
 def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
