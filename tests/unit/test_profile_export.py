@@ -11,7 +11,7 @@ import pytest
 
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.profile.edges import edge_profile
-from kdyno.profile.export import FORMATS, NoStacks, VmlinuxNeeded, export
+from kdyno.profile.export import FORMATS, NEED_VMLINUX, NoStacks, VmlinuxNeeded, export
 from kdyno.profile.export_autofdo import autofdo
 from kdyno.profile.export_lbr import OUTSIDE, lbr, samples
 from kdyno.profile.export_llvm import unsymbolized
@@ -104,10 +104,10 @@ def test_an_empty_selection_exports_empty_lists() -> None:
     assert lbr(nothing) == ""
 
 
-def test_autofdo_needs_to_know_where_vmlinux_is_loaded(tmp_path: Path) -> None:
+def test_autofdo_and_propeller_need_the_vmlinux(tmp_path: Path) -> None:
     path = write(tmp_path / "r")
     for form in FORMATS:
-        if form == "autofdo":
+        if form in NEED_VMLINUX:
             with pytest.raises(VmlinuxNeeded):
                 export(read_pmu_record(path), path, form, choose(RECORD, []))
         else:

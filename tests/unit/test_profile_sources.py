@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno.profile.sources import NOWHERE, Sources, Unit, in_tree, read_sources, read_units
+from kdyno.profile.sources import NOWHERE, Sources, Unit, files_of, in_tree, read_sources, read_units
 from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux
 
 LISTING = """vmlinux:	file format elf64-x86-64
@@ -43,9 +43,11 @@ LISTING = """vmlinux:	file format elf64-x86-64
 def test_a_unit_has_its_ranges_or_its_bounds_and_one_without_code_is_left_out() -> None:
     main, opened = read_units(LISTING)
     assert main == Unit(
-        "init/main.c", ((0xFFFFFFFF81000400, 0xFFFFFFFF81000543), (0xFFFFFFFF81A02010, 0xFFFFFFFF81A02028))
+        "init/main.c",
+        ((0xFFFFFFFF81000400, 0xFFFFFFFF81000543), (0xFFFFFFFF81A02010, 0xFFFFFFFF81A02028)),
+        "../init/main.c",
     )
-    assert opened == Unit("fs/open.c", ((0xFFFFFFFF81000543, 0xFFFFFFFF81000600),))
+    assert opened == Unit("fs/open.c", ((0xFFFFFFFF81000543, 0xFFFFFFFF81000600),), "../fs/open.c")
 
 
 def test_an_address_is_in_the_range_that_begins_at_it_and_not_in_the_one_that_ends_there() -> None:
@@ -53,6 +55,7 @@ def test_an_address_is_in_the_range_that_begins_at_it_and_not_in_the_one_that_en
     addresses = [0, 0xFFFFFFFF81000400, 0xFFFFFFFF81000542, 0xFFFFFFFF81000543, 0xFFFFFFFF81000600, 0xFFFFFFFF81A02027]
     expected = [NOWHERE, "init/main.c", "init/main.c", "fs/open.c", NOWHERE, "init/main.c"]
     assert sources.files(np.array(addresses, np.uint64)) == expected
+    assert sources.names(np.array(addresses[1:5], np.uint64)) == [*["../init/main.c"] * 2, "../fs/open.c", NOWHERE]
     assert Sources([]).files(np.array(addresses, np.uint64)) == [NOWHERE] * len(addresses)
 
 
@@ -95,6 +98,7 @@ def test_functions_of_real_objects_are_found_in_the_file_that_was_compiled(
     addresses = {line.split()[-1]: int(line.split()[0], 16) for line in listed.splitlines() if len(line.split()) == 3}
     wanted = np.array([addresses[name] for name in ("main", "of_header", "second", "_start")], np.uint64)
     assert read_sources(program).files(wanted) == ["first.c", "first.c", "second.c", NOWHERE]
+    assert files_of(program) == {"main": ("first.c",), "of_header": ("first.c",), "second": ("second.c",)}
 
 
 def test_what_has_no_line_tables_or_is_no_elf_file_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from kdyno.cli.common import add_action, number_from, print_json, state_of, stor
 from kdyno.terminal import data
 
 CONTEXTS = ("task", "exception", "interrupt")
-FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
+FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
 SEVERAL = "may be given several times"
 
 
@@ -27,8 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     export = add_action(verbs, "export", "a record in a format that compilers or other tools read")
     _add_record(export)
-    export.add_argument("--format", choices=FORMATS, required=True, help="llvm-profgen, create_gcov, LBR, flame graph")
-    export.add_argument("--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo needs it")
+    export.add_argument(
+        "--format", choices=FORMATS, required=True, help="for compilers, or for flame graphs: docs/profiles.md"
+    )
+    export.add_argument(
+        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo and propeller need it"
+    )
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
 
     cover = add_action(verbs, "cover", "make clang's profile with llvm-profgen, and say how much of what ran it covers")

@@ -11,15 +11,20 @@ from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_autofdo import autofdo
 from kdyno.profile.export_lbr import lbr
 from kdyno.profile.export_llvm import unsymbolized
+from kdyno.profile.propeller import cluster_file
 from kdyno.profile.select import WORK
 from kdyno.profile.stacks import collapsed
 from kdyno.profile.vmlinux import load_address, require_same
 
-FORMATS = ("llvm", "autofdo", "lbr", "collapsed")
+FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
+NEED_VMLINUX = {
+    "autofdo": "has addresses relative to where vmlinux is loaded, which the record doesn't say",
+    "propeller": "names basic blocks, of which the record knows only the addresses",
+}
 
 
 class VmlinuxNeeded(UserError):
-    message = "the format autofdo has addresses relative to where vmlinux is loaded, which the record doesn't say"
+    message = "the format {form} {why}"
     hint = "add --vmlinux FILE: the vmlinux of the image that was recorded"
 
 
@@ -43,10 +48,9 @@ def export(
         if regions and not any(region.stacks for region in regions):
             raise NoStacks(record=path)
         return collapsed(record, regions, contexts)
-    if form == "autofdo" and vmlinux is None:
-        raise VmlinuxNeeded()
     edges = edge_profile(record, regions, contexts)
-    if form == "autofdo":
-        assert vmlinux
-        return autofdo(edges, load_address(vmlinux))
+    if form in NEED_VMLINUX:
+        if vmlinux is None:
+            raise VmlinuxNeeded(form=form, why=NEED_VMLINUX[form])
+        return autofdo(edges, load_address(vmlinux)) if form == "autofdo" else cluster_file(edges, vmlinux)
     return lbr(edges) if form == "lbr" else unsymbolized(edges)

@@ -38,24 +38,34 @@ class Unit:
     file: str
     """Relative to the source tree; of a generated file, to the object directory."""
     ranges: tuple[tuple[int, int], ...]
+    name: str = ""
+    """As the compiler was given it, which is what clang knows the module by."""
 
 
 class Sources:
     """The source file of each address."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
-        code = sorted((start, end, unit.file) for unit in units for start, end in unit.ranges if start < end)
-        self._starts = np.array([start for start, _, _ in code], np.uint64)
-        self._ends = np.array([end for _, end, _ in code], np.uint64)
-        self._files = [file for _, _, file in code]
+        code = sorted((start, end, unit.file, unit.name) for unit in units for start, end in unit.ranges if start < end)
+        self._starts = np.array([start for start, *_ in code], np.uint64)
+        self._ends = np.array([end for _, end, *_ in code], np.uint64)
+        self._units = [(file, name) for *_, file, name in code]
 
     def files(self, addresses: NDArray[Any]) -> list[str]:
         """The file of each, NOWHERE for what is in none."""
-        if not self._files:
-            return [NOWHERE] * len(addresses)
+        return [file for file, _ in self._at(addresses)]
+
+    def names(self, addresses: NDArray[Any]) -> list[str]:
+        """The same as the compiler was given it."""
+        return [name for _, name in self._at(addresses)]
+
+    def _at(self, addresses: NDArray[Any]) -> list[tuple[str, str]]:
+        nowhere = (NOWHERE, NOWHERE)
+        if not self._units:
+            return [nowhere] * len(addresses)
         places = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
         inside = (places >= 0) & (addresses < self._ends[places])
-        return [self._files[place] if found else NOWHERE for place, found in zip(places, inside, strict=True)]
+        return [self._units[place] if found else nowhere for place, found in zip(places, inside, strict=True)]
 
 
 def read_sources(vmlinux: Path) -> Sources:
@@ -75,7 +85,7 @@ def read_units(listing: str) -> list[Unit]:
         if not ranges and len(bounds) == 2:
             ranges = [(bounds["low"], bounds["high"])]
         if ranges and "name" in texts:
-            units.append(Unit(in_tree(texts["name"], texts.get("comp_dir", "")), tuple(ranges)))
+            units.append(Unit(in_tree(texts["name"], texts.get("comp_dir", "")), tuple(ranges), texts["name"]))
     return units
 
 

@@ -10,6 +10,7 @@ from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.images import content_digest
 
 PT_LOAD = 1
+PF_X = 1
 
 
 class OtherVmlinux(UserError):
@@ -53,6 +54,22 @@ def load_address(vmlinux: Path) -> int:
         if kind == PT_LOAD:
             return address
     raise NotAVmlinux(vmlinux=vmlinux, why="it has nothing to load")
+
+
+def occurrences(vmlinux: Path, code: bytes) -> list[int]:
+    """Where these bytes are in executable segments: addresses, ascending. Raises NotAVmlinux."""
+    data = _head(vmlinux)
+    offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
+    addresses = []
+    for header in range(offset, offset + size * number, size or 1):
+        kind, flags, start, address, length = _unpacked("<IIQQ8xQ", data, header, vmlinux)
+        if kind != PT_LOAD or not flags & PF_X:
+            continue
+        place = data.find(code, start, start + length)
+        while place >= 0:
+            addresses.append(address + place - start)
+            place = data.find(code, place + 1, start + length)
+    return sorted(addresses)
 
 
 def require_line_tables(vmlinux: Path) -> None:

@@ -61,8 +61,8 @@ pub fn told(plan: &Plan, call: &Call, compile: &Compile, source: &str) -> Result
     Ok(told)
 }
 
-/// The lines of a profile that are about a source, after those that stand before all; `None` if there are none. A
-/// profile without lines that name sources is about all of them.
+/// The lines of a profile that are about a source, after those that stand before all, without comments; `None` if there
+/// are none. A profile without lines that name sources is about all of them, as it is.
 fn part_of(text: &[u8], source: &str) -> Option<Vec<u8>> {
     let mut part = Vec::new();
     let (mut is_meant, mut names_sources, mut is_empty) = (true, false, true);
@@ -70,12 +70,15 @@ fn part_of(text: &[u8], source: &str) -> Option<Vec<u8>> {
         if let Some(sources) = line.strip_prefix(OF_FILES) {
             names_sources = true;
             is_meant = sources.split(u8::is_ascii_whitespace).any(|name| name == source.as_bytes());
-        } else if is_meant {
+        } else if is_meant && !line.starts_with(b"#") {
             is_empty &= !names_sources;
             part.extend_from_slice(line);
         }
     }
-    (!names_sources || !is_empty).then_some(part)
+    if !names_sources {
+        return Some(text.to_vec());
+    }
+    (!is_empty).then_some(part)
 }
 
 /// Put a part where compilers find it, unless it is there; returns its path. It is written beside, then renamed.
@@ -104,7 +107,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PROFILE: &str = "v1\n# file fs/open.c fs/read_write.c\ninline:3:1\n 1: 3\n# file fs/open.c\ndo_open:9:9\n";
+    const PROFILE: &str =
+        "v1\n# 2 functions\n# file fs/open.c fs/read_write.c\ninline:3:1\n 1: 3\n# file fs/open.c\ndo_open:9:9\n";
 
     fn part(source: &str) -> Option<String> {
         part_of(PROFILE.as_bytes(), source).map(|part| String::from_utf8(part).unwrap())
@@ -119,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_profile_that_names_no_sources_is_about_all() {
-        assert_eq!(part_of(b"f:1:1\n", "a.c").unwrap(), b"f:1:1\n");
+        assert_eq!(part_of(b"# by hand\nf:1:1\n", "a.c").unwrap(), b"# by hand\nf:1:1\n");
     }
 
     proptest! {

@@ -1,0 +1,47 @@
+"""Running kdyno-blocks, which orders the blocks of functions; the work itself is crates/blocks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno import process
+from kdyno.errors import InfrastructureError
+from kdyno.installed import find_program
+
+BINARY = "kdyno-blocks"
+
+
+class BlocksFailed(InfrastructureError):
+    message = "kdyno-blocks failed: {why}"
+    hint = "`pip install .` in a kdyno checkout builds it anew"
+
+
+@dataclass(frozen=True)
+class HotBlocks:
+    """The blocks of a function that are to be laid out, entry first, else as they lie now."""
+
+    ids: tuple[int, ...]
+    sizes: tuple[int, ...]
+    """Bytes."""
+    counts: tuple[int, ...]
+    """Executions."""
+    edges: tuple[tuple[int, int, int], ...]
+    """Places of two blocks in `ids`, and how often control goes from the first to the second."""
+
+
+def find_blocks() -> Path:
+    """The program that lays out blocks; raises ProgramMissing."""
+    return find_program(BINARY, "Propeller's layout of blocks")
+
+
+def ordered(functions: Sequence[HotBlocks]) -> list[tuple[int, ...]]:
+    """The ids of each function in their new order. Raises ProgramMissing and BlocksFailed."""
+    lines = [json.dumps({"sizes": each.sizes, "counts": each.counts, "edges": each.edges}) for each in functions]
+    done = process.attempt([find_blocks()], stdin="".join(f"{line}\n" for line in lines), guarded=True)
+    if done.returncode != 0:
+        raise BlocksFailed(why=done.stderr.strip() or f"status {done.returncode}")
+    orders = [json.loads(line) for line in done.stdout.splitlines()]
+    return [tuple(function.ids[place] for place in order) for function, order in zip(functions, orders, strict=True)]
