@@ -101,6 +101,14 @@ def test_the_program_lays_out_hot_ways_to_fall_through() -> None:
     assert ordered([]) == []
 
 
+def test_a_function_without_a_symbol_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = listing({TEXT: [(TEXT, [(0, 0, 8, False)])]})
+    warning = "warning: 'vmlinux': could not identify function symbol for address (0x10)"
+    monkeypatch.setattr(block_map, "find_tool", lambda name: name)
+    monkeypatch.setattr(block_map, "attempt", lambda words: CompletedProcess(words, 0, printed, warning))
+    assert read_block_map(Path("vmlinux")).functions.tolist() == [TEXT]
+
+
 @pytest.mark.parametrize(
     ("printed", "status", "error"),
     [

@@ -20,7 +20,15 @@ from kdyno.instrument.pmu_record import Function, Region
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile import propeller
-from kdyno.profile.block_map import BlockMap, Names, NoBlockMap, parse, read_block_map
+from kdyno.profile.block_map import (
+    BlockMap,
+    BlockMapDamaged,
+    Names,
+    NoBlockMap,
+    OtherBlockMapVersion,
+    parse,
+    read_block_map,
+)
 from kdyno.profile.coverage import NothingRan
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.propeller import FullLto, NoClusters, cluster_file, clusters
@@ -183,6 +191,20 @@ def test_a_program_without_a_map_is_refused_with_the_flag_that_makes_one(program
     with pytest.raises(NoBlockMap) as caught:
         cluster_file(EdgeProfile([(1, 1, 1)], []), program.parent / "bare")
     assert "-fbasic-block-address-map" in caught.value.advice
+
+
+@pytest.mark.parametrize(("place", "byte", "error"), [(0, 99, OtherBlockMapVersion), (-1, 0xFF, BlockMapDamaged)])
+def test_a_map_of_another_version_or_a_damaged_one_is_refused(
+    program: Path, tmp_path: Path, place: int, byte: int, error: type[Exception]
+) -> None:
+    listed = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True).stdout
+    sections = re.findall(r"\.llvm_bb_addr_map +\S+ +\w+ (\w+) (\w+)", listed)
+    start, size = (int(number, 16) for number in sections[0])
+    content = bytearray(program.read_bytes())
+    content[start + place % size] = byte
+    (tmp_path / "vmlinux").write_bytes(content)
+    with pytest.raises(error):
+        read_block_map(tmp_path / "vmlinux")
 
 
 def image(vmlinux: Path, lto: str = "none") -> Image:

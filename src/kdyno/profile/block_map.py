@@ -30,6 +30,8 @@ PART = re.compile(
     re.MULTILINE,
 )
 OTHER_VERSION = re.compile(r"unsupported SHT_LLVM_BB_ADDR_MAP version: (\d{1,9})")
+UNREADABLE = re.compile(r"unable to (dump|get) .{1,200}")
+"""Other warnings are harmless: functions without a symbol."""
 APART = re.compile(r"__(?!hot_|unlikely_)(\w+_text)_(start|end)|_(s|e)inittext")
 """Marks of the linker script around code with a place of its own: entry code, noinstr, sched, ..."""
 
@@ -71,8 +73,8 @@ def read_block_map(vmlinux: Path) -> BlockMap:
         raise OtherBlockMapVersion(tool=tool, version=version[1], vmlinux=vmlinux)
     if done.returncode != 0:
         raise failure(words, done.returncode, done.stderr)
-    if complaint := done.stderr.strip():
-        raise BlockMapDamaged(tool=tool, vmlinux=vmlinux, why=complaint.splitlines()[0])
+    if complaint := UNREADABLE.search(done.stderr):
+        raise BlockMapDamaged(tool=tool, vmlinux=vmlinux, why=complaint[0])
     blocks = parse(done.stdout)
     if not len(blocks.functions):
         raise NoBlockMap(vmlinux=vmlinux)
