@@ -93,20 +93,19 @@ impl<'a> Chains<'a> {
         let mut left: Vec<Chain> = self.chains.into_iter().flatten().collect();
         // The entry's chain has the lowest index, since merging keeps the lower one. The rest by density.
         left[1..].sort_by(|one, other| {
-            density(self.function, other).total_cmp(&density(self.function, one))
+            self.function
+                .density(&other.blocks)
+                .total_cmp(&self.function.density(&one.blocks))
         });
         left.into_iter().flat_map(|chain| chain.blocks).collect()
     }
 
     /// The pair that gains most; of equal ones the first.
     fn best(&self) -> Option<(usize, usize)> {
-        let mut best: Option<((usize, usize), f64)> = None;
-        for (&key, way) in &self.ways {
-            if best.is_none_or(|(_, gain)| way.gain > gain) {
-                best = Some((key, way.gain));
-            }
-        }
-        best.map(|(key, _)| key)
+        let in_turn = self.ways.iter().rev(); // max_by gives the last of equal ones
+        in_turn
+            .max_by(|one, other| one.1.gain.total_cmp(&other.1.gain))
+            .map(|(&key, _)| key)
     }
 
     fn merge(&mut self, key: (usize, usize)) {
@@ -205,21 +204,6 @@ fn arrangements<'a>(
             [tail, head, other],
         ]
     }))
-}
-
-/// Executions per byte.
-fn density(function: &Function, chain: &Chain) -> f64 {
-    let executed: f64 = chain
-        .blocks
-        .iter()
-        .map(|&block| function.counts[block] as f64)
-        .sum();
-    let bytes: f64 = chain
-        .blocks
-        .iter()
-        .map(|&block| f64::from(function.sizes[block]))
-        .sum();
-    executed / bytes.max(1.0)
 }
 
 fn pair(one: usize, other: usize) -> (usize, usize) {

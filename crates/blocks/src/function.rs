@@ -54,6 +54,16 @@ impl Function {
             None => Ok(()),
         }
     }
+
+    /// Executions of these blocks, per byte of them.
+    pub fn density(&self, blocks: &[usize]) -> f64 {
+        let executed: f64 = blocks.iter().map(|&block| self.counts[block] as f64).sum();
+        let bytes: f64 = blocks
+            .iter()
+            .map(|&block| f64::from(self.sizes[block]))
+            .sum();
+        executed / bytes.max(1.0)
+    }
 }
 
 #[cfg(test)]
