@@ -36,6 +36,9 @@ from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.console import diagnose, read_console
+from kdyno.profile.block_counts import count_blocks
+from kdyno.profile.block_map import parse as parse_blocks
+from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
 from kdyno.size import compare
@@ -48,6 +51,7 @@ from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import to_json
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import pmu_specimen, specimen
+from tests.unit.block_map_specimen import listing
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -79,6 +83,13 @@ VALUES_CSV = "kernel,boot,test,value (ns)\n" + "".join(
     for test, value in (("pipe", 100.0 + offset), ("fork", 5000.0 + offset))
 )
 
+BLOCKS = listing(
+    {
+        0xFFFFFFFF81000000: [(0xFFFFFFFF81000000, [(0, 0, 16, True), (2, 16, 8, True), (1, 24, 0, True)])],
+        0xFFFFFFFF81000040: [(0xFFFFFFFF81000040, [(0, 0, 9, False)]), (0xFFFFFFFF81000900, [(3, 0, 5, False)])],
+    }
+).encode()
+"""What llvm-readobj lists of the blocks of two functions."""
 UNITS = b"""0x0000000b: DW_TAG_compile_unit
               DW_AT_name	("../init/main.c")
               DW_AT_comp_dir	("/state/builds/key/o")
@@ -202,6 +213,16 @@ def units(path: Path) -> None:
     """What llvm-dwarfdump lists of a vmlinux: names in it are whatever the tree's files are called."""
     sources = Sources(read_units(path.read_text(encoding="utf-8", errors="replace")))
     assert all(isinstance(file, str) for file in sources.files(np.array([0, 1 << 32, (1 << 64) - 1], np.uint64)))
+
+
+def blocks(path: Path) -> None:
+    """What llvm-readobj lists of a vmlinux: any numbers."""
+    mapped = parse_blocks(path.read_text(encoding="utf-8", errors="replace"))
+    first = 0xFFFF_FFFF_8100_0000
+    ran = EdgeProfile([(0, (1 << 64) - 1, 1), (first, first + 0x1000, 7)], [(first + 12, first + 24, 5), (0, first, 1)])
+    for function in count_blocks(mapped, ran):
+        assert len(function.ids) == len(function.sizes) == len(function.counts) and min(function.counts) >= 0
+        assert all(max(source, target) < len(function.ids) and count > 0 for source, target, count in function.edges)
 
 
 def experiment(path: Path) -> None:
@@ -350,6 +371,7 @@ TARGETS = {
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
         Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
+        Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(
