@@ -98,6 +98,7 @@ fn names(root: &Path, mix: &mut Mix) -> Result<(), Stop> {
             }
         }
     }
+    optional(watched(root))?;
     let listed = walk(root)?;
     if listed < FILES {
         return Err(Stop::Broken(format!("{listed} of {FILES} files are listed")));
@@ -107,6 +108,24 @@ fn names(root: &Path, mix: &mut Mix) -> Result<(), Stop> {
     }
     // The rest goes as rm -r does it.
     Ok(fs::remove_dir_all(root).named("unlink(scratch directory)")?)
+}
+
+/// Who watches a directory is told of what happens there: inotify, where the kernel has it.
+fn watched(root: &Path) -> Result<(), Failure> {
+    let place = file::c_path(root);
+    let path = root.join("watched");
+    // SAFETY: no pointers; a C string.
+    let watch = unsafe {
+        let watch = fd::owned("inotify_init1()", libc::inotify_init1(libc::IN_CLOEXEC))?;
+        let events = libc::IN_CREATE | libc::IN_MODIFY | libc::IN_DELETE;
+        check("inotify_add_watch()", libc::inotify_add_watch(watch.as_raw_fd(), place.as_ptr(), events))?;
+        watch
+    };
+    fs::write(&path, "changed").named("write(scratch file)")?;
+    fs::remove_file(&path).named("unlink(scratch file)")?;
+    let mut told = [0; 1024];
+    File::from(watch).read(&mut told).named("read(inotify)")?;
+    Ok(())
 }
 
 /// How many files there are, each looked at.

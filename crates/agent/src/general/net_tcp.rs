@@ -4,6 +4,7 @@ use super::child::Child;
 use super::epoll::Epoll;
 use super::load::{Named, fails_with, optional};
 use super::mix::Mix;
+use super::net;
 use crate::sys::{Failure, Stop, check, inet};
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -30,7 +31,7 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
 }
 
 fn serve_clients(mix: &mut Mix) -> Result<(), Stop> {
-    let listener = TcpListener::bind("127.0.0.1:0").named("bind(127.0.0.1)")?;
+    let listener = TcpListener::bind(net::loopback(mix)).named("bind(127.0.0.1)")?;
     let address = listener.local_addr().named("getsockname()")?;
     let epoll = Epoll::new()?;
     // Bulk, one by one, together, and one that breaks off.
@@ -72,6 +73,7 @@ fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
 /// Serves until so many connections have ended.
 fn serve(listener: &TcpListener, epoll: &Epoll, connections: usize) -> Result<(), Failure> {
     let mut clients: Vec<Option<TcpStream>> = Vec::new();
+    let mut buffer = vec![0x5a; LARGE];
     let mut ended = 0;
     listener.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
     epoll.watch(listener.as_raw_fd(), u64::MAX)?;
@@ -83,7 +85,7 @@ fn serve(listener: &TcpListener, epoll: &Epoll, connections: usize) -> Result<()
             }
             let slot = &mut clients[key as usize];
             let Some(client) = slot else { continue };
-            if !answer(client)? {
+            if !answer(client, &mut buffer)? {
                 epoll.forget(client.as_raw_fd())?;
                 *slot = None;
                 ended += 1;
@@ -108,7 +110,7 @@ fn accept_all(listener: &TcpListener, epoll: &Epoll, clients: &mut Vec<Option<Tc
 }
 
 /// Answers one request; false if the client has gone, or reset the connection.
-fn answer(client: &mut TcpStream) -> Result<bool, Failure> {
+fn answer(client: &mut TcpStream, buffer: &mut [u8]) -> Result<bool, Failure> {
     let mut head = [0; HEAD];
     match client.read_exact(&mut head) {
         Ok(()) => {}
@@ -119,10 +121,8 @@ fn answer(client: &mut TcpStream) -> Result<bool, Failure> {
     }
     let [length, wanted] = [&head[..4], &head[4..]].map(|half| u32::from_le_bytes(half.try_into().unwrap_or_default()));
     // Only ours ask; but a length is a length.
-    let mut body = vec![0; (length as usize).min(LARGEST)];
-    client.read_exact(&mut body).named("read(tcp)")?;
-    let answer = vec![0x5a; (wanted as usize).min(LARGE)];
-    client.write_all(&answer).named("write(tcp)")?;
+    client.read_exact(&mut buffer[..(length as usize).min(LARGEST)]).named("read(tcp)")?;
+    client.write_all(&buffer[..(wanted as usize).min(LARGE)]).named("write(tcp)")?;
     Ok(true)
 }
 
@@ -146,8 +146,14 @@ fn ask(client: &mut TcpStream, length: usize, wanted: usize, way: usize) -> Resu
         2 => _ = client.peek(&mut [0]).named("recv(MSG_PEEK)")?,
         _ => {}
     }
-    let mut answer = vec![0; wanted];
-    client.read_exact(&mut answer).named("read(tcp)")
+    let mut piece = [0; 1 << 14];
+    let mut rest = wanted;
+    while rest > 0 {
+        let piece = &mut piece[..rest.min(1 << 14)];
+        client.read_exact(piece).named("read(tcp)")?;
+        rest -= piece.len();
+    }
+    Ok(())
 }
 
 pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
@@ -174,7 +180,6 @@ pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
 fn options(client: &TcpStream) -> Result<(), Failure> {
     client.set_nodelay(true).named("setsockopt(TCP_NODELAY)")?;
     client.set_read_timeout(Some(Duration::from_secs(10))).named("setsockopt(SO_RCVTIMEO)")?;
-    client.set_ttl(60).named("setsockopt(IP_TTL)")?;
     client.peer_addr().named("getpeername()")?;
     client.local_addr().named("getsockname()")?;
     client.take_error().named("getsockopt(SO_ERROR)")?;
@@ -183,7 +188,6 @@ fn options(client: &TcpStream) -> Result<(), Failure> {
         (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
         (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
         (libc::IPPROTO_TCP, libc::TCP_QUICKACK),
-        (libc::IPPROTO_IP, libc::IP_TOS),
     ] {
         let size = size_of_val(&on) as libc::socklen_t;
         // SAFETY: `on` is an int.

@@ -3,6 +3,7 @@
 use super::child::Child;
 use super::load::{Named, fails_with, optional};
 use super::mix::Mix;
+use super::net;
 use super::net_tcp::{readable_by_poll, readable_by_select};
 use crate::sys::inet::Datagram;
 use crate::sys::{Failure, Stop, check, inet};
@@ -23,7 +24,8 @@ const AT_ONCE: usize = 4;
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     // Made by hand, so that a kernel without it is told from one where it fails.
     drop(inet::udp()?);
-    let socket = || UdpSocket::bind("127.0.0.1:0").named("bind(127.0.0.1)");
+    let loopback = net::loopback(mix);
+    let socket = || UdpSocket::bind(loopback).named("bind(127.0.0.1)");
     let (server, client) = (socket()?, socket()?);
     let address = server.local_addr().named("getsockname()")?;
     // An empty datagram ends it.
@@ -57,7 +59,7 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     client.send(&[]).named("send(udp)")?;
     serving.wait()?;
     ask_names(mix)?;
-    optional(unreachable(address))
+    optional(unreachable(loopback, address))
 }
 
 fn serve(server: &UdpSocket) -> Result<(), Failure> {
@@ -116,8 +118,8 @@ fn several(client: &UdpSocket) -> Result<(), Failure> {
 }
 
 /// The server has gone: the kernel says so with the next call.
-fn unreachable(address: SocketAddr) -> Result<(), Failure> {
-    let client = UdpSocket::bind("127.0.0.1:0").named("bind(127.0.0.1)")?;
+fn unreachable(loopback: &str, address: SocketAddr) -> Result<(), Failure> {
+    let client = UdpSocket::bind(loopback).named("bind(127.0.0.1)")?;
     client.connect(address).named("connect(127.0.0.1)")?;
     client.send(b"anybody?").named("send(udp)")?;
     let refused = client.send(b"nobody").map_or(-1, |_| 0);

@@ -16,9 +16,14 @@ const REQUESTS: usize = 16;
 const MESSAGES: usize = 60;
 const LARGEST: usize = 4096;
 
+/// Bytes of a large message, and how many of them are written at once.
+const BULK: usize = 4 * BLOCK;
+const BLOCK: usize = 50_000;
+
 pub fn round(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     drop(fd::unix_pair()?);
     named_stream(path, mix)?;
+    bulk()?;
     datagrams(mix)?;
     optional(packets(mix))?;
     optional(passed())
@@ -55,6 +60,20 @@ fn named_stream(path: &Path, mix: &mut Mix) -> Result<(), Stop> {
     }
     server.wait()?;
     Ok(std::fs::remove_file(path).named("unlink(socket)")?)
+}
+
+/// Much in one direction, as a window's content goes to a display.
+fn bulk() -> Result<(), Stop> {
+    let (near, far) = fd::unix_pair()?;
+    let source = Child::spawn(move || {
+        let block = [1; BLOCK];
+        (0..BULK / BLOCK).try_for_each(|_| fd::write_all("write(AF_UNIX)", far.as_raw_fd(), &block))
+    })?;
+    let mut piece = [0; BULK / 10];
+    for _ in 0..10 {
+        fd::read_exact("read(AF_UNIX)", near.as_raw_fd(), &mut piece)?;
+    }
+    source.wait()
 }
 
 /// Datagrams of a pair, to another process and back.

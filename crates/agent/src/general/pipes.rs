@@ -11,13 +11,19 @@ const MESSAGES: usize = 60;
 const LARGEST: usize = 1 << 14;
 const EVENTS: usize = 40;
 
+/// Bytes that go through a pipeline, and how many of them are written at once.
+const BULK: usize = 8 * BLOCK;
+const BLOCK: usize = 40_000;
+
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     // Once as ordinary processes, once as those in the background, which never push another aside.
     chain(mix, MESSAGES)?;
     load::schedule(libc::SCHED_BATCH);
     chain(mix, MESSAGES)?;
     load::schedule(libc::SCHED_OTHER);
+    bulk()?;
     full_and_broken()?;
+    optional(timer())?;
     optional(events())
 }
 
@@ -57,6 +63,23 @@ fn receive(from: RawFd, buffer: &mut [u8]) -> Result<&[u8], Failure> {
     Ok(message)
 }
 
+/// A pipeline: more than a pipe holds, in pieces of another size than those it is read in.
+fn bulk() -> Result<(), Stop> {
+    let (read, write) = fd::pipe()?;
+    let source = Child::spawn(move || {
+        let block = [1; BLOCK];
+        (0..BULK / BLOCK).try_for_each(|_| fd::write_all("write(pipe)", write.as_raw_fd(), &block))
+    })?;
+    let mut buffer = [0; 24 << 10];
+    let mut rest = BULK;
+    while rest > 0 {
+        // SAFETY: `buffer` is writable for its length.
+        let got = unsafe { libc::read(read.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        rest -= (check("read(pipe)", got)? as usize).clamp(1, rest);
+    }
+    source.wait()
+}
+
 fn full_and_broken() -> Result<(), Failure> {
     let (read, write) = fd::pipe()?;
     let block = [0_u8; 4096];
@@ -73,6 +96,19 @@ fn full_and_broken() -> Result<(), Failure> {
         let broken = libc::write(write.as_raw_fd(), block.as_ptr().cast(), block.len());
         fails_with("write(broken pipe)", libc::EPIPE, broken as i64)
     }
+}
+
+/// A timer that is read: timerfd, where the kernel has it.
+fn timer() -> Result<(), Failure> {
+    const SOON: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
+    let often = libc::itimerspec { it_interval: SOON, it_value: SOON };
+    // SAFETY: `often` is an itimerspec; null for "the old one is not asked for".
+    let timer = unsafe {
+        let timer = fd::owned("timerfd_create()", libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC))?;
+        check("timerfd_settime()", libc::timerfd_settime(timer.as_raw_fd(), 0, &often, std::ptr::null_mut()))?;
+        timer
+    };
+    (0..3).try_for_each(|_| fd::read_u64("read(timerfd)", timer.as_raw_fd()).map(drop))
 }
 
 /// Another process adds to a counter, and we wait for it with epoll.

@@ -6,14 +6,18 @@ umask 022
 # A project.
 mkdir -p project/src/lib project/doc project/empty
 i=0
-while [ $i -lt 12 ]; do
+while [ $i -lt 6 ]; do
     {
         echo "/* part $i */"
-        seq $((i * 7)) $((i * 7 + 40)) | sed "s/^/int value_/; s/\$/;/"
+        number=0
+        while [ $number -lt 30 ]; do
+            echo "int value_$number = $((number * i));"
+            number=$((number + 1))
+        done
     } > project/src/part$i.c
     i=$((i + 1))
 done
-for name in alpha beta gamma; do
+for name in alpha beta; do
     printf '%s\n' "# $name" "see $name.c" > project/doc/$name.md
     cp project/src/part1.c project/src/lib/$name.c
 done
@@ -34,12 +38,13 @@ grep -rn 'value_4' project | cut -d : -f 1 | uniq -c | sort -rn > found
 sed -i 's/int/long/' project/src/part3.c project/src/lib/beta.c
 awk '{ count[$1] += 1 } END { for (word in count) print word, count[word] }' project/src/part*.c > words
 tr a-z A-Z < words | sort | uniq | tee upper | wc -c
-cut -c 1-8 sources | paste - upper | head -n 2
+seq 1 40 | paste - upper | head -n 2
 diff project/src/part1.c project/src/lib/beta.c > change || true
 cmp project/src/part1.c project/src/lib/alpha.c
 xargs cat < sources | md5sum > sum
-sha256sum project/doc/*.md > sums
-sha256sum -c sums
+sha1sum -c << TEXT
+$(sha1sum project/doc/alpha.md)
+TEXT
 od -c project/doc/beta.md | head -n 1
 expr 6 \* 7
 
@@ -52,8 +57,7 @@ gunzip -c project.tar.gz | cmp - project.tar
 (cd project && find . -depth | cpio -o -H newc) > project.cpio
 (cd copy && cpio -t) < project.cpio | wc -l
 dd if=project.tar of=part.bin bs=4k count=10 conv=fsync
-dd if=/dev/zero bs=1k count=64 | od | tail -n 1
-cat project.tar | head -c 3000 | tail -c 100 | base64
+head -c 3000 project.tar | base64 > letters
 
 # Links, names and modes.
 ln project/src/part2.c project/second.c
@@ -67,7 +71,6 @@ touch -d '2020-01-02 03:04:05' project/documents/alpha.md
 test project/src/part1.c -nt project/documents/alpha.md
 cp -a project again
 rm -r copy
-mktemp ./temporary.XXXXXX
 
 # Processes: subshells, pipes by name, signals, jobs.
 echo "$(echo "$(echo nested)")" | (read -r word; echo "got $word")
@@ -82,10 +85,10 @@ sleeper=$!
 kill -0 $sleeper
 kill -TERM $sleeper
 wait $sleeper || true
-for number in 1 2 3 4; do
+for number in 1 2; do
     sh -c "exit $number" || last=$?
 done
-test "$last" = 4
+test "$last" = 2
 yes | head -n 50 | wc -l
 env PATH="$PATH" VALUE=1 sh -c 'echo $VALUE $# $0' one two
 
@@ -93,11 +96,10 @@ env PATH="$PATH" VALUE=1 sh -c 'echo $VALUE $# $0' one two
 uname -a
 date +%s > now
 id -u
-hostname
 pwd
 if test -d /proc/self; then
     ps > processes
-    cat /proc/self/status /proc/self/maps /proc/meminfo /proc/stat /proc/mounts /proc/uptime > state
+    cat /proc/self/status /proc/self/maps /proc/meminfo /proc/stat /proc/mounts /proc/uptime > state || true
     cat /proc/loadavg /proc/version /proc/cpuinfo | wc -l
     ls -l /proc/self/fd
     free | head -n 2
@@ -112,5 +114,4 @@ done < here
 # Away with all.
 find again -name '*.md' -exec rm {} +
 rm -rf project again project.* received channel
-sync
 exit 0

@@ -13,6 +13,7 @@ use kdyno_proto::{Kind, Suite};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::ptr::null_mut;
 
 pub static TEST: Test = Test {
     name: "general_system",
@@ -100,6 +101,13 @@ fn proc_and_devices(mix: &mut Mix) -> Result<(), Stop> {
         }
     }
     list(Path::new(["/proc", "/proc/self/fd", "/sys/class", "/dev"][mix.below(4)]))?;
+    // SAFETY: a list that is freed with the call for it. A kernel without sockets has none.
+    unsafe {
+        let mut interfaces = null_mut();
+        if libc::getifaddrs(&mut interfaces) == 0 {
+            libc::freeifaddrs(interfaces);
+        }
+    }
     if let Ok(mut random) = File::open("/dev/urandom") {
         random.read_exact(&mut [0; 64]).named("read(/dev/urandom)")?;
     }
