@@ -139,6 +139,39 @@ def test_the_flat_profile_names_the_functions_on_the_path(
     assert set(path.split()) <= {record.functions[number].name for number in numbers}
 
 
+def executed(record: PmuRecord, number: int) -> dict[str, int]:
+    """Instructions of a region's own work, by function."""
+    column = record.names.index("instructions")
+    counted: dict[str, int] = {}
+    for context in record.regions[number].contexts[:2]:
+        for index, events in context.functions.items():
+            name = record.functions[index].name
+            counted[name] = counted.get(name, 0) + int(events[column])
+    return {name: count for name, count in counted.items() if count}
+
+
+def test_general_runs_to_its_end_again_and_again_and_has_seen_what_each_benchmark_runs(
+    image: Image, tmp_path: Path
+) -> None:
+    first, again = boots(image, tmp_path, ["general"], "edges", [1, 1])
+    assert first.pmu and again.pmu
+    assert first.pmu.read_bytes() == again.pmu.read_bytes()
+    job = job_of(["general"])
+    report = read_stream(first.stream, agent.asked_of(job))
+    assert (report.unsupported, report.broken) == ({}, {})
+    general = record_of(first)
+    assert len(general.regions) == agent.benchmark_count(job.tests)
+    seen = {name for number in general.regions for name in executed(general, number)}
+
+    (tmp_path / "lmbench").mkdir()
+    [end] = boots(image, tmp_path / "lmbench", ["lmbench"], "edges", [1])
+    lmbench = record_of(end)
+    for number in lmbench.regions:
+        counted = executed(lmbench, number)
+        share = sum(count for name, count in counted.items() if name in seen) / sum(counted.values())
+        assert share > 0.98, (number, share)
+
+
 def test_clang_takes_the_profile_of_a_real_vmlinux(kdyno: Kdyno, image: Image, tmp_path: Path) -> None:
     record, profile = tmp_path / "kernel.kpmu", tmp_path / "kernel.prof"
     tests = ("--tests", "lat_syscall,lat_pipe,lat_proc", "--events", "edges")

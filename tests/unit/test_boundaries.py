@@ -161,6 +161,13 @@ def test_lmbench_stands_for_the_19_tests_and_all_for_every_test(agent: Catalogue
     assert chosen("all") == [test.name for test in agent.tests]
 
 
+def test_general_stands_for_the_loads_to_train_with_and_they_are_no_part_of_lmbench(agent: Catalogue) -> None:
+    loads = chosen("general")
+    assert loads == [test.name for test in agent.tests if test.suite == "general"]
+    assert {"general_shell", "general_build", "general_net"} <= set(loads)
+    assert not set(loads) & set(chosen("lmbench"))
+
+
 def test_a_test_outside_the_suite_is_among_all_and_not_among_lmbench(
     agent: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,8 +175,8 @@ def test_a_test_outside_the_suite_is_among_all_and_not_among_lmbench(
     monkeypatch.setattr(
         "kdyno.instrument.agent.catalogue", lambda: agent.model_copy(update={"tests": (*agent.tests, other)})
     )
-    assert chosen("all") == [*chosen("lmbench"), "other"]
-    assert chosen("other", "lmbench", "other") == chosen("all")
+    assert chosen("all") == [*chosen("lmbench", "general"), "other"]
+    assert chosen("other", "lmbench", "other") == [*chosen("lmbench"), "other"]
 
 
 def test_a_job_has_the_fields_that_the_agent_reads() -> None:

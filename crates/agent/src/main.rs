@@ -1,4 +1,4 @@
-//! kdyno-agent: the LMBench kernel tests as one static binary.
+//! kdyno-agent: the LMBench kernel tests, and loads to train with, as one static binary.
 //!
 //! As PID 1 of a guest it does the job in `/kdyno/job.json` and reports on a virtio port; on a host it is an ordinary
 //! program. Either way it only counts: values, statistics and verdicts are the host's business.

@@ -1,4 +1,4 @@
-//! Every benchmark runs on this host and measures something.
+//! Every benchmark runs on this host and measures something; so do the loads to train with.
 
 use kdyno_proto::Record;
 use std::collections::BTreeMap;
@@ -128,4 +128,39 @@ fn a_datagram_goes_and_comes_back() {
 #[test]
 fn a_message_goes_through_a_unix_socket_and_back() {
     measures("lat_unix", &["bytes=300000"], &[""]);
+}
+
+#[test]
+fn a_build_is_trained_with() {
+    measures("general_build", &[], &[""]);
+}
+
+#[test]
+fn names_and_contents_of_files_are_trained_with() {
+    measures("general_files", &[], &[".names", ".contents"]);
+}
+
+#[test]
+fn pipes_signals_threads_and_processes_are_trained_with() {
+    measures("general_ipc", &[], &[".pipes", ".signals", ".threads", ".processes"]);
+}
+
+#[test]
+fn private_memory_and_mapped_files_are_trained_with() {
+    measures("general_memory", &[], &[".private", ".files"]);
+}
+
+#[test]
+fn sockets_are_trained_with() {
+    measures("general_net", &[], &[".tcp", ".udp", ".unix"]);
+}
+
+#[test]
+fn a_shell_session_is_trained_with() {
+    measures("general_shell", &[], &[""]);
+}
+
+#[test]
+fn small_system_calls_are_trained_with() {
+    measures("general_system", &[], &[".process", ".names", ".bytes", ".ready"]);
 }

@@ -32,7 +32,7 @@ use crate::general;
 use crate::nearest::nearest;
 use crate::test::Test;
 
-/// Every test there is, in the order in which `all` runs them.
+/// Every test there is, in the order in which `all` runs them: those of LMBench, then the loads to train with.
 pub static TESTS: &[&Test] = &[
     &bw_file_rd::TEST,
     &bw_mmap_rd::TEST,
@@ -97,6 +97,9 @@ mod tests {
 
     #[test]
     fn a_suites_name_stands_for_its_tests_and_all_for_every_test() {
+        let general = named("general").unwrap();
+        assert!(general.iter().all(|test| test.suite == Some(Suite::General) && test.name.starts_with("general_")));
+        assert_eq!(general.len() + named("lmbench").unwrap().len(), TESTS.len());
         let lmbench = named("lmbench").unwrap();
         assert!(lmbench.len() == 19 && lmbench.iter().all(|test| test.suite == Some(Suite::Lmbench)));
         assert_eq!(named("all").unwrap().len(), TESTS.len());
@@ -107,9 +110,12 @@ mod tests {
     #[test]
     fn a_suites_tests_are_sorted_and_no_test_has_a_name_that_stands_for_several() {
         let names: Vec<_> = TESTS.iter().map(|test| test.name).collect();
-        assert!(named("lmbench").unwrap().is_sorted_by(|a, b| a.name < b.name));
+        for suite in [Suite::Lmbench, Suite::General].map(|suite| suite.to_string()) {
+            assert!(named(&suite).unwrap().is_sorted_by(|a, b| a.name < b.name));
+            assert!(!names.contains(&suite.as_str()));
+        }
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        assert!(!names.contains(&ALL) && !names.contains(&Suite::Lmbench.to_string().as_str()));
+        assert!(!names.contains(&ALL));
     }
 
     #[test]

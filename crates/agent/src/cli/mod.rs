@@ -11,14 +11,15 @@ use arguments::Verb;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-kdyno-agent: the LMBench kernel tests
+kdyno-agent: the LMBench kernel tests, and loads to train with
 
 usage: kdyno-agent list [--json]
        kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--shift S] [--json]
        kdyno-agent tsc
        kdyno-agent --version | --help
 
-TEST is a name from 'list', 'lmbench' for the tests of that suite, or 'all'. --param goes to every test that has KEY.
+TEST is a name from 'list', 'lmbench' or 'general' for the tests of that suite, or 'all'. --param goes to every test
+that has KEY. 'general' is a load to train with, not to judge by.
 'tsc' prints how fast the time stamp counter runs, in kHz.
 --shift is for a guest of QEMU's -icount shift=S: instructions are counted instead of nanoseconds.
 Without --json the result is a table; with it, one record a line.
