@@ -39,24 +39,23 @@ impl Descriptors {
     pub fn ask(&self, mix: &mut Mix) -> Result<(), Stop> {
         let first = mix.below(MOST);
         let asked: Vec<RawFd> = self.0[first..].iter().take(mix.size(MOST)).map(AsRawFd::as_raw_fd).collect();
-        let writable = mix.below(2) == 0;
+        let interest = [libc::POLLIN, libc::POLLOUT, libc::POLLIN | libc::POLLOUT][mix.below(3)];
         match mix.below(5) {
-            0 | 1 => Ok(poll(&asked, writable)?),
-            2 | 3 => Ok(select(&asked, writable)?),
-            _ => optional(epoll(&asked[..asked.len().min(16)], writable)),
+            0 | 1 => Ok(poll(&asked, interest)?),
+            2 | 3 => Ok(select(&asked, interest)?),
+            _ => optional(epoll(&asked[..asked.len().min(16)], interest)),
         }
     }
 }
 
-fn poll(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
-    let events = if writable { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
+fn poll(asked: &[RawFd], events: libc::c_short) -> Result<(), Failure> {
     let mut asked: Vec<_> = asked.iter().map(|&fd| libc::pollfd { fd, events, revents: 0 }).collect();
     // SAFETY: as many as said.
     check("poll()", unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, 0) })?;
     Ok(())
 }
 
-fn select(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
+fn select(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let fits = |fd: &&RawFd| (**fd as usize) < libc::FD_SETSIZE;
     let end = asked.iter().filter(fits).max().map_or(0, |highest| highest + 1);
@@ -65,19 +64,20 @@ fn select(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
         let mut read: libc::fd_set = std::mem::zeroed();
         asked.iter().filter(fits).for_each(|&fd| libc::FD_SET(fd, &mut read));
         let mut write = read;
-        let second = if writable { &raw mut write } else { null_mut() };
-        check("select()", libc::select(end, &mut read, second, null_mut(), &mut at_once))?;
+        let if_asked = |event, set| if interest & event == 0 { null_mut() } else { set };
+        let (read, write) = (if_asked(libc::POLLIN, &raw mut read), if_asked(libc::POLLOUT, &raw mut write));
+        check("select()", libc::select(end, read, write, null_mut(), &mut at_once))?;
     }
     Ok(())
 }
 
-fn epoll(asked: &[RawFd], writable: bool) -> Result<(), Failure> {
+fn epoll(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     let epoll = Epoll::new()?;
     for (key, &fd) in asked.iter().enumerate() {
         match epoll.watch(fd, key as u64) {
             // A file is always ready, and can't be watched.
             Err(Failure::Errno { errno: libc::EPERM, .. }) => {}
-            Ok(()) if writable => epoll.watch_both(fd, key as u64)?,
+            Ok(()) if interest & libc::POLLOUT != 0 => epoll.watch_both(fd, key as u64)?,
             result => result?,
         }
     }

@@ -19,7 +19,7 @@ pub static TEST: Test = Test {
     metrics: &[Metric {
         suffix: "",
         kind: Kind::Latency,
-        description: "run the script once",
+        description: "run one of two scripts: texts and archives; names, processes and the system",
         model_operations: 1,
         run,
     }],
@@ -27,20 +27,25 @@ pub static TEST: Test = Test {
 
 const BUSYBOX: &str = "/bin/busybox";
 
-/// The session. It works in its current directory, finds all commands on the PATH, and ends with 0.
-const SESSION: &str = include_str!("session.sh");
+/// Sessions, in turns. Each works in its current directory, finds all commands on the PATH, and ends with 0.
+const SESSIONS: [(&str, &str); 2] =
+    [("texts.sh", include_str!("texts.sh")), ("administration.sh", include_str!("administration.sh"))];
 
 fn run(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let commands = recorder.scratch.join("bin");
     fs::create_dir(&commands).named("mkdir(scratch directory)")?;
     succeeds(Command::new(BUSYBOX).arg("--install").arg("-s").arg(&commands))?;
-    let session = recorder.scratch.join("session");
-    fs::write(&session, SESSION).named("write(scratch file)")?;
-    fs::set_permissions(&session, fs::Permissions::from_mode(0o755)).named("chmod(scratch file)")?;
+    for (name, text) in SESSIONS {
+        let session = recorder.scratch.join(name);
+        fs::write(&session, text).named("write(scratch file)")?;
+        fs::set_permissions(&session, fs::Permissions::from_mode(0o755)).named("chmod(scratch file)")?;
+    }
+    let mut turns = SESSIONS.iter().cycle();
     load::measure(recorder, |_| {
         let place = recorder.scratch.join("home");
         fs::create_dir(&place).named("mkdir(scratch directory)")?;
-        once(&session, &place, &commands)?;
+        let (name, _) = turns.next().expect("a cycle has no end");
+        once(&recorder.scratch.join(name), &place, &commands)?;
         fs::remove_dir_all(&place).named("rmdir(scratch directory)")?;
         Ok(())
     })
