@@ -41,6 +41,8 @@ const MISSING: &[(&str, &[i32], &str)] = &[
     ("execve(/bin/sh)", &[libc::ENOENT, libc::EACCES], "no /bin/sh in the root file system"),
     ("execve(/bin/busybox)", &[libc::ENOENT, libc::EACCES], "no /bin/busybox in the root file system"),
     ("mmap(file)", &[libc::ENODEV, libc::ENOSYS], "kernel without CONFIG_MMU?"),
+    ("fcntl(F_SETLK)", &[libc::EINVAL], "kernel without CONFIG_FILE_LOCKING?"),
+    ("fallocate(", &[libc::EOPNOTSUPP], "not in this file system"),
     ("", &[libc::ENOSYS], "not in this kernel"),
 ];
 
