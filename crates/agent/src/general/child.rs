@@ -59,3 +59,24 @@ impl Drop for Child {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::errno;
+
+    #[test]
+    fn a_child_is_waited_for_or_killed() {
+        assert_eq!(Child::spawn(|| Ok(())).unwrap().wait(), Ok(()));
+        let sleeping = Child::spawn(|| {
+            // SAFETY: no pointers.
+            unsafe { libc::pause() };
+            Ok(())
+        })
+        .unwrap();
+        let id = sleeping.id();
+        drop(sleeping);
+        // SAFETY: no pointers; signal 0 only asks.
+        assert_eq!((unsafe { libc::kill(id, 0) }, errno::last()), (-1, libc::ESRCH));
+    }
+}

@@ -111,17 +111,15 @@ fn waits(_: &mut Mix) -> Result<(), Failure> {
     unsafe {
         let word = 1_u32;
         let none: *mut libc::timespec = null_mut();
-        let waited =
-            libc::syscall(libc::SYS_futex, &raw const word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, 0, none);
-        fails_with("futex(FUTEX_WAIT)", libc::EAGAIN, waited)?;
-        check(
-            "futex(FUTEX_WAKE)",
-            libc::syscall(libc::SYS_futex, &raw const word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1),
-        )?;
+        let futex = |what: libc::c_int| {
+            libc::syscall(libc::SYS_futex, &raw const word, what | libc::FUTEX_PRIVATE_FLAG, 0, none)
+        };
+        fails_with("futex(FUTEX_WAIT)", libc::EAGAIN, futex(libc::FUTEX_WAIT))?;
+        check("futex(FUTEX_WAKE)", futex(libc::FUTEX_WAKE))?;
         fails_with("wait4()", libc::ECHILD, libc::waitpid(-1, null_mut(), libc::WNOHANG).into())?;
         let moment = libc::timespec { tv_sec: 0, tv_nsec: 1 };
-        check("nanosleep()", libc::nanosleep(&moment, null_mut()))
-    }?;
+        check("nanosleep()", libc::nanosleep(&moment, null_mut()))?;
+    }
     Ok(())
 }
 

@@ -73,11 +73,10 @@ fn to_oneself() -> Result<(), Failure> {
             check("sigqueue()", libc::sigqueue(me, signal, std::mem::zeroed()))?;
             let mut pending = std::mem::zeroed();
             check("sigpending()", libc::sigpending(&mut pending))?;
-            if turn % 2 == 0 {
-                mask(libc::SIG_UNBLOCK, signal)?;
-            } else {
-                check("sigwait()", libc::sigwaitinfo(&only(signal), null_mut()))?;
+            if turn / 4 % 2 == 1 {
+                check("sigwaitinfo()", libc::sigwaitinfo(&only(signal), null_mut()))?;
             }
+            mask(libc::SIG_UNBLOCK, signal)?;
             libc::signal(signal, libc::SIG_IGN);
             check("kill()", libc::kill(me, signal))?;
             libc::signal(signal, libc::SIG_DFL);
@@ -87,10 +86,9 @@ fn to_oneself() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Timers that end a wait: of alarm(2)'s kind, and of POSIX where the kernel has them.
+/// Timers that end a wait: of setitimer(2), and POSIX's.
 fn timers() -> Result<(), Failure> {
     catch(libc::SIGALRM, 0)?;
-    catch(libc::SIGVTALRM, 0)?;
     let soon = libc::itimerval {
         it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
         it_value: libc::timeval { tv_sec: 0, tv_usec: SOON },
@@ -104,6 +102,14 @@ fn timers() -> Result<(), Failure> {
             let mut nothing = std::mem::zeroed();
             libc::sigemptyset(&mut nothing);
             libc::sigsuspend(&nothing);
+            let mut event: libc::sigevent = std::mem::zeroed();
+            (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGALRM);
+            let mut timer = std::mem::zeroed();
+            check("timer_create()", libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer))?;
+            let due = libc::itimerspec { it_interval: std::mem::zeroed(), it_value: short };
+            check("timer_settime()", libc::timer_settime(timer, 0, &due, null_mut()))?;
+            libc::sigsuspend(&nothing);
+            check("timer_delete()", libc::timer_delete(timer))?;
             mask(libc::SIG_UNBLOCK, libc::SIGALRM)?;
             check("nanosleep()", libc::nanosleep(&short, null_mut()))?;
             check("clock_nanosleep()", -libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &short, null_mut()))?;
