@@ -34,6 +34,10 @@ pub struct Profile {
     pub add: Vec<String>,
 }
 
+/// Begins a line of Propeller's that says which file the functions after it are of. A part has those of one file, and
+/// clang knows the file's name only by debug information.
+const OF_MODULE: &[u8] = b"m ";
+
 /// What a compile is told.
 #[derive(Debug, Default)]
 pub struct Told {
@@ -70,7 +74,7 @@ fn part_of(text: &[u8], source: &str) -> Option<Vec<u8>> {
         if let Some(sources) = line.strip_prefix(OF_FILES) {
             names_sources = true;
             is_meant = sources.split(u8::is_ascii_whitespace).any(|name| name == source.as_bytes());
-        } else if is_meant && !line.starts_with(b"#") {
+        } else if is_meant && !line.starts_with(b"#") && !line.starts_with(OF_MODULE) {
             is_empty &= !names_sources;
             part.extend_from_slice(line);
         }
@@ -119,6 +123,12 @@ mod tests {
         assert_eq!(part("fs/open.c").unwrap(), "v1\ninline:3:1\n 1: 3\ndo_open:9:9\n");
         assert_eq!(part("fs/read_write.c").unwrap(), "v1\ninline:3:1\n 1: 3\n");
         assert_eq!(part("fs/read"), None);
+    }
+
+    #[test]
+    fn a_part_of_clusters_names_no_module() {
+        let clusters = b"v1\n# file fs/open.c\nm ../fs/open.c\nf do_open\nc 0 2\n";
+        assert_eq!(part_of(clusters, "fs/open.c").unwrap(), b"v1\nf do_open\nc 0 2\n");
     }
 
     #[test]

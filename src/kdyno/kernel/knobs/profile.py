@@ -65,7 +65,8 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
     makers = {"autofdo": _autofdo, "propeller": _propeller, "order": _order}
     parts = [makers[use](value, _input(value, use, context)) for use in USES if use in value.use]
     if value.trained_for == "propeller" and "autofdo" not in value.use:
-        parts.append(Contribution(kcflags=(BLOCK_MAP,)))
+        words = {f"{lkd.LTO_WORDS}_MAP": "--lto-basic-block-address-map"}
+        parts.append(Contribution(kcflags=(BLOCK_MAP,), environment=words))
     return combined([_laid_out(context), *parts])
 
 
@@ -93,12 +94,18 @@ def _autofdo(value: Profile, profile: Input) -> Contribution:
         thresholds = (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
-    linked = " ".join((f"--lto-sample-profile={profile.placeholder}", *(f"--mllvm={word}" for word in thresholds)))
+    linked = " ".join(
+        (
+            f"--lto-sample-profile={profile.placeholder}",
+            *(f"--mllvm={word}" for word in thresholds),
+            *(["--lto-basic-block-address-map"] if mapped else []),
+        )
+    )
     return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked)
 
 
 def _propeller(_: Profile, profile: Input) -> Contribution:
-    linked = f"--lto-basic-block-sections={profile.placeholder} --unique-basic-block-section-names"
+    linked = f"--lto-basic-block-sections={profile.placeholder} --lto-unique-basic-block-section-names"
     return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked)
 
 
