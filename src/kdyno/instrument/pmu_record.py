@@ -143,6 +143,10 @@ class PmuRecord:
     regions: dict[int, Region]
     benchmarks: tuple[str, ...] = ()
     """Names by index; empty if nobody wrote them into the file."""
+    merged: int = 1
+    """Of how many boots it is."""
+    qemu_api: int = 0
+    """Version of QEMU's plugin interface."""
 
     def benchmark_name(self, benchmark: int) -> str:
         return self.benchmarks[benchmark] if benchmark < len(self.benchmarks) else f"#{benchmark}"
@@ -179,6 +183,7 @@ class _Header(Frozen):
     opened: _Count
     gave_up: _GaveUp | None = None
     benchmarks: Annotated[tuple[_Benchmark, ...], Field(max_length=10_000)] = ()
+    merged: Annotated[int, Field(ge=1, le=1 << 31, strict=True)] = 1
 
 
 def read_pmu_record(path: Path) -> PmuRecord:
@@ -274,6 +279,8 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
         functions=functions,
         regions=regions,
         benchmarks=header.benchmarks,
+        merged=header.merged,
+        qemu_api=header.qemu_api,
     )
 
 

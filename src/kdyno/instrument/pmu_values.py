@@ -96,6 +96,27 @@ def decode_varints(data: bytes, most: int) -> tuple[Counts, int]:
     return values, int(last[-1]) + 1
 
 
+def encode_varints(values: Counts) -> bytes:
+    """Numbers as unsigned LEB128, which `decode_varints` takes apart."""
+    lengths = np.ones(len(values), np.int64)
+    for byte in range(1, LONGEST):
+        lengths += values >= np.uint64(1 << 7 * byte)
+    ends = np.cumsum(lengths)
+    encoded = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for byte in range(LONGEST):
+        longer = np.flatnonzero(lengths > byte)
+        part = (values[longer] >> np.uint64(7 * byte)).astype(np.uint8) & 0x7F
+        more = (lengths[longer] > byte + 1).astype(np.uint8) << 7
+        encoded[ends[longer] - lengths[longer] + byte] = part | more
+    return encoded.tobytes()
+
+
+def zigzag(differences: Counts) -> Counts:
+    """Signed numbers modulo 2^64 as 0, -1, 1, -2, ...: what `unzigzag` takes back."""
+    negative = np.uint64(0) - (differences >> np.uint64(63))
+    return (differences << np.uint64(1)) ^ negative
+
+
 def unzigzag(values: Counts) -> Counts:
     """Signed numbers from 0, -1, 1, -2, ... as numbers modulo 2^64, ready to be added."""
     return (values >> np.uint64(1)) ^ (np.uint64(0) - (values & np.uint64(1)))
