@@ -30,7 +30,10 @@ from kdyno.lint.model import LintReport
 from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
+from kdyno.profile.merge_files import Merged
+from kdyno.profile.overlap import Overlap
 from kdyno.profile.show import ProfileView
+from kdyno.profile.stale import Stale
 from kdyno.search.tuned import Tuned
 from kdyno.size.model import SizeReport
 from kdyno.store.listing import RunSummary
@@ -75,7 +78,10 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "plan": TypeAdapter(Forecast),
     "march": TypeAdapter(MarchReport),
     "profile-cover": TypeAdapter(Coverage),
+    "profile-merge": TypeAdapter(Merged),
+    "profile-overlap": TypeAdapter(Overlap),
     "profile-show": TypeAdapter(ProfileView),
+    "profile-stale": TypeAdapter(Stale),
     "report": TypeAdapter(RunReport),
     "runs": TypeAdapter(tuple[RunSummary, ...]),
     "selftest": TypeAdapter(tuple[SelfTest, ...]),

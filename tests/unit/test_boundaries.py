@@ -270,7 +270,7 @@ def test_the_header_of_a_record_has_the_keys_that_are_read() -> None:
     # As above; test_a_record_of_the_plugin_is_read needs a QEMU for programs, which few hosts have.
     text = source("pmu", "record.rs")
     header = pmu_record._Header.model_fields
-    assert {*fields(text, "Header")} == {*header} - {"benchmarks"}
+    assert {*fields(text, "Header")} == {*header} - {"benchmarks", "merged"}
     assert fields(text, "Unclosed") == list(pmu_record._Open.model_fields)
     assert fields(source("pmu", "limits.rs"), "Excess") == list(pmu_record._GaveUp.model_fields)
     assert constant(text, "VERSION").encode() == pmu_record.VERSION
@@ -401,7 +401,8 @@ PRINTED_AS = {
             "validate",
         )
     },
-    **{words: words.replace(" ", "-") for words in ("march list", "profile cover", "profile show")},
+    "march list": "march-list",
+    **{f"profile {action}": f"profile-{action}" for action in ("cover", "merge", "overlap", "show", "stale")},
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",

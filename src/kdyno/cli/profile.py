@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.cli import profile_quality
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
 from kdyno.terminal import data
 
@@ -55,9 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     record.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     record.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the record")
 
+    profile_quality.configure(verbs)
+
 
 def act(args: argparse.Namespace) -> int:
-    {"show": _show, "export": _export, "cover": _cover, "record": _record}[args.action](args)
+    actions = {
+        "show": _show,
+        "export": _export,
+        "cover": _cover,
+        "record": _record,
+        "merge": profile_quality.merge,
+        "overlap": profile_quality.overlap,
+        "stale": profile_quality.stale,
+    }
+    actions[args.action](args)
     return 0
 
 

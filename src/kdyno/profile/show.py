@@ -96,44 +96,48 @@ def print_tables(
     console, top = terminal.console(), ROWS if top is None else top
     rows = flat(record, regions, event=event, contexts=contexts)  # says first of all if there is no such event
     made_with = f"vmlinux {record.image[:12]}" if record.image else "no vmlinux"
+    boots = f", {record.merged:,} boots merged" if record.merged > 1 else ""
     family = f", family {clean(record.family)}" if record.family else ""
-    _say(console, f"{record.scope} code, events {record.events}{family}, {made_with}, plugin {clean(record.plugin)}")
-    _say(console, "")
+    say_line(
+        console,
+        f"{record.scope} code, events {record.events}{family}, {made_with}, plugin {clean(record.plugin)}{boots}",
+    )
+    say_line(console, "")
     console.print(_regions(record, regions, event))
-    _say(console, "")
-    _say(console, f"{event} by function, in {' and '.join(contexts)}", "bold")
+    say_line(console, "")
+    say_line(console, f"{event} by function, in {' and '.join(contexts)}", "bold")
     names = [event, *(["instructions"] if event != "instructions" else [])]
-    table = _table(("share", "right"), *((name, "right") for name in names), ("function", "left"))
+    table = table_of(("share", "right"), *((name, "right") for name in names), ("function", "left"))
     for row in rows[:top]:
         counts = [f"{row.events[name]:,}" for name in names]
         table.add_row(*map(Text, (f"{row.share:.2%}", *counts, clean(row.name))))
     console.print(table)
-    _left(console, len(rows) - top, "functions")
+    say_left(console, len(rows) - top, "functions")
     if with_calls:
         edges = calls(record, regions, contexts)
-        _say(console, "")
-        _say(console, "calls", "bold")
-        table = _table(("count", "right"), ("kind", "left"), ("caller", "left"), ("callee", "left"))
+        say_line(console, "")
+        say_line(console, "calls", "bold")
+        table = table_of(("count", "right"), ("kind", "left"), ("caller", "left"), ("callee", "left"))
         for edge in edges[:top]:
             table.add_row(*map(Text, (f"{edge.count:,}", edge.kind, clean(edge.caller), clean(edge.callee))))
         console.print(table)
-        _left(console, len(edges) - top, "edges")
+        say_left(console, len(edges) - top, "edges")
 
 
 def print_coverage(coverage: Coverage) -> None:
     console = terminal.console()
-    _say(console, f"{coverage.functions:,} functions are in the profile")
-    _say(console, f"{coverage.instructions:.2%} of the executed instructions lie in them")
-    _say(console, f"{coverage.ranges_with_lines:.2%} of {coverage.ranges:,} ranges have a line")
+    say_line(console, f"{coverage.functions:,} functions are in the profile")
+    say_line(console, f"{coverage.instructions:.2%} of the executed instructions lie in them")
+    say_line(console, f"{coverage.ranges_with_lines:.2%} of {coverage.ranges:,} ranges have a line")
     if coverage.missing:
         most = ", ".join(f"{clean(name)} {share:.2%}" for name, share in coverage.missing[:MISSING_SHOWN])
-        _say(console, f"{len(coverage.missing):,} functions are not in it: {most}", "dim")
+        say_line(console, f"{len(coverage.missing):,} functions are not in it: {most}", "dim")
     for note in coverage.notes:
-        _say(console, f"{coverage.tool}: {clean(note)}", "yellow")
+        say_line(console, f"{coverage.tool}: {clean(note)}", "yellow")
 
 
 def _regions(record: PmuRecord, regions: Sequence[Region], event: str) -> Table:
-    table = _table(("region", "left"), ("iterations", "right"), *((f"{event}: {name}", "right") for name in CONTEXTS))
+    table = table_of(("region", "left"), ("iterations", "right"), *((f"{event}: {name}", "right") for name in CONTEXTS))
     for region in regions:
         sums = totals(record, region)
         counts = [f"{sums[context][event]:,}" for context in CONTEXTS]
@@ -142,17 +146,17 @@ def _regions(record: PmuRecord, regions: Sequence[Region], event: str) -> Table:
     return table
 
 
-def _table(*columns: tuple[str, Any]) -> Table:
+def table_of(*columns: tuple[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for title, justify in columns:
         table.add_column(title, justify=justify, no_wrap=True, overflow="ellipsis")
     return table
 
 
-def _left(console: Console, left: int, what: str) -> None:
+def say_left(console: Console, left: int, what: str) -> None:
     if left > 0:
-        _say(console, f"and {left:,} more {what} (--top N)", "dim")
+        say_line(console, f"and {left:,} more {what} (--top N)", "dim")
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
+def say_line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.instrument.pmu_record import PmuRecord
-from kdyno.kernel.images import content_digest
+from kdyno.kernel.images import ImageCorrupt, content_digest, image_in, read_record
+from kdyno.state import State
 
 PT_LOAD = 1
 PF_X = 1
@@ -45,9 +46,26 @@ def require_same(record: PmuRecord, path: Path, vmlinux: Path) -> None:
         raise OtherVmlinux(vmlinux=vmlinux, record=path, ran=record.image[:12], given=digest[:12])
 
 
+def recorded_vmlinux(record: PmuRecord, path: Path, named: Path | None, state: State) -> Path | None:
+    """The vmlinux that ran: the named one, else that of an image of kdyno's; None if there is none.
+
+    Raises OtherVmlinux, RecordOfNoImage and NotAVmlinux of one that was named.
+    """
+    if named:
+        require_same(record, path, named)
+        return named
+    for place in sorted(state.images.glob("*/")):
+        try:
+            if record.image is not None and read_record(place).files.get("vmlinux") == record.image:
+                return image_in(place, state).vmlinux
+        except ImageCorrupt:  # then it is of no use here either
+            continue
+    return None
+
+
 def load_address(vmlinux: Path) -> int:
     """Address of the first loaded segment; raises NotAVmlinux."""
-    data = _head(vmlinux)
+    data = vmlinux_bytes(vmlinux)
     offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
     for header in range(offset, offset + size * number, size or 1):
         kind, address = _unpacked("<I12xQ", data, header, vmlinux)
@@ -58,7 +76,7 @@ def load_address(vmlinux: Path) -> int:
 
 def occurrences(vmlinux: Path, code: bytes) -> list[int]:
     """Where these bytes are in executable segments: addresses, ascending. Raises NotAVmlinux."""
-    data = _head(vmlinux)
+    data = vmlinux_bytes(vmlinux)
     offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
     addresses = []
     for header in range(offset, offset + size * number, size or 1):
@@ -74,7 +92,7 @@ def occurrences(vmlinux: Path, code: bytes) -> list[int]:
 
 def require_line_tables(vmlinux: Path) -> None:
     """Raise NoLineTables unless there is a section .debug_line."""
-    data = _head(vmlinux)
+    data = vmlinux_bytes(vmlinux)
     offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
     (text,) = _unpacked("<24xQ", data, offset + size * names, vmlinux)
     for header in range(offset, offset + size * number, size or 1):
@@ -84,7 +102,8 @@ def require_line_tables(vmlinux: Path) -> None:
     raise NoLineTables(vmlinux=vmlinux)
 
 
-def _head(vmlinux: Path) -> bytes:
+def vmlinux_bytes(vmlinux: Path) -> bytes:
+    """The whole file; raises NotAVmlinux unless it is a 64-bit ELF file."""
     try:
         data = vmlinux.read_bytes()
     except OSError as error:

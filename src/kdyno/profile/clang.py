@@ -1,0 +1,129 @@
+"""Sample profiles of clang (AutoFDO), text or binary: llvm-profdata reads, checks and merges them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.files import copy_whole
+from kdyno.instrument.pmu_record import MAGIC
+from kdyno.llvm_tools import find_tool
+from kdyno.process import attempt
+
+TOP = re.compile(r"^([^\s:][^:\n]*):(\d{1,20}):\d{1,20}$", re.MULTILINE)
+"""The first line of a function: its name, its samples with those of what is inlined into it, and its entries."""
+SIMILARITY = re.compile(r"^ *Whole program profile similarity: (\d{1,3}\.\d{1,9})%$", re.MULTILINE)
+COMPLAINT_SHOWN = 300
+TEXT_LOOKED_AT = 4096
+"""Bytes from the start that tell text from binary."""
+
+
+class NotAProfile(UserError):
+    message = "{path} is neither a PMU record nor a sample profile of clang's: {why}"
+    hint = "`kdyno profile record` makes records, `kdyno profile cover -o` profiles; an edited file can't be mended"
+
+
+class ProfileCutShort(UserError):
+    message = "the profile {path} is cut short: its last line has no end"
+    hint = "make it again (`kdyno profile cover -o`), or copy it again"
+
+
+class TwoKinds(UserError):
+    message = "{record} is a PMU record, and {profile} a profile of clang's: they count different things"
+    hint = "`kdyno profile cover -o` makes clang's profile of a record"
+
+
+def is_record(path: Path) -> bool:
+    """Whether a file begins as PMU records do, as far as it reaches.
+
+    Raises NotAProfile if it is empty or can't be read.
+    """
+    head = _head(path)
+    if not head:
+        raise NotAProfile(path=path, why="it is empty")
+    return head.startswith(MAGIC) or MAGIC.startswith(head)
+
+
+def all_records(paths: Sequence[Path]) -> bool:
+    """Whether these files are PMU records; False if none is one. Raises TwoKinds, and NotAProfile."""
+    records = [path for path in paths if is_record(path)]
+    others = [path for path in paths if path not in records]
+    if records and others:
+        raise TwoKinds(record=records[0], profile=others[0])
+    return not others
+
+
+def samples(path: Path) -> dict[str, int]:
+    """Samples by function, with those of what is inlined into it. Raises NotAProfile, ProfileCutShort."""
+    _require_whole(path)
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        out = Path(scratch) / "profile.txt"
+        _profdata(["merge", "--sample", "--text", f"--output={out}", path], [path])
+        text = out.read_text(encoding="utf-8", errors="replace")
+    counts = {name: int(count) for name, count in TOP.findall(text)}
+    if not any(counts.values()):
+        raise NotAProfile(path=path, why="it has no samples of any function")
+    return counts
+
+
+def merge_samples(paths: Sequence[Path], weights: Sequence[int], out: Path) -> int:
+    """Write one profile of several, each count times its weight; text if all of them are. Returns its functions."""
+    for path in paths:
+        _require_whole(path)
+    form = "--text" if all(_is_text(_head(path)) for path in paths) else "--extbinary"
+    inputs = [f"--weighted-input={weight},{path}" for path, weight in zip(paths, weights, strict=True)]
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        merged = Path(scratch) / "merged"
+        _profdata(["merge", "--sample", form, f"--output={merged}", *inputs], paths)
+        functions = len(samples(merged))
+        copy_whole(merged, out)
+    return functions
+
+
+def similarity(base: Path, other: Path) -> float | None:
+    """How alike llvm-profdata calls them, 0 to 1: by lines, each function weighing by its samples in both.
+
+    None if it doesn't say. The measure is that of `llvm-profdata overlap --sample` (SampleOverlapAggregator in
+    llvm/tools/llvm-profdata/llvm-profdata.cpp).
+    """
+    said = SIMILARITY.search(_profdata(["overlap", "--sample", base, other], [base, other]))
+    return float(said[1]) / 100 if said else None
+
+
+def _head(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise NotAProfile(path=path, why="it is no regular file" if path.exists() else "there is none")
+        with path.open("rb") as file:
+            return file.read(TEXT_LOOKED_AT)
+    except OSError as error:
+        raise NotAProfile(path=path, why=error.strerror) from error
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= 0x20 or byte in b"\t\n\r" for byte in head) and head.isascii()
+
+
+def _require_whole(path: Path) -> None:
+    """Raise ProfileCutShort if a text ends amid a line; binary profiles are checked by llvm-profdata."""
+    head = _head(path)
+    if not _is_text(head):
+        return
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        if file.read(1) != b"\n":
+            raise ProfileCutShort(path=path)
+
+
+def _profdata(words: Sequence[str | Path], paths: Sequence[Path]) -> str:
+    """Run llvm-profdata and return what it printed; raise NotAProfile for the file that it complains of."""
+    done = attempt([find_tool("llvm-profdata"), *words])
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit status {done.returncode}"]
+        complaint = next((line for line in lines if "error: " in line), lines[-1]).removeprefix("error: ")
+        named = next((path for path in paths if complaint.startswith(str(path))), paths[0])
+        raise NotAProfile(path=named, why=complaint.removeprefix(str(named)).lstrip(": ")[:COMPLAINT_SHOWN])
+    return done.stdout

@@ -1,0 +1,176 @@
+"""Several PMU records of one kernel as one: all counts add up, by benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kdyno.errors import UserError
+from kdyno.instrument.pmu_limits import MOST, in_words
+from kdyno.instrument.pmu_record import Context, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_values import Counts
+from kdyno.instrument.pmu_write import encode_body
+from kdyno.profile.select import summed
+from kdyno.profile.vmlinux import RecordOfNoImage
+
+
+class NotAlike(UserError):
+    message = "records of two kinds can't be merged: {what} of {first} is {one}, of {other} it is {another}"
+    hint = "merge records that were made alike: of one vmlinux, with one family, one --events, by one kdyno"
+
+
+class NoBenchmarkNames(UserError):
+    message = "record {record} doesn't name its benchmarks, so that its regions can't be told"
+    hint = "`kdyno profile record` makes records with names"
+
+
+class MergedTooLarge(UserError):
+    message = "these records together have {number:,} {things}: a record holds up to {most:,}"
+    hint = "merge fewer of them"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A record, and where it is from."""
+
+    path: Path
+    record: PmuRecord
+
+
+def merge(records: Sequence[Read]) -> PmuRecord:
+    """At least one record of one vmlinux, as one: regions of the same benchmark add up.
+
+    Their iterations come one after the other, in the order of the records. Raises RecordOfNoImage, NotAlike,
+    NoBenchmarkNames and MergedTooLarge.
+    """
+    for each in records:
+        _require_like(records[0], each)
+    first = records[0].record
+    functions = tuple(sorted({function for each in records for function in each.record.functions}, key=_place))
+    index_of = {function: index for index, function in enumerate(functions)}
+    benchmarks = tuple(dict.fromkeys(name for each in records for name in each.record.benchmarks))
+    parts: dict[int, list[Region]] = {}
+    for each in records:
+        for region in each.record.regions.values():
+            benchmark = benchmarks.index(each.record.benchmark_name(region.benchmark))
+            parts.setdefault(benchmark, []).append(_moved(region, each.record.functions, index_of))
+    merged = PmuRecord(
+        plugin=first.plugin,
+        scope=first.scope,
+        events=first.events,
+        image=first.image,
+        family=first.family,
+        names=first.names,
+        opened=sum(each.record.opened for each in records),
+        unclosed=None,
+        functions=functions,
+        regions={benchmark: _merged(benchmark, parts[benchmark]) for benchmark in sorted(parts)},
+        benchmarks=benchmarks,
+        merged=sum(each.record.merged for each in records),
+        qemu_api=first.qemu_api,
+    )
+    _require_room(merged)
+    return merged
+
+
+def _require_like(first: Read, other: Read) -> None:
+    if other.record.image is None:
+        raise RecordOfNoImage(record=other.path)
+    if any(region.benchmark >= len(other.record.benchmarks) for region in other.record.regions.values()):
+        raise NoBenchmarkNames(record=other.path)
+    for what, name in {
+        "the vmlinux": "image",
+        "the CPU family": "family",
+        "--events": "events",
+        "the list of events": "names",
+        "the plugin": "plugin",
+        "QEMU's plugin interface": "qemu_api",
+        "the scope": "scope",
+    }.items():
+        one, another = getattr(first.record, name), getattr(other.record, name)
+        if one != another:
+            raise NotAlike(what=what, first=first.path, other=other.path, one=_short(one), another=_short(another))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"{len(value)} names"
+    text = str(value)
+    return text[:12] if len(text) == 64 else text
+
+
+def _place(function: Function) -> tuple[int, int, str]:
+    return function.address, function.size, function.name
+
+
+def _moved(region: Region, functions: Sequence[Function], index_of: Mapping[Function, int]) -> Region:
+    """The region with the indices that its functions have in the merged record."""
+    new = [index_of[function] for function in functions]
+    contexts = [
+        Context(part.blocks, part.branches, {new[index]: counts for index, counts in part.functions.items()})
+        for part in region.contexts
+    ]
+    nodes = tuple(StackNode(node.parent, new[node.function], node.kind, node.instructions) for node in region.stacks)
+    return Region(region.benchmark, region.iterations, (contexts[0], contexts[1], contexts[2]), nodes)
+
+
+def _merged(benchmark: int, regions: Sequence[Region]) -> Region:
+    iterations: dict[int, Counts] = {}
+    for region in regions:
+        following = max(iterations, default=-1) + 1
+        iterations |= {following + place: counts for place, counts in enumerate(region.iterations.values())}
+    task, exception, interrupt = (_added([region.contexts[place] for region in regions]) for place in range(3))
+    return Region(benchmark, iterations, (task, exception, interrupt), _stacks(regions))
+
+
+def _added(contexts: Sequence[Context]) -> Context:
+    functions: dict[int, Counts] = {}
+    for part in contexts:
+        for index, counts in part.functions.items():
+            functions[index] = functions[index] + counts if index in functions else counts
+    blocks = np.concatenate([part.blocks for part in contexts])
+    branches = np.concatenate([part.branches for part in contexts])
+    return Context(
+        blocks=summed(blocks, ("start", "instructions", "last", "length")),
+        branches=summed(branches, ("source", "target", "kind")),
+        functions=dict(sorted(functions.items())),
+    )
+
+
+def _stacks(regions: Sequence[Region]) -> tuple[StackNode, ...]:
+    """The trees laid over each other: what was entered in the same way from the same place is one node."""
+    numbers: dict[tuple[int, int, int], int] = {}
+    instructions: list[int] = []
+    for region in regions:
+        number_of = [0]
+        for node in region.stacks:
+            key = (number_of[node.parent], node.function, node.kind)
+            number = numbers.setdefault(key, len(numbers) + 1)
+            if number > len(instructions):
+                instructions.append(0)
+            instructions[number - 1] += node.instructions
+            number_of.append(number)
+    return tuple(StackNode(*key, instructions[number - 1]) for key, number in numbers.items())
+
+
+def _require_room(record: PmuRecord) -> None:
+    """Raise MergedTooLarge if the record has more of something than its reader takes."""
+    regions = record.regions.values()
+    contexts = [context for region in regions for context in region.contexts]
+    has = {
+        "functions": len(record.functions),
+        "regions": len(regions),
+        "iterations": sum(len(region.iterations) for region in regions),
+        "executed_blocks": sum(len(context.blocks) for context in contexts),
+        "executed_branches": sum(len(context.branches) for context in contexts),
+        "executed_functions": sum(len(context.functions) for context in contexts),
+        "stack_nodes": sum(len(region.stacks) for region in regions),
+    }
+    for thing, number in has.items():
+        if number > MOST[thing]:
+            raise MergedTooLarge(number=number, things=in_words(thing), most=MOST[thing])
+    if (size := len(encode_body(record))) > MOST["body_bytes"]:
+        raise MergedTooLarge(number=size, things=in_words("body_bytes"), most=MOST["body_bytes"])

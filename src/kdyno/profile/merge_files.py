@@ -1,0 +1,60 @@
+"""Profiles in files, of whichever kind, merged into one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from kdyno.errors import UserError
+from kdyno.frozen import Frozen
+from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.instrument.pmu_write import write_pmu_record
+from kdyno.profile.clang import all_records, merge_samples
+from kdyno.profile.merge import Read, merge
+
+
+class RecordsHaveNoWeights(UserError):
+    message = "records can't be weighted: their counts are what ran"
+    hint = "leave --weights out; every benchmark weighs the same when a profile is made of records"
+
+
+class WeightsMissing(UserError):
+    message = "there are {weights} weights for {profiles} profiles"
+    hint = "give one weight for each: --weights 3,1"
+
+
+class Merged(Frozen):
+    """`kdyno profile merge --json`."""
+
+    kind: Literal["records", "clang"]
+    files: int
+    boots: int | None
+    """None for clang's profiles, which don't say."""
+    benchmarks: int | None
+    functions: int
+
+    def in_words(self) -> str:
+        if self.kind == "clang":
+            return f"{self.files} profiles of clang's, with {self.functions:,} functions"
+        return f"{self.boots} boots, {self.benchmarks} benchmarks, {self.functions:,} functions"
+
+
+def merge_files(paths: Sequence[Path], weights: Sequence[int] | None, out: Path) -> Merged:
+    """Write one profile made of several, at least one. Raises what `merge` and `merge_samples` raise."""
+    if all_records(paths):
+        if weights:
+            raise RecordsHaveNoWeights()
+        record = merge([Read(path, read_pmu_record(path)) for path in paths])
+        write_pmu_record(record, out)
+        return Merged(
+            kind="records",
+            files=len(paths),
+            boots=record.merged,
+            benchmarks=len(record.regions),
+            functions=len(record.functions),
+        )
+    if weights and len(weights) != len(paths):
+        raise WeightsMissing(weights=len(weights), profiles=len(paths))
+    functions = merge_samples(paths, weights or [1] * len(paths), out)
+    return Merged(kind="clang", files=len(paths), boots=None, benchmarks=None, functions=functions)

@@ -1,0 +1,91 @@
+"""What ran, as shares: of the instructions of a benchmark, by function and by block; or of a profile's samples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from kdyno.errors import UserError
+from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.profile.flat import event_column
+from kdyno.profile.functions import plain_name
+from kdyno.profile.select import WORK, added
+
+Part = TypeVar("Part")
+Block = tuple[int, int]
+"""Address of the first instruction, number of instructions."""
+
+
+class NothingRanIn(UserError):
+    message = "{record} has no kernel code in any region"
+    hint = "`kdyno profile show` lists what ran in each region"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of all instructions (or samples) by what they belong to; each adds up to 1."""
+
+    functions: dict[str, float]
+    blocks: dict[Block, float]
+    """Empty for a profile of clang's."""
+
+
+def shares_by_benchmark(record: PmuRecord, path: Path, *, plain: bool) -> dict[str, Shares]:
+    """Of each benchmark in which kernel code ran; contexts are those of its own work.
+
+    `plain` names functions as the source does, without what compilers add. Raises NothingRanIn.
+    """
+    by_benchmark = {
+        record.benchmark_name(index): shares
+        for index, region in record.regions.items()
+        if (shares := _of_region(record, region, plain=plain))
+    }
+    if not by_benchmark:
+        raise NothingRanIn(record=path)
+    return by_benchmark
+
+
+def shares_of_samples(samples: Mapping[str, int]) -> Shares:
+    total = sum(samples.values())
+    return Shares({name: count / total for name, count in samples.items() if count}, {})
+
+
+def together(parts: Iterable[Shares]) -> Shares:
+    """Several, at least one, as one in which each weighs the same."""
+    functions: defaultdict[str, float] = defaultdict(float)
+    blocks: defaultdict[Block, float] = defaultdict(float)
+    several = list(parts)
+    for part in several:
+        for name, share in part.functions.items():
+            functions[name] += share / len(several)
+        for block, share in part.blocks.items():
+            blocks[block] += share / len(several)
+    return Shares(dict(functions), dict(blocks))
+
+
+def alike(one: Mapping[Part, float], other: Mapping[Part, float]) -> float:
+    """What two have in common, 0 to 1: the sum of the smaller share of each part."""
+    return sum(min(share, other.get(part, 0.0)) for part, share in one.items())
+
+
+def _of_region(record: PmuRecord, region: Region, *, plain: bool) -> Shares | None:
+    """None if no kernel code ran in it."""
+    column = event_column(record, "instructions")
+    context = added([region], WORK)
+    functions: defaultdict[str, int] = defaultdict(int)
+    for index, events in context.functions.items():
+        name = record.functions[index].name
+        functions[plain_name(name) if plain else name] += int(events[column])
+    blocks: defaultdict[Block, int] = defaultdict(int)
+    for start, instructions, _last, _length, count in context.blocks.tolist():
+        blocks[start, instructions] += instructions * count
+    of_functions, of_blocks = sum(functions.values()), sum(blocks.values())
+    if not of_functions or not of_blocks:
+        return None
+    return Shares(
+        {name: count / of_functions for name, count in functions.items() if count},
+        {block: count / of_blocks for block, count in blocks.items()},
+    )

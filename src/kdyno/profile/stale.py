@@ -1,0 +1,123 @@
+"""What a profile is still worth for another kernel: which of its functions are no longer what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+from kdyno.frozen import Frozen
+from kdyno.instrument.pmu_record import UNKNOWN, PmuRecord, read_pmu_record
+from kdyno.instrument.symbols import Symbol
+from kdyno.kernel.images import content_digest
+from kdyno.profile.clang import is_record, samples
+from kdyno.profile.code import Code, same_code
+from kdyno.profile.functions import plain_name
+from kdyno.profile.shares import shares_by_benchmark, shares_of_samples, together
+from kdyno.profile.vmlinux import recorded_vmlinux
+from kdyno.state import State
+
+Fate = Literal["same", "code", "size", "gone"]
+"""The same code, other code of one size, another size, no function of this name."""
+Compared = Literal["code", "sizes", "names"]
+
+
+class StaleFunction(Frozen):
+    """A function that isn't what it was."""
+
+    function: str
+    fate: Fate
+    share: float
+    """Of all instructions, or samples, of the profile, 0 to 1."""
+    size: int | None
+    """Bytes that it had; None for clang's profiles, which don't say."""
+    size_now: int | None
+    """None if it is gone."""
+
+
+class Stale(Frozen):
+    """`kdyno profile stale --json`."""
+
+    kind: Literal["record", "clang"]
+    vmlinux: str
+    """SHA-256 of the vmlinux that the profile was compared with."""
+    compared: Compared
+    """By code; by sizes where the vmlinux that ran isn't at hand; by names, for clang's profiles."""
+    functions: dict[Fate, int]
+    """How many of the profile's functions."""
+    shares: dict[Fate, float]
+    """Their part of all instructions, every benchmark weighing the same, or of all samples; 0 to 1."""
+    stale: tuple[StaleFunction, ...]
+    """All that aren't the same, the largest share first."""
+
+
+def stale(profile: Path, vmlinux: Path, recorded: Path | None, state: State) -> Stale:
+    """Hold a profile against another vmlinux.
+
+    `recorded` is the vmlinux that ran; without it, it is looked for among the images. Raises NotAProfile, NotAVmlinux,
+    OtherVmlinux if `recorded` isn't the one that ran, and what reading the record raises.
+    """
+    if not is_record(profile):
+        shares = shares_of_samples(samples(profile))
+        names = {plain_name(name): versions[0].size for name, versions in Code(vmlinux).functions.items()}
+        return _summary(
+            "clang", vmlinux, "names", [_by_name(name, share, names) for name, share in shares.functions.items()]
+        )
+    record = read_pmu_record(profile)
+    old = recorded_vmlinux(record, profile, recorded, state)
+    fates = _Fates(Code(old) if old else None, Code(vmlinux))
+    return _summary("record", vmlinux, "code" if old else "sizes", fates.of(record, profile))
+
+
+class _Fates:
+    """What became of functions, by name."""
+
+    def __init__(self, old: Code | None, new: Code) -> None:
+        self.old, self.new = old, new
+
+    def of(self, record: PmuRecord, path: Path) -> list[StaleFunction]:
+        shares = together(shares_by_benchmark(record, path, plain=False).values()).functions
+        sizes: dict[str, list[Symbol]] = {}
+        for function in record.functions:
+            sizes.setdefault(function.name, []).append(Symbol(function.address, function.size, function.name))
+        return [self._fate(sizes[name], share) for name, share in shares.items() if name != UNKNOWN]
+
+    def _fate(self, symbols: list[Symbol], share: float) -> StaleFunction:
+        """Of the functions of one name: the worst fate that one of them has, as their shares are one."""
+        order = get_args(Fate)
+        fates = [(order.index(fate), symbol, now) for symbol in symbols for fate, now in [self._one(symbol)]]
+        worst, symbol, now = max(fates, key=lambda fate: fate[0])
+        return StaleFunction(function=symbol.name, fate=order[worst], share=share, size=symbol.size, size_now=now)
+
+    def _one(self, symbol: Symbol) -> tuple[Fate, int | None]:
+        candidates = self.new.functions.get(symbol.name, [])
+        if not candidates:
+            return "gone", None
+        of_size = [candidate for candidate in candidates if candidate.size == symbol.size]
+        if not of_size:
+            return "size", candidates[0].size
+        if self.old and not any(same_code(self.old, symbol, self.new, candidate) for candidate in of_size):
+            return "code", symbol.size
+        return "same", symbol.size
+
+
+def _by_name(name: str, share: float, sizes: Mapping[str, int]) -> StaleFunction:
+    now = sizes.get(plain_name(name))
+    return StaleFunction(function=name, fate="gone" if now is None else "same", share=share, size=None, size_now=now)
+
+
+def _summary(
+    kind: Literal["record", "clang"], vmlinux: Path, compared: Compared, functions: list[StaleFunction]
+) -> Stale:
+    fates: tuple[Fate, ...] = get_args(Fate)
+    of = {fate: [each for each in functions if each.fate == fate] for fate in fates}
+    return Stale(
+        kind=kind,
+        vmlinux=content_digest(vmlinux),
+        compared=compared,
+        functions={fate: len(of[fate]) for fate in fates},
+        shares={fate: sum(each.share for each in of[fate]) for fate in fates},
+        stale=tuple(
+            sorted((each for each in functions if each.fate != "same"), key=lambda each: (-each.share, each.function))
+        ),
+    )
