@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_limits import MOST, in_words
+from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, in_words
 from kdyno.instrument.pmu_record import Context, Function, PmuRecord, Region, StackNode
 from kdyno.instrument.pmu_values import Counts
 from kdyno.instrument.pmu_write import encode_body
 from kdyno.profile.select import summed
 from kdyno.profile.vmlinux import RecordOfNoImage
+
+WORD = 1 << 64
+"""Counts are modulo this, as everything in a record is."""
 
 
 class NotAlike(UserError):
@@ -151,7 +154,7 @@ def _stacks(regions: Sequence[Region]) -> tuple[StackNode, ...]:
             number = numbers.setdefault(key, len(numbers) + 1)
             if number > len(instructions):
                 instructions.append(0)
-            instructions[number - 1] += node.instructions
+            instructions[number - 1] = (instructions[number - 1] + node.instructions) % WORD
             number_of.append(number)
     return tuple(StackNode(*key, instructions[number - 1]) for key, number in numbers.items())
 
@@ -172,5 +175,8 @@ def _require_room(record: PmuRecord) -> None:
     for thing, number in has.items():
         if number > MOST[thing]:
             raise MergedTooLarge(number=number, things=in_words(thing), most=MOST[thing])
+    longest = max((len(function.name.encode()) for function in record.functions), default=0)
+    if longest > LONGEST_NAME:
+        raise MergedTooLarge(number=longest, things="bytes in the name of a function", most=LONGEST_NAME)
     if (size := len(encode_body(record))) > MOST["body_bytes"]:
         raise MergedTooLarge(number=size, things=in_words("body_bytes"), most=MOST["body_bytes"])
