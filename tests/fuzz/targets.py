@@ -25,6 +25,7 @@ from kdyno.hostknobs.journal import Journal, read_journal
 from kdyno.hostknobs.knobs import owner_of
 from kdyno.instrument.agent import catalogue
 from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.instrument.pmu_write import encode
 from kdyno.instrument.stream import Asked, read_stream
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import read as read_plan
@@ -35,10 +36,12 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.console import diagnose, read_console
+from kdyno.machine.console import diagnose, read_console, warnings_of
+from kdyno.machine.ktap import read_ktap
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
+from kdyno.profile.merge import Read, merge
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
 from kdyno.size import compare
@@ -149,6 +152,12 @@ def streams() -> Sequence[bytes]:
 def console(path: Path) -> None:
     reason = diagnose(read_console(path))
     assert reason is None or (is_shown_as_it_is(reason) and "\n" not in reason and len(reason) < 400)
+
+
+def ktap(path: Path) -> None:
+    result = read_ktap(read_console(path))
+    assert all(is_shown_as_it_is(f"{each.suite}{each.test}{each.why}") for each in result.failures)
+    assert all(is_shown_as_it_is(warning) for warning in warnings_of(read_console(path)))
 
 
 def console_words() -> Sequence[bytes]:
@@ -318,6 +327,14 @@ def pmu_body(path: Path) -> None:
     read_pmu_record(path)
 
 
+def pmu_merged(path: Path) -> None:
+    """What is made of a record, whatever it holds, can be read again."""
+    pmu_body(path)
+    record = read_pmu_record(path)
+    path.write_bytes(encode(merge([Read(path, record), Read(path, record)])))
+    assert read_pmu_record(path).merged == 2
+
+
 def pmu_header() -> dict[str, Any]:
     _, header, _ = pmu_specimen.encode(pmu_specimen.specimen()).split(b"\n", 2)
     return dict(json.loads(header))
@@ -355,8 +372,10 @@ TARGETS = {
     for target in (
         Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
         Target("console", console, files(*sorted((DATA / "consoles").glob("*.log"))), console_words()),
+        Target("ktap", ktap, files(DATA / "kunit" / "console.log"), (b"not ok 1 a # SKIP", b"KTAP version 1\n1..3")),
         Target("shown", shown, lambda: [b"\x1b]0;title\x07text\n\x1b[31mred\x1b[0m \xe2\x80\xae\xc2\x85"]),
         Target("pmu", read_pmu_record, lambda: [pmu_specimen.encode(pmu_specimen.specimen())], examples=500),
+        Target("pmu-merged", pmu_merged, lambda: [pmu_specimen.encode_body(pmu_specimen.specimen())], examples=200),
         Target("pmu-body", pmu_body, lambda: [pmu_specimen.encode_body(pmu_specimen.specimen())], examples=500),
         Target("image", image, images, file="image.json"),
         Target("journal", journal, journals, file="host-knobs.json"),

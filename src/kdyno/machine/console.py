@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from kdyno import regex
@@ -39,6 +40,10 @@ SYMPTOMS: tuple[Symptom, ...] = (
     _symptom("panic", r"Kernel panic - not syncing.*$"),
 )
 
+WARNING = regex.compiled(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
+"""Of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with the time and thread that may stand before it."""
+MOST_WARNINGS = 20
+
 
 def read_console(path: Path) -> str:
     """The last TAIL_BYTES of a console as text; bytes that are not UTF-8 become replacement characters."""
@@ -49,6 +54,14 @@ def read_console(path: Path) -> str:
             return file.read().decode(errors="replace").replace("\r\n", "\n")
     except FileNotFoundError:
         return ""
+
+
+def warnings_of(console: str) -> tuple[str, ...]:
+    """The lines in which the kernel warned of something, MOST_WARNINGS at most."""
+    return tuple(
+        "".join(c for c in (match[1] or "")[:SAID] if c.isprintable()).strip()
+        for match in islice(WARNING.finditer(console), MOST_WARNINGS)
+    )
 
 
 def diagnose(console: str) -> str | None:
