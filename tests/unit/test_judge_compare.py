@@ -57,7 +57,7 @@ def simulated(seed: int, *, effects: dict[str, float], blocks: int = 6, count: i
 def judged(boots: list[BootRecord], count: int = 1, direction: Direction = "lower", margin: float = 0.01) -> Judgement:
     variants = list(dict.fromkeys(each.variant for each in boots))
     observed = observations(boots, benchmarks(count, direction), sorted({boot.variant for boot in boots}))
-    return judge(observed, variants, "base", margin=margin, alpha=0.05, why=partial(absence.reason, boots))
+    return judge(observed, variants, "base", margin=margin, alpha=0.05, why=partial(absence.reason, boots, {}))
 
 
 def only(found: Judgement) -> Comparison:
@@ -182,6 +182,6 @@ def test_holm_counts_every_comparison_of_the_run() -> None:
 
 
 def test_a_run_without_a_single_boot_is_judged_without_a_verdict() -> None:
-    why = partial(absence.reason, [])
+    why = partial(absence.reason, [], {})
     found = judge(observations([], benchmarks(1), ()), ["base", "v"], "base", margin=0.01, alpha=0.05, why=why)
     assert only(found).reason == "no boot of base yet"

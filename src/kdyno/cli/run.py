@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit with 2 if a variant is slower, or needs more, in any benchmark, or never boots",
+        help="exit with 2 if a variant is slower, or needs more, in any benchmark, never boots, or fails a KUnit suite",
     )
 
 
@@ -51,4 +51,5 @@ def act(args: argparse.Namespace) -> int:
         return LOST
     worse = any(comparison.verdict in WORSE for comparison in report.comparisons)
     failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
-    return REGRESSION if args.fail_on_regression and (worse or failed - ok) else 0
+    unsound = any(not check.passed for check in report.checks)
+    return REGRESSION if args.fail_on_regression and (worse or failed - ok or unsound) else 0

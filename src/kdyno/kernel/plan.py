@@ -71,6 +71,12 @@ class BuildPlan(Frozen):
     """Flags of /proc/cpuinfo that a machine must have to run it."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def asks_for_kunit(self) -> bool:
+        """Whether the kernel is to have KUnit in it, which runs its suites in every boot unless it is told not to."""
+        asked = next((ask.value for ask in self.asks if ask.symbol == "KUNIT"), None)
+        return asked == "y" if asked is not None else "CONFIG_KUNIT=y" in self.base.text.splitlines()
+
 
 def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:
     """Refuse what is missing on this host, before a source is unpacked for it: that may take a minute.

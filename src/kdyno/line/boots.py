@@ -142,7 +142,7 @@ class Boots:
         return Wanted(
             name=f"{boot.variant}, block {boot.block}",
             image=self.images[boot.variant][boot.layout_index] if boot.variant in self.images else None,
-            cmdline=self.prepared.experiment.variants[boot.variant].cmdline,
+            cmdline=self.prepared.cmdline(boot.variant),
             job=self.prepared.job,
             seed=boot.seed,
             variant=boot.variant,

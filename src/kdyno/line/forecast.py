@@ -16,6 +16,7 @@ from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.images import records
 from kdyno.lanes import LANES, Lane
+from kdyno.line.checks import checks_left
 from kdyno.line.derive import PlannedTraining, boots_left, boots_to_do
 from kdyno.line.prepare import Plans, Prepared
 from kdyno.line.run_plan import RunPlan
@@ -24,6 +25,8 @@ from kdyno.store.store import Store
 
 LINK_SECONDS = 10.0
 """What another layout takes, at most, on a 2-core machine."""
+CHECK_SECONDS = 30.0
+"""A guess: the 20 suites of Linux 6.12's that need nothing else took 21 to 34 s under TCG."""
 LINK_SECONDS_FROM = "a guess: what a link takes on 2 cores, at most"
 
 
@@ -85,6 +88,8 @@ class Forecast(Frozen):
     """Those of trainings that come before the builds, one after the other."""
     training_seconds: float = 0.0
     training_guess: bool = False
+    check_boots: int = 0
+    """Those in which kernels run their own tests, one after the other."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -97,7 +102,8 @@ class Forecast(Frozen):
 
     @property
     def seconds_of_boots(self) -> float:
-        return len(self.boots) * self.boot_seconds / self.side_by_side + self.training_seconds
+        checks = self.check_boots * CHECK_SECONDS
+        return len(self.boots) * self.boot_seconds / self.side_by_side + self.training_seconds + checks
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -105,7 +111,7 @@ class Forecast(Frozen):
         """Of what the time is a guess, at least in part; empty where all of it was measured here."""
         of = [build.decision for build in self.builds if build.guess]
         boots = (self.boots and self.boot_guess) or (self.training_boots and self.training_guess)
-        return tuple(dict.fromkeys([*of, *(["boot"] if boots else [])]))
+        return tuple(dict.fromkeys([*of, *(["boot"] if boots or self.check_boots else [])]))
 
 
 def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> Forecast:
@@ -129,6 +135,7 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
         training_boots=sum(left.values()),
         training_seconds=sum(boots * seconds for boots, seconds, _, _ in training),
         training_guess=any(guess for boots, _, _, guess in training if boots),
+        check_boots=checks_left(prepared, store),
     )
 
 

@@ -41,7 +41,8 @@ def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[
     most = "at most " if experiment.judge.looks > 1 else ""
     boots = f"boot {most}{counted(len(ahead.boots), 'time')} ({design}{done})"
     training = [_training(ahead.training_boots)] if ahead.training_boots else []
-    steps = [*training, *builds, *links, boots, f"measure {counted(benchmarks, 'benchmark')}"]
+    checks = [f"boot {counted(ahead.check_boots, 'time')} for KUnit"] if ahead.check_boots else []
+    steps = [*training, *builds, *links, *checks, boots, f"measure {counted(benchmarks, 'benchmark')}"]
     return [f"to do: {', '.join(steps)}", f"time: {total_time(ahead)}"]
 
 

@@ -22,6 +22,8 @@ from kdyno.talk import Talk
 
 Plans = Mapping[str, tuple[BuildPlan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
+KUNIT = "kunit.enable="
+"""The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ class Prepared:
     """Empty where the machine needs no images."""
     trainings: tuple[PlannedTraining, ...] = ()
     """What has to be made before the images, in order."""
+
+    def cmdline(self, variant: str) -> tuple[str, ...]:
+        """The words that start a variant's measured boots: its own, and one that keeps KUnit's suites out of them."""
+        words = self.experiment.variants[variant].cmdline
+        says = any(word.startswith(KUNIT) for word in words)
+        has_kunit = any(plan.asks_for_kunit for plan in self.plans.get(variant, ()))
+        return (*words, f"{KUNIT}0") if has_kunit and not says else words
 
     def require_cpu(self) -> None:
         """Raise CpuLacks unless the machine's CPU has what every image will need; the machine may have to be asked."""

@@ -9,6 +9,7 @@ from kdyno import __version__
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import look_ends
 from kdyno.line.boots import Boots, Outcome
+from kdyno.line.checks import check_kernels
 from kdyno.line.forecast import forecast
 from kdyno.line.images import Images, build_images
 from kdyno.line.outlook import run_ahead
@@ -65,7 +66,9 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
         make_inputs(prepared.trainings, state, store, talk)
         images = build_images(prepared.plans, state, talk)
         store.begin(_record(plan, prepared, images), plan.cells)
+        lost = check_kernels(prepared, images, state, store, talk)
         boots = Boots(plan, prepared, images, state=state, store=store, talk=talk)
+        boots.outcome.lost |= lost
         return Done(plan.id, _until_decided(boots, experiment, store, talk))
 
 

@@ -69,7 +69,7 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
             replicate |= {"series": series, "variant": boot.variant, "block": boot.block}
         keys[boot.cell] = boot_key(
             _image(prepared, boot),
-            experiment.variants[boot.variant].cmdline,
+            prepared.cmdline(boot.variant),
             prepared.job,
             about,
             seed=boot.seed,
@@ -95,9 +95,9 @@ def _series(prepared: Prepared) -> str:
             "variants": {
                 name: [
                     [plan.key for plan in prepared.plans.get(name, ())],
-                    list(recipe.cmdline),
+                    list(prepared.cmdline(name)),
                 ]
-                for name, recipe in experiment.variants.items()
+                for name in experiment.variants
             },
             "job": prepared.job.model_dump(mode="json"),
             "machine": about.facts,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdyno.verdicts.checks import summaries
 from kdyno.verdicts.model import Report, RunReport
 from kdyno.verdicts.rows import Row, Span, mean_row, rows_of
 
@@ -47,7 +48,8 @@ def first_lines(report: Report) -> list[str]:
     replayed = not any(variant.images for variant in report.run.variants)
     unknown = [] if replayed else [NO_SELFTEST.format(lane=report.run.lane)]
     links = [report.link_order.sentence] if report.link_order else []
-    return [report.measured, *([report.selftest.sentence] if report.selftest else unknown), *links]
+    trust = [report.selftest.sentence] if report.selftest else unknown
+    return [report.measured, *trust, *links, *summaries(report.checks)]
 
 
 def drawn(report: Report, variant: str) -> list[Row]:

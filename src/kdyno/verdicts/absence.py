@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kdyno.judge.absence import NO_BLOCK
 from kdyno.store.records import BootRecord
 
 
-def reason(boots: Sequence[BootRecord], benchmark: str, variants: Sequence[str]) -> str:
-    """Say why there is no block in which both variants measured the benchmark: the first cause that explains it."""
+def reason(boots: Sequence[BootRecord], withheld: Mapping[str, str], benchmark: str, variants: Sequence[str]) -> str:
+    """Say why there is no block in which both variants measured the benchmark: the first cause that explains it.
+
+    `withheld` says why variants aren't judged at all.
+    """
     for variant in variants:
+        if variant in withheld:
+            return withheld[variant]
         own = [boot for boot in boots if boot.variant == variant]
         for boot in own:
             if why := boot.unsupported.get(benchmark):

@@ -20,6 +20,7 @@ from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 from kdyno.text import clean, clean_lines, harmless_json
 from kdyno.verdicts import absence, notices
+from kdyno.verdicts.checks import KernelCheck, checks_of, withheld
 from kdyno.verdicts.contamination import contamination
 from kdyno.verdicts.lane import lane_line
 from kdyno.verdicts.looks import Look, look_of
@@ -80,6 +81,7 @@ def assemble(
         artefacts,
         selftests_of(store, run),
         begun=store.begun(run.id),
+        checks=checks_of(store, run, artefacts),
         analysed=analysed,
     )
 
@@ -92,16 +94,19 @@ def judged(
     selftests: SelfTests,
     *,
     begun: Sequence[datetime] = (),
+    checks: Sequence[KernelCheck] = (),
     analysed: bool,
 ) -> RunReport:
     """Judge boots and put everything together; `begun` says when the run, and those that it went on from, were begun.
 
-    A console that is missing or damaged is no error: the report says so.
+    A variant with a kernel that didn't pass its check isn't judged. A console that is missing or damaged is no error:
+    the report says so.
     """
     benchmarks = with_unlisted(listed, boots)
     names = tuple(variant.name for variant in run.variants)
     look = look_of(run, boots)
-    seen = [boot for boot in boots if boot.block < look.blocks]
+    unjudged = withheld(checks)
+    seen = [boot for boot in boots if boot.block < look.blocks and boot.variant not in unjudged]
     observed = observations(seen, benchmarks, names, layouts=run.layouts > 0)
     judgement = judge(
         observed,
@@ -113,7 +118,7 @@ def judged(
         correction=run.correction,
         scope="kernels" if run.layouts else "images",
         nouns=nouns_of(run),
-        why=partial(absence.reason, seen),
+        why=partial(absence.reason, seen, unjudged),
     )
     flags = contamination(boots, run.lane)
     return RunReport(
@@ -135,6 +140,7 @@ def judged(
         flags=flags,
         selftest=selftests.aa,
         link_order=selftests.link_order,
+        checks=tuple(checks),
         boots=tuple(boots),
         consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),
         reproduce=reproduce(run),

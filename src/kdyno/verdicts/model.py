@@ -11,6 +11,7 @@ from kdyno.judge.compare import Comparison, GeometricMean, Judgement
 from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.measurement import AnyBenchmark, Benchmark, Correction
 from kdyno.store.records import BootRecord, RunRecord
+from kdyno.verdicts.checks import KernelCheck
 from kdyno.verdicts.contamination import Flag
 from kdyno.verdicts.selftest import SelfTest
 
@@ -85,6 +86,8 @@ class RunReport(Report):
     link_order: SelfTest | None
     """The last one of link order on this host, in this lane and clock; None if there was none, or where layouts were
     sampled."""
+    checks: tuple[KernelCheck, ...]
+    """What the kernels' own tests said, one for each image that has them."""
     boots: tuple[BootRecord, ...]
     consoles: tuple[ConsoleText, ...]
     budgets: Budgets | None = None

@@ -1,0 +1,16 @@
+"""What the check boot of a kernel is known by: whoever has a run's record finds it in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kdyno.frozen import digest
+
+CHECK_FORMAT = 1
+"""Raised when the same kernel would be checked otherwise."""
+
+
+def check_key(image: str, cmdline: Sequence[str], machine: Mapping[str, Any]) -> str:
+    """Content hash (64 hex digits) of the image's key, the variant's command line and what the run's machine is."""
+    return digest({"check": CHECK_FORMAT, "image": image, "cmdline": list(cmdline), "machine": dict(machine)})
