@@ -31,6 +31,7 @@ from kdyno.store.records import Boot, RunRecord
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 from kdyno.talk import Talk
+from kdyno.verdicts.across import across
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.checks import checks_of, summaries
 from kdyno.verdicts.model import RunReport, to_json
@@ -223,6 +224,33 @@ def test_a_console_that_is_gone_is_a_fault_and_no_error(tmp_path: Path) -> None:
         store.add_boot(check_boot(run, "gcc-12", "e" * 64, "ok"), ())
         [check] = checks_of(store, run, artefacts)
     assert not check.passed and check.fault.startswith("its console is not available")
+
+
+def with_kunit(run: RunRecord) -> RunRecord:
+    recipes = [variant.recipe.model_copy(update={"kconfig": {"KUNIT": True}}) for variant in run.variants]
+    return run.model_copy(
+        update={
+            "variants": tuple(
+                variant.model_copy(update={"recipe": recipe})
+                for variant, recipe in zip(run.variants, recipes, strict=True)
+            )
+        }
+    )
+
+
+def test_a_kernel_that_asks_for_kunit_is_not_judged_before_its_suites_ran(tmp_path: Path) -> None:
+    report = specimen.report(tmp_path, with_kunit(specimen.run_record(blocks=4)))
+    assert len(report.checks) == 3 and not any(each.verdict for each in report.comparisons)
+    assert "suites have not run yet" in report.checks[0].fault
+
+
+def test_comparing_two_runs_asks_for_the_checks_of_both(tmp_path: Path) -> None:
+    judged(tmp_path, {"gcc-12": PASSING, "gcc-12-O3": FAILING})
+    run = specimen.run_record(blocks=4)
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        reports = across(store, run.id, run.id, Artefacts(tmp_path / "artefacts"), analysed=False)
+    passed = {report.baseline.partition("@")[0]: {check.passed for check in report.checks} for report in reports}
+    assert passed == {"gcc-12": {True}, "gcc-12-O3": {False}, "clang-19-thinlto": set()}
 
 
 def test_of_several_images_those_that_failed_are_counted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from kdyno import __version__
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import look_ends
 from kdyno.line.boots import Boots, Outcome
-from kdyno.line.checks import check_kernels
+from kdyno.line.checks import check_kernels, checks_left
 from kdyno.line.forecast import forecast
 from kdyno.line.images import Images, build_images
 from kdyno.line.outlook import run_ahead
@@ -56,7 +56,7 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
     waiting = f"run {plan.id} is being carried out by another kdyno: waiting for it"
     with state.lock(f"run-{plan.id}", on_wait=lambda: talk.say(waiting)):
         progress = plan.progress(store)
-        if progress.is_complete and store.has_run(plan.id):
+        if progress.is_complete and store.has_run(plan.id) and not checks_left(prepared, store):
             talk.say(f"run {plan.id} is complete: nothing to do (--again carries the experiment out once more)")
             return Done(plan.id, Outcome(given_up=progress.given_up))
         prepared.require_cpu()

@@ -11,6 +11,7 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 from kdyno.verdicts.assemble import judged
+from kdyno.verdicts.checks import checks_of
 from kdyno.verdicts.model import RunReport
 from kdyno.verdicts.selftest import selftests_of
 
@@ -58,7 +59,9 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
                 ),
             }
         )
-        reports.append(judged(run, pair, list(benchmarks.values()), artefacts, selftests, analysed=analysed))
+        checks = checks_of(store, run, artefacts)
+        listed = list(benchmarks.values())
+        reports.append(judged(run, pair, listed, artefacts, selftests, checks=checks, analysed=analysed))
     return reports
 
 

@@ -52,7 +52,11 @@ class KernelCheck(Frozen):
 
 
 def checks_of(store: Store, run: RunRecord, artefacts: Artefacts) -> tuple[KernelCheck, ...]:
-    """The checks of a run's kernels that are on record, one for each image; lost ones are not."""
+    """The checks of a run's kernels, one for each image that has KUnit.
+
+    One that is not on record, or was lost, is a fault where the recipe asks for KUnit. That a base configuration has it
+    is known only from the record.
+    """
     return tuple(_checks(store, run, artefacts))
 
 
@@ -62,6 +66,22 @@ def _checks(store: Store, run: RunRecord, artefacts: Artefacts) -> Iterator[Kern
             on_record = store.boot(check_key(image.key, variant.recipe.cmdline, run.machine))
             if on_record and on_record[0].status != "lost":
                 yield read_check(variant.name, on_record[0], artefacts)
+            elif variant.recipe.kconfig.get("KUNIT") in (True, "y"):
+                yield _not_yet(variant.name)
+
+
+def _not_yet(variant: str) -> KernelCheck:
+    return KernelCheck(
+        variant=variant,
+        console=None,
+        suites=0,
+        tests_passed=0,
+        tests_failed=0,
+        tests_skipped=0,
+        failures=(),
+        fault="its suites have not run yet: `kdyno run` of the experiment boots it for them",
+        warnings=(),
+    )
 
 
 def read_check(variant: str, boot: Boot, artefacts: Artefacts) -> KernelCheck:
