@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from kdyno.kernel.delegation.records import read_records
 from tests.e2e.conftest import Kdyno
 
 ORDERED = """
@@ -60,5 +56,7 @@ def verdicts(kdyno: Kdyno, path: str) -> dict[str, float]:
     """The effect on each benchmark as a fraction; every boot has to be good."""
     report = json.loads(kdyno("run", path, "--json").stdout)
     assert {boot["status"] for boot in report["boots"]} == {"ok"}
-    [comparisons] = report["comparisons"].values() if isinstance(report["comparisons"], dict) else [report["comparisons"]]
+    [comparisons] = (
+        report["comparisons"].values() if isinstance(report["comparisons"], dict) else [report["comparisons"]]
+    )
     return {row["benchmark"]: row["effect"] for row in comparisons}
