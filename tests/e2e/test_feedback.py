@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+from kdyno.kernel.delegation.records import read_records
 from tests.e2e.conftest import Kdyno
 
 ORDERED = """
@@ -46,17 +49,51 @@ family = "znver4"
 """
 
 
-def built(kdyno: Kdyno, path: str) -> dict[str, dict[str, Any]]:
-    """The records of the images, by variant."""
-    images: dict[str, dict[str, Any]] = json.loads(kdyno("build", path, "--json").stdout)
-    return images
+def image(kdyno: Kdyno, path: str, variant: str) -> dict[str, Any]:
+    """The record of the only image of a variant, which is built if it isn't there."""
+    [record] = json.loads(kdyno("build", path, variant, "--json").stdout)[variant]
+    assert isinstance(record, dict)
+    return record
 
 
-def verdicts(kdyno: Kdyno, path: str) -> dict[str, float]:
-    """The effect on each benchmark as a fraction; every boot has to be good."""
+def ratios(kdyno: Kdyno, path: str) -> dict[str, float]:
+    """By benchmark, the tuned kernel's modelled cycles as a part of the plain one's; every boot has to be good."""
     report = json.loads(kdyno("run", path, "--json").stdout)
     assert {boot["status"] for boot in report["boots"]} == {"ok"}
-    [comparisons] = (
-        report["comparisons"].values() if isinstance(report["comparisons"], dict) else [report["comparisons"]]
+    return {row["benchmark"]: row["estimate"]["ratio"] for row in report["comparisons"]}
+
+
+def test_functions_that_ran_come_first_in_an_order_and_the_kernel_runs(kdyno: Kdyno, state: Path) -> None:
+    path = kdyno.experiment("ordered", ORDERED, baseline="plain", blocks=2)
+    record = image(kdyno, path, "ordered")
+    [note] = (note for note in record["notes"] if note.startswith("order: "))
+    placed, listed = map(int, re.findall(r"(\d+) of its (\d+) functions come first", note.replace(",", ""))[0])
+    assert 100 < placed <= listed
+    first = (state / "inputs" / record["inputs"]["order"]).read_text().split("\n")
+    names = {line.split()[0] for line in first if line and not line.startswith("#")}
+    symbols = (state / "images" / record["key"] / "System.map").read_text().splitlines()
+    text = [line.split()[2] for line in symbols if line.split()[1] in "tT"]
+    begins = next(index for index, name in enumerate(text) if name in names)
+    assert len(names.intersection(text[begins : begins + placed])) > 0.9 * placed
+    assert "lat_pipe" in ratios(kdyno, path)
+    again = json.loads(kdyno("plan", path, "--json").stdout)
+    assert (again["training_boots"], again["boots"]) == (0, []), "the second time nothing is done"
+
+
+def test_clang_compiles_by_what_was_recorded_and_only_the_files_that_it_is_about(kdyno: Kdyno, state: Path) -> None:
+    path = kdyno.experiment("compiled", COMPILED, baseline="plain", blocks=2)
+    key = image(kdyno, path, "tuned")["key"]
+    made = read_records(state / "images" / key / "delegation.jsonl")
+    assert 30 < made.profiled["autofdo"] < len(made.objects) / 2
+    sources = {record.source for record in made.objects if record.profiles}
+    assert {"fs/read_write.c", "fs/pipe.c", "kernel/sched/core.c"} <= sources and "fs/aio.c" not in sources
+    cycles = ratios(kdyno, path)
+    assert cycles["lat_pipe"] < 1 and cycles["lat_syscall.stat"] < 1, "fewer modelled cycles, the same in every run"
+
+
+def test_a_training_that_runs_something_else_is_refused_by_name(kdyno: Kdyno) -> None:
+    path = kdyno.experiment(
+        "other", ORDERED.replace('"lat_pipe"], use', '"lat_pype"], use'), baseline="plain", blocks=1
     )
-    return {row["benchmark"]: row["effect"] for row in comparisons}
+    message = kdyno("plan", path, status=2).stderr
+    assert "lat_pype" in message and "did you mean lat_pipe?" in message

@@ -368,7 +368,7 @@ def test_the_delegate_makes_the_format_that_kdyno_counts_on(tmp_path: Path) -> N
 
     variables = {"KDYNO_LAYOUT_FORMAT": lkd.FORMAT, "KDYNO_LAYOUT_SEED": "1", "KDYNO_LD": "ld"}
     assert f"KDYNO_LAYOUT_FORMAT must be {lkd.FORMAT}:" in complaint({lkd.SEED: "1"})
-    assert "KDYNO_LAYOUT_SEED must be a number" in complaint({"KDYNO_LAYOUT_FORMAT": lkd.FORMAT})
+    assert "KDYNO_LAYOUT_SEED must be a number" in complaint({"KDYNO_LAYOUT_FORMAT": lkd.FORMAT, lkd.SEED: "x"})
     assert "can't read arch/x86/kernel/vmlinux.lds" in complaint(variables)
 
 
