@@ -496,7 +496,7 @@ impl Detail {
             return self.frontend.restart(self.pipeline.dispatched());
         }
         if now.facts.start != before.facts.end {
-            self.frontend.taken(&before.facts, counts);
+            self.frontend.taken(&before.facts.fetched(), counts);
         }
         self.predict(before, now, counts);
     }
@@ -504,7 +504,7 @@ impl Detail {
     #[inline(always)]
     fn fetch(&mut self, block: &Block, counts: &mut Counts) {
         let dispatched = self.pipeline.dispatched();
-        let time = self.frontend.fetch(&block.facts, dispatched, &mut self.hardware, counts);
+        let time = self.frontend.fetch(&block.facts.fetched(), dispatched, &mut self.hardware, counts);
         self.pipeline.fetched(time);
     }
 

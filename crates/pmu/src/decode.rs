@@ -1,6 +1,7 @@
 //! What can be known of a block of instructions before it runs.
 
 use crate::events::Event;
+use crate::frontend::Fetched;
 use crate::pipeline::Op;
 use crate::system::{System, system};
 use crate::timing::ops;
@@ -94,6 +95,15 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// What the front end has to know of it.
+    #[inline(always)]
+    pub fn fetched(&self) -> Fetched {
+        let fused = usize::from(self.ops.last().is_some_and(|op| op.is_fused));
+        let is_branch = !matches!(self.exit, Exit::Through | Exit::Rep | Exit::TrapReturn);
+        let ops = (self.ops.len() - fused) as u32;
+        Fetched { start: self.start, last: self.last, end: self.end, ops, is_branch }
+    }
+
     /// Nothing yet.
     pub fn unknown(start: u64) -> Facts {
         Facts {

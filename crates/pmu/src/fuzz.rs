@@ -5,7 +5,7 @@ use crate::block::Blocks;
 use crate::counter::Counter;
 use crate::decode::{Access, Exit, Facts, RepBytes, decode};
 use crate::frontend::Frontend;
-use crate::geometry::{Geometry, tests::SMALL};
+use crate::geometry::{Geometry, SMALL};
 use crate::hardware::{Hardware, Place};
 use crate::limits::{Room, Thing};
 use crate::options::Options;
@@ -232,8 +232,8 @@ proptest! {
             for address in addresses {
                 hardware.access(address, &mut counts, || Place::Memory(address));
                 let block = Facts { exit: Exit::IndirectJump, end: address.wrapping_add(70), ..Facts::unknown(address) };
-                frontend.taken(&block, &mut counts);
-                pipeline.fetched(frontend.fetch(&block, pipeline.dispatched(), &mut hardware, &mut counts));
+                frontend.taken(&block.fetched(), &mut counts);
+                pipeline.fetched(frontend.fetch(&block.fetched(), pipeline.dispatched(), &mut hardware, &mut counts));
                 predictor.call(address);
                 predictor.indirect(address, !address);
             }

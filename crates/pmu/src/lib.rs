@@ -6,31 +6,25 @@
 //! tried: translation costs more than the callbacks.)
 //!
 //! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, system, block: what is known
-//! before code runs · counter: the hot path · stacks, hardware, tlb, frontend, predictor, prefetcher: what it models ·
-//! timing, pipeline, waiting:
-//! what takes how long · limits: how much is kept at most · region, record: what comes out
+//! before code runs · counter: the hot path · trace: what it keeps of it · stacks, predictor, and crates/model: what it
+//! models · timing, pipeline, waiting: what takes how long · limits: how much is kept at most · region, record: what comes out
+
+use kdyno_model::{events, frontend, geometry, hardware, tlb};
 
 mod block;
-mod cache;
 mod counter;
 mod decode;
-mod events;
-mod frontend;
 #[cfg(test)]
 mod fuzz;
-mod geometry;
-mod hardware;
 mod limits;
 mod options;
 mod pipeline;
 mod plugin;
 mod predictor;
-mod prefetcher;
 mod record;
 mod region;
 mod stacks;
 mod symbols;
 mod system;
 mod timing;
-mod tlb;
 mod waiting;

@@ -9,10 +9,9 @@
 
 use crate::events::{Counts, EVENTS, Event};
 use crate::geometry::Geometry;
+use crate::hardware::Reach;
 use crate::waiting::Waiting;
-
-/// Parts of a cycle: so many that what a division by a width leaves over is nothing.
-pub const CYCLE: u64 = 1 << 20;
+use kdyno_model::CYCLE;
 
 /// General registers are 0 to 15.
 pub const FLAGS: u8 = 16;
@@ -60,17 +59,6 @@ pub enum Kind {
     Locked,
     /// A REP string instruction: weighed by its bytes, and not timed.
     Rep,
-}
-
-/// Where an access found its line and its translation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// 0: first cache, or fetched ahead; 1: L2; 2: last level; 3: memory.
-    pub level: u8,
-    /// Its address came out of a load that had missed the first cache itself.
-    pub is_chained: bool,
-    /// 0: first TLB; 1: second; 2: page tables.
-    pub translation: u8,
 }
 
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@
 //! address. Returns: a stack of return addresses that forgets its oldest.
 
 use crate::geometry;
+use kdyno_model::mixed;
 
 const TABLES: usize = 6;
 /// Outcomes that each tagged table looks back on.
@@ -47,13 +48,6 @@ pub struct Predictor {
     returns: Vec<u64>,
     /// Place of the latest return address.
     top: usize,
-}
-
-/// Every bit of the result depends on every bit of the value (Steele et al.: SplitMix, OOPSLA 2014, the half of it).
-#[inline(always)]
-pub fn mixed(value: u64) -> u64 {
-    let value = (value ^ value >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    value ^ value >> 29
 }
 
 impl Predictor {
@@ -202,7 +196,7 @@ impl Predictor {
 mod tests {
     use super::*;
     use crate::geometry::Geometry;
-    use crate::geometry::tests::SMALL;
+    use crate::geometry::SMALL;
 
     fn small() -> Predictor {
         Predictor::new(&Geometry::parse(SMALL).unwrap().predictor)

@@ -1,6 +1,6 @@
 //! The scheduler: how many instructions wait for what they read.
 
-use crate::pipeline::CYCLE;
+use kdyno_model::CYCLE;
 
 /// Cycles that are looked ahead for instructions to start; those that start later count as starting then.
 const HORIZON: usize = 1024;

@@ -27,7 +27,7 @@ struct Kernel {
 impl Kernel {
     fn new() -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
-        let geometry = Geometry::parse(crate::geometry::tests::SMALL).unwrap();
+        let geometry = Geometry::parse(crate::geometry::SMALL).unwrap();
         let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry));
         announce(&mut counter, 0, 0);
         counter.open();

@@ -1,7 +1,7 @@
 //! Small loops, and what they wait for.
 
 use super::*;
-use crate::geometry::tests::SMALL;
+use crate::geometry::SMALL;
 
 const PLAIN: Op = Op {
     address: [NOTHING; 2],

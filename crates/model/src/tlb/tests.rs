@@ -1,6 +1,6 @@
 use super::*;
 use crate::events::EVENTS;
-use crate::geometry::tests::SMALL;
+use crate::geometry::SMALL;
 
 const USER: u64 = 0x7000_0000;
 const DIRECT: u64 = 0xffff_8880_0000_0000;

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::events::EVENTS;
-use crate::geometry::tests::SMALL;
+use crate::geometry::SMALL;
+use crate::hardware::Hardware;
 
 const CODE: u64 = 0xffff_ffff_8100_0000;
 
@@ -22,7 +23,7 @@ impl Fetched {
     /// A block of one line, while the one before is dispatched until a time; in cycles.
     fn line(&mut self, number: u64, dispatched: u64) -> u64 {
         let start = CODE + 64 * number;
-        let block = Facts { end: start + 64, ..Facts::unknown(start) };
+        let block = crate::frontend::Fetched { start, last: start, end: start + 64, ops: 0, is_branch: false };
         let time = self.frontend.fetch(&block, dispatched * CYCLE, &mut self.hardware, &mut self.counts);
         time.div_ceil(CYCLE)
     }
@@ -30,7 +31,7 @@ impl Fetched {
     /// A taken branch in a block of its own.
     fn branch(&mut self, number: u64) {
         let start = CODE + 64 * number;
-        let block = Facts { exit: Exit::Jump { target: CODE }, ..Facts::unknown(start) };
+        let block = crate::frontend::Fetched { start, last: start, end: start, ops: 0, is_branch: true };
         self.frontend.taken(&block, &mut self.counts);
     }
 

@@ -10,12 +10,9 @@
 //! Times are those of dispatch: fetching earlier stages is a constant that the cost of a misprediction has in it.
 
 use crate::cache::Lru;
-use crate::decode::{Exit, Facts};
 use crate::events::{Counts, Event};
 use crate::geometry::Geometry;
-use crate::hardware::Hardware;
-use crate::pipeline::CYCLE;
-use crate::predictor::mixed;
+use crate::{CYCLE, mixed};
 
 const LINE_BITS: u32 = 6;
 /// A page's lines; nothing is fetched ahead beyond a page that isn't known to be there.
@@ -25,6 +22,31 @@ const OPS_OF_LINE: u64 = 16;
 /// Lines on their way are remembered by so many low bits of their number.
 const REMEMBERED: usize = 64;
 const NO_LINE: u64 = u64::MAX;
+
+/// A block of instructions, as far as fetching it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetched {
+    pub start: u64,
+    /// Address of the last instruction.
+    pub last: u64,
+    /// Address behind it.
+    pub end: u64,
+    /// Ops that it is decoded into.
+    pub ops: u32,
+    /// The last instruction is one that the branch target buffer may know.
+    pub is_branch: bool,
+}
+
+/// What is beyond the first cache of instructions and the queue; levels and tables are those of
+/// [`crate::hardware::Reach`].
+pub trait Beyond {
+    /// Which table has the translation of a block's address.
+    fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8;
+    /// Which level has a line that the first cache lacks.
+    fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8;
+    /// The same for one that nobody asked for.
+    fn fetch_ahead(&mut self, line: u64) -> u8;
+}
 
 pub struct Frontend {
     cache: Lru,
@@ -114,11 +136,10 @@ impl Frontend {
 
     /// A branch, the last instruction of a block, was taken.
     #[inline(always)]
-    pub fn taken(&mut self, before: &Facts, counts: &mut Counts) {
+    pub fn taken(&mut self, before: &Fetched, counts: &mut Counts) {
         self.last_line = NO_LINE;
         self.delivered = self.delivered.next_multiple_of(CYCLE);
-        let is_branch = !matches!(before.exit, Exit::Through | Exit::Rep | Exit::TrapReturn);
-        if is_branch && !self.targets.touch(mixed(before.last)) {
+        if before.is_branch && !self.targets.touch(mixed(before.last)) {
             counts[Event::btb_misses as usize] += 1;
             self.ahead = self.ahead.max(self.delivered + self.cost.resteer);
         }
@@ -126,23 +147,22 @@ impl Frontend {
 
     /// The next block, while the one before is dispatched until a time: from when on it can be.
     #[inline(always)]
-    pub fn fetch(&mut self, block: &Facts, dispatched: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+    pub fn fetch(&mut self, block: &Fetched, dispatched: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         let mut time = self.ahead.max(self.queue[self.queued]);
         // A block may reach up to the last address, behind which there is 0.
         let last = block.end.checked_sub(1).unwrap_or(block.start);
-        time += self.cost.translation[usize::from(hardware.translate_fetch(block.start, counts))];
+        time += self.cost.translation[usize::from(beyond.translate_fetch(block.start, counts))];
         let mut ready = time;
         for line in block.start >> LINE_BITS..=last >> LINE_BITS {
             if line != self.last_line {
                 self.last_line = line;
-                ready = ready.max(self.line(line, time, hardware, counts));
+                ready = ready.max(self.line(line, time, beyond, counts));
                 time += CYCLE;
             }
         }
         self.ahead = time;
         let begin = self.delivered.max(ready).max(dispatched.saturating_sub(self.cost.slack));
-        let fused = usize::from(block.ops.last().is_some_and(|op| op.is_fused));
-        let ops = (block.ops.len() - fused) as u64;
+        let ops = u64::from(block.ops);
         self.delivered = begin
             + if self.is_cached {
                 ops * self.cost.op
@@ -156,7 +176,7 @@ impl Frontend {
 
     /// When the ops of a line, asked for at a time, are there.
     #[inline(always)]
-    fn line(&mut self, line: u64, time: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+    fn line(&mut self, line: u64, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         self.is_cached = self.op_cache.as_mut().is_some_and(|cache| cache.touch(line));
         if self.is_cached {
             return time;
@@ -164,20 +184,20 @@ impl Frontend {
         if self.op_cache.is_some() {
             counts[Event::op_cache_misses as usize] += 1;
         }
-        self.bytes(line, time, hardware, counts) + self.cost.decoding
+        self.bytes(line, time, beyond, counts) + self.cost.decoding
     }
 
     /// When the bytes of a line are there.
-    fn bytes(&mut self, line: u64, time: u64, hardware: &mut Hardware, counts: &mut Counts) -> u64 {
+    fn bytes(&mut self, line: u64, time: u64, beyond: &mut impl Beyond, counts: &mut Counts) -> u64 {
         let (coming, filled) = self.coming[line as usize % REMEMBERED];
         if self.cache.touch(line) {
             return if coming == line { time.max(filled) } else { time };
         }
-        let filled = self.fill(line, hardware.fetch_miss(line, counts), time);
+        let filled = self.fill(line, beyond.fetch_miss(line, counts), time);
         let next = line + 1;
         let is_idle = self.fills[self.filled] <= time;
         if is_idle && !next.is_multiple_of(PAGE_LINES) && !self.cache.touch(next) {
-            self.fill(next, hardware.fetch_ahead(next), time);
+            self.fill(next, beyond.fetch_ahead(next), time);
         }
         filled
     }

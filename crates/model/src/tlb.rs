@@ -113,7 +113,7 @@ impl Tlbs {
         }
     }
 
-    /// Which table has the translation of data, as in [`crate::pipeline::Reach`].
+    /// Which table has the translation of data, as in [`crate::hardware::Reach`].
     #[inline(always)]
     pub fn data(&mut self, address: u64, counts: &mut Counts) -> u8 {
         let page = address >> PAGE_BITS;

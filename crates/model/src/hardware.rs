@@ -2,13 +2,24 @@
 
 use crate::cache::Lru;
 use crate::events::{Counts, Event};
+use crate::frontend::Beyond;
 use crate::geometry::{self, Geometry};
-use crate::pipeline::Reach;
 use crate::prefetcher::Prefetcher;
 use crate::tlb::Tlbs;
 
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
+
+/// Where an access found its line and its translation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// 0: first cache, or fetched ahead; 1: L2; 2: last level; 3: memory.
+    pub level: u8,
+    /// Its address came out of a load that had missed the first cache itself.
+    pub is_chained: bool,
+    /// 0: first TLB; 1: second; 2: page tables.
+    pub translation: u8,
+}
 
 pub struct Hardware {
     data: Side,
@@ -95,15 +106,15 @@ impl Hardware {
         counts[Event::llc_misses as usize] += u64::from(!in_llc);
         1 + u8::from(!in_l2) + u8::from(!in_llc)
     }
+}
 
-    /// Which table has the translation of a block of code, as in [`Reach`].
+impl Beyond for Hardware {
     #[inline(always)]
-    pub fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
+    fn translate_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
         self.tlbs.code(address, counts)
     }
 
-    /// Which level has a line of code that the first cache lacks, as in [`Reach`].
-    pub fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8 {
+    fn fetch_miss(&mut self, line: u64, counts: &mut Counts) -> u8 {
         let level = self.fetch_ahead(line);
         counts[Event::l1i_misses as usize] += 1;
         counts[Event::l2_misses as usize] += u64::from(level > 1);
@@ -111,8 +122,7 @@ impl Hardware {
         level
     }
 
-    /// The same for one that nobody asked for.
-    pub fn fetch_ahead(&mut self, line: u64) -> u8 {
+    fn fetch_ahead(&mut self, line: u64) -> u8 {
         // The image is at a constant distance from where it is in memory (__START_KERNEL_map).
         let address = line << LINE_BITS;
         let is_kernel = address >= KERNEL_HALF;
@@ -133,7 +143,7 @@ impl Hardware {
 mod tests {
     use super::*;
     use crate::events::EVENTS;
-    use crate::geometry::tests::SMALL;
+    use crate::geometry::SMALL;
 
     fn counts_of(addresses: impl Iterator<Item = u64>) -> Counts {
         let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());

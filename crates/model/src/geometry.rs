@@ -200,44 +200,46 @@ impl Geometry {
     }
 }
 
-#[cfg(test)]
-pub mod tests {
-    use super::*;
+/// A processor whose misses can be told beforehand, for tests.
+#[cfg(any(test, feature = "specimen"))]
+pub const SMALL: &str = r#"
+    name = "small"
+    title = "not read"
+    width = 4
+    alus = 4
+    scheduler = 32
+    window = 64
+    l1i = { size = 1024, ways = 2 }
+    l1d = { size = 1024, ways = 2 }
+    l2 = { size = 4096, ways = 4 }
+    llc = { size = 16384, ways = 4 }
+    itlb = { entries_4k = 2, entries_2m = 2 }
+    dtlb = { entries_4k = 2, entries_2m = 2 }
+    stlb = { entries = 8, ways = 2 }
+    frontend = { queue = 4, misses = 2, decoders = 2, bytes = 16, ops = 16, op_cache = 128, op_cache_ways = 2,
+        op_cache_width = 4, btb = 8, btb_ways = 2 }
+    pcid = false
+    predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
+    prefetcher = { streams = 4 }
+    [latency]
+    l1 = 4
+    l2 = 14
+    llc = 50
+    memory = 300
+    forward = 7
+    stlb = 7
+    walk = 25
+    decode = 4
+    resteer = 8
+    mispredicted = 15
+    divide = 10
+    locked = 8
+    fence = 20
+"#;
 
-    pub const SMALL: &str = r#"
-        name = "small"
-        title = "not read"
-        width = 4
-        alus = 4
-        scheduler = 32
-        window = 64
-        l1i = { size = 1024, ways = 2 }
-        l1d = { size = 1024, ways = 2 }
-        l2 = { size = 4096, ways = 4 }
-        llc = { size = 16384, ways = 4 }
-        itlb = { entries_4k = 2, entries_2m = 2 }
-        dtlb = { entries_4k = 2, entries_2m = 2 }
-        stlb = { entries = 8, ways = 2 }
-        frontend = { queue = 4, misses = 2, decoders = 2, bytes = 16, ops = 16, op_cache = 128, op_cache_ways = 2,
-            op_cache_width = 4, btb = 8, btb_ways = 2 }
-        pcid = false
-        predictor = { kind = "tage", table_bits = 10, btb_bits = 8, return_stack = 4 }
-        prefetcher = { streams = 4 }
-        [latency]
-        l1 = 4
-        l2 = 14
-        llc = 50
-        memory = 300
-        forward = 7
-        stlb = 7
-        walk = 25
-        decode = 4
-        resteer = 8
-        mispredicted = 15
-        divide = 10
-        locked = 8
-        fence = 20
-    "#;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn what_the_host_alone_needs_is_passed_over() {
