@@ -20,6 +20,7 @@ from kdyno.instrument.pmu_record import (
     BRANCH,
     CALL,
     CONDITIONAL,
+    ENTERED,
     INDIRECT_CALL,
     JUMP,
     RETURN,
@@ -27,11 +28,16 @@ from kdyno.instrument.pmu_record import (
     STACK_ENTRY,
     STACK_EXCEPTION,
     STACK_INTERRUPT,
+    TAKEN,
+    THROUGH,
+    TRACE_BLOCK,
+    UNEXPECTED,
     Context,
     Function,
     PmuRecord,
     Region,
     StackNode,
+    Trace,
 )
 
 NAMES = ("instructions", "calls", "privilege_switches")
@@ -131,6 +137,16 @@ def specimen() -> PmuRecord:
     )
 
 
+def traced() -> PmuRecord:
+    """The specimen with the sequence of blocks of one system call."""
+    record = specimen()
+    blocks = [(ENTRY, 0x0C, 0x11, 4, True, 40), (WORK, 6, 8, 3, True, 8), (WORK + 8, 0, 5, 1, True, 2)]
+    steps = np.array([0 << 2 | ENTERED, 1 << 2 | TAKEN, 1 << 2 | UNEXPECTED, 2 << 2 | THROUGH], np.uint64)
+    trace = Trace(np.array(blocks, TRACE_BLOCK), steps, 7)
+    regions = {index: replace(region, trace=trace) for index, region in record.regions.items()}
+    return replace(record, events="trace", regions=regions)
+
+
 def write(path: Path, record: PmuRecord | None = None, **changes: Any) -> Path:
     """The specimen, or another record, as a file, with some fields changed."""
     path.write_bytes(encode(replace(record or specimen(), **changes)))
@@ -178,7 +194,18 @@ def encode_body(record: PmuRecord) -> bytes:
         out += varint(len(region.stacks))
         for node in region.stacks:
             out += varints([node.parent, node.function, node.kind, node.instructions])
+        if region.trace:
+            out += _trace(region.trace)
     return bytes(out)
+
+
+def _trace(trace: Trace) -> bytes:
+    out = bytearray(varint(len(trace.blocks)))
+    before = 0
+    for start, last, length, ops, is_branch, time in trace.blocks.tolist():
+        out += varints([zigzag(start - before), last, length, ops << 1 | is_branch, time])
+        before = start
+    return bytes(out + varint(len(trace.steps)) + varints(trace.steps.tolist()) + varint(trace.left_out))
 
 
 def _context(part: Context) -> bytes:

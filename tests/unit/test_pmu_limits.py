@@ -28,10 +28,11 @@ HEADER = json.loads(encode(specimen()).split(b"\n", 2)[1])
 
 
 def peak_of_reading(
-    path: Path, body: bytes, events: Sequence[str] = ("instructions",)
+    path: Path, body: bytes, events: Sequence[str] = ("instructions",), *, is_traced: bool = False
 ) -> tuple[float, KdynoError | None]:
     """Megabytes that reading a record takes at most, and how it ended."""
-    path.write_bytes(encoded(HEADER | {"bytes": len(body), "event_names": list(events)}, body))
+    counted = {"bytes": len(body), "event_names": list(events), "events": "trace" if is_traced else "edges"}
+    path.write_bytes(encoded(HEADER | counted, body))
     tracemalloc.start()
     try:
         read_pmu_record(path)
@@ -60,6 +61,8 @@ TOO_MANY = {
     "executed_functions": region(executed=(b"\0\0" + times(8_000_000, b"\1\0"), b"\0\0\0", b"\0\0\0")),
     "stack_nodes": region(nodes=times(4_000_000, b"\0\0\0\1")),
     "stack_depth": region(nodes=varint(5000) + b"".join(varints([node, 0, 0, 1]) for node in range(5000))),
+    "trace_blocks": region() + times(3_000_000, b"\2\0\1\2\0"),
+    "trace_steps": region() + times(1, b"\2\0\1\2\0") + times(4_000_000, b"\0"),
 }
 
 
@@ -67,7 +70,7 @@ TOO_MANY = {
 def test_a_small_record_of_very_many_things_is_refused_before_anything_is_made_of_them(
     tmp_path: Path, thing: str
 ) -> None:
-    megabytes, error = peak_of_reading(tmp_path / "r", TOO_MANY[thing])
+    megabytes, error = peak_of_reading(tmp_path / "r", TOO_MANY[thing], is_traced=thing.startswith("trace"))
     assert (tmp_path / "r").stat().st_size < 130_000
     assert type(error) is PmuRecordDamaged
     assert ("deeper" if thing == "stack_depth" else f"more than {MOST[thing]:,} {thing.replace('_', ' ')}") in str(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from tests.unit.pmu_specimen import (
     encoded,
     iteration,
     specimen,
+    traced,
     varint,
     varints,
     write,
@@ -272,3 +274,20 @@ def test_the_adler_checksum_guards_the_body(tmp_path: Path) -> None:
     whole = encode(specimen())
     assert "doesn't inflate" in str(error_of(tmp_path / "r", whole[:-1] + bytes([whole[-1] ^ 1])))
     assert zlib.decompress(whole.split(b"\n", 2)[2]) == encode_body(specimen())
+
+
+def test_the_sequence_of_blocks_is_read_as_it_was_written(tmp_path: Path) -> None:
+    record = read_pmu_record(write(tmp_path / "r", traced()))
+    trace, written = record.regions[0].trace, traced().regions[0].trace
+    assert trace and written and record.regions[2].trace
+    assert trace.blocks.tolist() == written.blocks.tolist()
+    assert (trace.steps.tolist(), trace.left_out) == ([3, 5, 6, 8], 7)
+
+
+def test_a_step_to_a_block_that_is_not_there_is_damage(tmp_path: Path) -> None:
+    record = traced()
+    trace = record.regions[2].trace
+    assert trace
+    regions = record.regions | {2: replace(record.regions[2], trace=replace(trace, steps=trace.steps + np.uint64(4)))}
+    with pytest.raises(PmuRecordDamaged, match="block of a trace 3 is out of range"):
+        read_pmu_record(write(tmp_path / "r", replace(record, regions=regions)))

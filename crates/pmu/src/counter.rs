@@ -11,6 +11,7 @@ use crate::pipeline::Pipeline;
 use crate::predictor::Predictor;
 use crate::region::{Identity, Regions};
 use crate::stacks::{Node, Task, Tasks};
+use crate::trace::{Trace, Way};
 use rustc_hash::FxHashMap;
 
 pub struct Counter {
@@ -26,6 +27,7 @@ pub struct Counter {
     tasks: Tasks,
     root: *mut Node,
     detail: Option<Detail>,
+    trace: Option<Trace>,
     /// What warm-ups count, for nobody.
     unread: Counts,
     pub counted: Counted,
@@ -76,7 +78,8 @@ struct Detail {
 }
 
 impl Counter {
-    pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>) -> Counter {
+    /// A trace is kept only where there is a geometry.
+    pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>, is_traced: bool) -> Counter {
         let counts = blocks.function_counts(0).expect("nothing took room before");
         let outside: *mut Block = Box::leak(Box::new(Block::outside(counts)));
         let root = Node::root();
@@ -95,6 +98,7 @@ impl Counter {
                 frontend: Frontend::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
             }),
+            trace: is_traced.then(Trace::default),
             unread: [0; EVENTS],
             counted: Counted::default(),
             blocks,
@@ -343,9 +347,13 @@ impl Counter {
         }
         // A REP string instruction that goes on is there already.
         if before.facts.exit != Exit::Rep || now.facts.start != before.facts.last {
-            detail.follow(before, now, counts);
+            let way = detail.follow(before, now, counts);
+            let dispatched = detail.pipeline.dispatched();
             // SAFETY: as above.
             detail.fetch(now, unsafe { &mut *counts_of(now, self.task.context) });
+            if let Some(trace) = self.trace.as_mut().filter(|_| !is_warming) {
+                trace.push(block, way, dispatched, detail.pipeline.dispatched());
+            }
         }
         if is_warming {
             return;
@@ -426,6 +434,9 @@ impl Counter {
             let Some(root) = root.filter(|_| !self.has_given_up()) else {
                 return;
             };
+            if let Some(trace) = &mut self.trace {
+                trace.clear();
+            }
             self.identity = Some(identity);
             self.root = root;
         }
@@ -440,6 +451,9 @@ impl Counter {
         self.previous_user = std::ptr::null();
         self.tasks.forget();
         self.task = Task::new(self.root);
+        if let Some(trace) = &mut self.trace {
+            trace.interrupt();
+        }
         if let Some(detail) = &mut self.detail {
             detail.pipeline.reset();
             detail.frontend.reset();
@@ -460,6 +474,9 @@ impl Counter {
     fn end_benchmark(&mut self) {
         if let Some(identity) = self.identity {
             self.regions.end_benchmark(identity, &mut self.counted, &mut self.blocks);
+            if let Some(trace) = &mut self.trace {
+                self.regions.keep_trace(identity, trace);
+            }
         }
     }
 
@@ -490,15 +507,21 @@ pub struct Finished<'a> {
 impl Detail {
     /// Whether it was known that one block follows another.
     #[inline(always)]
-    fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) {
+    fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> Way {
         // What an exception or an interrupt broke off was no branch to its entry.
         if now.arrival.is_some() || before.is_outside() || before.facts.exit == Exit::TrapReturn {
-            return self.frontend.restart(self.pipeline.dispatched());
+            self.frontend.restart(self.pipeline.dispatched());
+            return Way::Entered;
         }
-        if now.facts.start != before.facts.end {
+        let is_taken = now.facts.start != before.facts.end;
+        if is_taken {
             self.frontend.taken(&before.facts.fetched(), counts);
         }
-        self.predict(before, now, counts);
+        match (self.predict(before, now, counts), is_taken) {
+            (true, _) => Way::Unexpected,
+            (false, true) => Way::Taken,
+            (false, false) => Way::Through,
+        }
     }
 
     #[inline(always)]
@@ -508,8 +531,9 @@ impl Detail {
         self.pipeline.fetched(time);
     }
 
+    /// Whether a branch went where it wasn't expected to go.
     #[inline(always)]
-    fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) {
+    fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> bool {
         let (branch, target) = (before.facts.last, now.facts.start);
         let (missed, event) = match before.facts.exit {
             Exit::Conditional { target: taken } if target == taken || target == before.facts.end => {
@@ -520,20 +544,21 @@ impl Detail {
                 if there == target {
                     self.predictor.call(before.facts.end);
                 }
-                return;
+                return false;
             }
             Exit::IndirectCall => {
                 self.predictor.call(before.facts.end);
                 (self.predictor.indirect(branch, target), Event::mispredicted_indirect)
             }
             Exit::IndirectJump => (self.predictor.indirect(branch, target), Event::mispredicted_indirect),
-            _ => return,
+            _ => return false,
         };
         if missed {
             counts[event as usize] += 1;
             self.pipeline.mispredicted();
             self.frontend.restart(self.pipeline.dispatched());
         }
+        missed
     }
 }
 

@@ -74,7 +74,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-const OPTION: &str = "(out|scope|events|symbols|image|geometry)=(|user|kernel|all|edges|[0-9a-f]{64})";
+const OPTION: &str = "(out|scope|events|symbols|image|geometry)=(|user|kernel|all|edges|trace|[0-9a-f]{64})";
 
 /// What QEMU may call the plugin for.
 #[derive(Debug, Clone)]
@@ -150,12 +150,13 @@ proptest! {
     #[test]
     fn no_order_of_events_in_a_guest_stops_the_plugin_or_makes_it_keep_more_than_it_may(
         is_detailed in any::<bool>(),
+        is_traced in any::<bool>(),
         narrow in prop::option::of((prop::sample::select(Thing::ALL), 1..20usize)),
         calls in vec(call(), 0..300),
     ) {
         let geometry = Geometry::parse(SMALL).unwrap();
         let blocks = Blocks::new(Symbols::parse(KERNEL).unwrap(), is_detailed);
-        let mut counter = Counter::new(blocks, is_detailed.then_some(&geometry));
+        let mut counter = Counter::new(blocks, is_detailed.then_some(&geometry), is_detailed && is_traced);
         if let Some((thing, most)) = narrow {
             counter.blocks.room.narrowed(thing, most);
         }

@@ -27,4 +27,5 @@ mod stacks;
 mod symbols;
 mod system;
 mod timing;
+mod trace;
 mod waiting;

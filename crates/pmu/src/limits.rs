@@ -66,6 +66,11 @@ things! {
     frames = 1 << 20,
 }
 
+/// Steps of traces that are kept, of one region and of all together; further ones are left out, and that is said in the
+/// record. 16 bytes each. [190,000 and 1.1 million]
+pub const TRACE_STEPS_OF_REGION: usize = 1 << 18;
+pub const TRACE_STEPS: usize = 1 << 21;
+
 /// Of what there was too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Excess {

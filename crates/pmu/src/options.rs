@@ -19,6 +19,8 @@ pub struct Options {
     pub scope: Scope,
     /// Caches, TLBs, predictor and stacks too; their geometry's file.
     pub geometry: Option<PathBuf>,
+    /// The sequence of blocks of each region too.
+    pub is_traced: bool,
     /// Functions by address.
     pub symbols: Option<PathBuf>,
     /// SHA-256 of the vmlinux that the symbols are of.
@@ -53,11 +55,12 @@ impl Options {
             "user" => Scope::User,
             other => return Err(bad("scope", other, "kernel, user")),
         };
-        let geometry = match (required("events", events)?.as_str(), geometry) {
+        let events = required("events", events)?;
+        let geometry = match (events.as_str(), geometry) {
             ("edges", None) => None,
             ("edges", Some(_)) => return Err(OptionError::GeometryWithoutAll),
-            ("all", geometry) => Some(required("geometry", geometry)?.into()),
-            (other, _) => return Err(bad("events", other, "edges, all")),
+            ("all" | "trace", geometry) => Some(required("geometry", geometry)?.into()),
+            (other, _) => return Err(bad("events", other, "edges, all, trace")),
         };
         let needed = |key, value| {
             if scope == Scope::Kernel { required(key, value).map(Some) } else { Ok(value) }
@@ -72,6 +75,7 @@ impl Options {
             out: required("out", out)?.into(),
             scope,
             geometry,
+            is_traced: events == "trace",
             symbols: needed("symbols", symbols)?.map(PathBuf::from),
             image,
         })
@@ -98,7 +102,7 @@ impl fmt::Display for OptionError {
             OptionError::Twice(key) => write!(f, "the option {key} is given twice"),
             OptionError::Missing(key) => write!(f, "the option {key}= is missing"),
             OptionError::BadValue { key, value, allowed } => write!(f, "{key}={value}: expected {allowed}"),
-            OptionError::GeometryWithoutAll => write!(f, "geometry= goes with events=all only"),
+            OptionError::GeometryWithoutAll => write!(f, "geometry= goes with events=all and events=trace only"),
         }
     }
 }
@@ -118,6 +122,12 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_is_more_than_all_events() {
+        let options = Options::parse(["out=o", "scope=user", "events=trace", "geometry=g"]).unwrap();
+        assert!(options.is_traced && options.geometry.is_some());
+    }
+
+    #[test]
     fn a_program_needs_no_symbols() {
         let options = Options::parse(["out=o", "scope=user", "events=all", "geometry=g"]).unwrap();
         assert_eq!((options.symbols, options.geometry), (None, Some("g".into())));
@@ -132,9 +142,9 @@ mod tests {
             (vec!["out=1", "out=2"], "given twice"),
             (vec!["out=1"], "scope= is missing"),
             (vec!["out=1", "scope=all"], "expected kernel, user"),
-            (vec!["out=1", "scope=user", "events=some"], "expected edges, all"),
+            (vec!["out=1", "scope=user", "events=some"], "expected edges, all, trace"),
             (vec!["out=1", "scope=user", "events=all"], "geometry= is missing"),
-            (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "events=all only"),
+            (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "events=all and"),
             (vec!["out=1", "scope=kernel", "events=edges", "symbols=s"], "image= is missing"),
             (vec!["out=1", "scope=kernel", "events=edges", "symbols=s", "image=12"], "SHA-256"),
             (vec!["out=1", "scope=kernel", "events=edges", &image], "symbols= is missing"),

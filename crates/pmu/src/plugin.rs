@@ -131,7 +131,11 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
     let about = About {
         qemu_api: info.version.cur,
         scope: if options.scope == Scope::Kernel { "kernel" } else { "user" },
-        is_detailed: geometry.is_some(),
+        events: match (geometry.is_some(), options.is_traced) {
+            (false, _) => "edges",
+            (true, false) => "all",
+            (true, true) => "trace",
+        },
         image: options.image,
         family: geometry.as_ref().map(|geometry| geometry.name.clone()),
     };
@@ -140,7 +144,7 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         api: info.version.cur,
         out: options.out,
         about,
-        counter: Counter::new(Blocks::new(symbols, geometry.is_some()), geometry.as_ref()),
+        counter: Counter::new(Blocks::new(symbols, geometry.is_some()), geometry.as_ref(), options.is_traced),
         translated: Translated::default(),
         is_shared: false,
     })

@@ -2,11 +2,14 @@
 
 use crate::counter::Finished;
 use crate::events::{Counts, EDGE_EVENTS, NAMES};
+use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
 use crate::region::{Executed, Region};
 use crate::stacks::Node;
+use crate::trace::Trace;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +22,8 @@ const VERSION: u32 = 1;
 pub struct About {
     pub qemu_api: i32,
     pub scope: &'static str,
-    pub is_detailed: bool,
+    /// As the option has it.
+    pub events: &'static str,
     pub image: Option<String>,
     pub family: Option<String>,
 }
@@ -47,16 +51,16 @@ struct Unclosed {
 
 /// Writes the record beside its place, then moves it there: what is there is whole.
 pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> {
-    let events = events(about.is_detailed);
-    let (body, gave_up) = body(finished, about.is_detailed, &mut Room::new());
+    let is_detailed = about.events != "edges";
+    let (body, gave_up) = body(finished, is_detailed, &mut Room::new());
     let header = Header {
         plugin: env!("CARGO_PKG_VERSION"),
         qemu_api: about.qemu_api,
         scope: about.scope,
-        events: if about.is_detailed { "all" } else { "edges" },
+        events: about.events,
         image: &about.image,
         family: &about.family,
-        event_names: &NAMES[..events],
+        event_names: &NAMES[..events(is_detailed)],
         bytes: body.len(),
         unclosed: finished
             .unclosed
@@ -111,6 +115,9 @@ impl Body {
             body.number(u64::from(*benchmark));
             body.region(region, &places);
             body.stacks(stacks, &places);
+            if let Some(trace) = &region.trace {
+                body.trace(trace);
+            }
         }
         body.bytes
     }
@@ -188,6 +195,38 @@ impl Body {
         }
     }
 
+    fn trace(&mut self, trace: &Trace) {
+        let mut blocks: Vec<TracedBlock> = Vec::new();
+        let mut places = FxHashMap::default();
+        for step in &trace.steps {
+            let place = *places.entry(step.block).or_insert(blocks.len());
+            if place == blocks.len() {
+                // SAFETY: blocks are never freed.
+                blocks.push(TracedBlock { code: unsafe { (*step.block).facts.fetched() }, place, steps: 0, time: 0 });
+            }
+            blocks[place].steps += 1;
+            blocks[place].time += u64::from(step.time);
+        }
+        blocks.sort_by_key(|block| (block.code.start, block.code.end, block.place));
+        let mut ids = vec![0; blocks.len()];
+        self.number(blocks.len() as u64);
+        let mut before = 0;
+        for (id, block) in blocks.iter().enumerate() {
+            ids[block.place] = id as u64;
+            self.difference(block.code.start, before);
+            self.number(block.code.last.wrapping_sub(block.code.start));
+            self.number(block.code.end.wrapping_sub(block.code.start));
+            self.number(u64::from(block.code.ops) << 1 | u64::from(block.code.is_branch));
+            self.number(block.time / block.steps);
+            before = block.code.start;
+        }
+        self.number(trace.steps.len() as u64);
+        for step in &trace.steps {
+            self.number(ids[places[&step.block]] << 2 | step.way as u64);
+        }
+        self.number(trace.left_out);
+    }
+
     fn counts(&mut self, counts: &Counts) {
         for count in &counts[..self.events] {
             self.number(*count);
@@ -207,6 +246,16 @@ impl Body {
         let difference = to.wrapping_sub(from) as i64;
         self.number((difference << 1 ^ difference >> 63) as u64);
     }
+}
+
+/// A block of a trace.
+struct TracedBlock {
+    code: Fetched,
+    /// Where it came first among the blocks of the trace.
+    place: usize,
+    steps: u64,
+    /// Of all steps.
+    time: u64,
 }
 
 /// A node of the tree of stacks, in the order in which they are written.
@@ -249,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_body_that_is_too_large_is_left_out_and_said() {
-        let mut counter = Counter::new(Blocks::new(Symbols::none(), false), None);
+        let mut counter = Counter::new(Blocks::new(Symbols::none(), false), None, false);
         counter.open();
         counter.close();
         let finished = counter.finish();

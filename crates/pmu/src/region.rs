@@ -6,6 +6,7 @@ use crate::decode::Exit;
 use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event};
 use crate::limits::{Room, Thing};
 use crate::stacks::Node;
+use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -41,6 +42,8 @@ pub struct Region {
     pub contexts: [Executed; CONTEXTS],
     /// Of the tree of stacks.
     pub root: *mut Node,
+    /// Of the last iteration.
+    pub trace: Option<Trace>,
 }
 
 /// What was executed in one context, over all iterations.
@@ -80,7 +83,7 @@ pub enum BranchKind {
 
 impl Region {
     fn new() -> Region {
-        Region { iterations: BTreeMap::new(), contexts: Default::default(), root: Node::root() }
+        Region { iterations: BTreeMap::new(), contexts: Default::default(), root: Node::root(), trace: None }
     }
 }
 
@@ -135,6 +138,15 @@ impl Regions {
         let task = &mut totals[Context::Task as usize];
         add(task, Event::user_instructions, std::mem::take(&mut counted.user_instructions));
         add(task, Event::user_rep_iterations, std::mem::take(&mut counted.user_rep_iterations));
+    }
+
+    /// Keeps the trace of a benchmark's last iteration, in place of an earlier one.
+    pub fn keep_trace(&mut self, identity: Identity, trace: &mut Trace) {
+        let others = self.by_benchmark.iter().filter(|(benchmark, _)| **benchmark != identity.benchmark);
+        let kept = others.filter_map(|(_, region)| region.trace.as_ref()).map(|trace| trace.steps.len()).sum();
+        if let Some(region) = self.by_benchmark.get_mut(&identity.benchmark) {
+            region.trace = Some(trace.take(kept));
+        }
     }
 
     /// Adds what all iterations executed to the benchmark, and sets the counters back.

@@ -40,7 +40,7 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
         variant=subject.variant,
         unit=subject.unit,
         boots=subject.boots,
-        counted="all" if variant.record.events == "all" else "edges",
+        counted="edges" if variant.record.events == "edges" else "all",
         family=family.name,
         modelled=family.caption(),
         instructions=_pair(before[instructions], after[instructions]),

@@ -10,7 +10,7 @@ import kdyno
 from kdyno.frozen import Frozen
 from kdyno.installed import BUILT_WITH_KDYNO, ProgramMissing
 
-Events = Literal["edges", "all"]
+Events = Literal["edges", "all", "trace"]
 Clock = Literal["cycles", "instructions"]
 
 RECORD = "pmu.kpmu"
@@ -21,7 +21,8 @@ class PmuConfig(Frozen):
     """The emulated PMU of the model lane: counts of the measured loops alone, and cycles modelled from them."""
 
     events: Events = "all"
-    """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from."""
+    """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from;
+    `trace`: all, and the sequence of blocks of an iteration of each benchmark, which layouts are tried on."""
     family: str = "sapphirerapids"
     """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
     clock: Clock = "cycles"

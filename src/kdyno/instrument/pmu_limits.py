@@ -20,8 +20,10 @@ MOST: Final = {
     "executed_functions": 1 << 17,
     "stack_nodes": 1 << 19,
     "stack_depth": 1 << 12,
+    "trace_blocks": 1 << 21,
+    "trace_steps": 1 << 21,
 }
-"""Iterations, what was executed, and nodes are those of all regions together."""
+"""Iterations, what was executed, nodes and traces are those of all regions together."""
 
 LONGEST_NAME: Final = 1024
 """Bytes of a function's name; the kernel's own tools have no place for one of more than 512."""

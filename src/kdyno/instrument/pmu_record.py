@@ -34,6 +34,14 @@ BLOCK = np.dtype([("start", "<u8"), ("instructions", "<u4"), ("last", "<u4"), ("
 """A straight run of instructions: `last` is the offset of its last instruction, `length` its bytes."""
 BRANCH = np.dtype([("source", "<u8"), ("target", "<u8"), ("kind", "u1"), ("count", "<u8")])
 """A taken transfer; `source` is the address of the instruction."""
+TRACE_BLOCK = np.dtype(
+    [("start", "<u8"), ("last", "<u4"), ("length", "<u4"), ("ops", "<u4"), ("is_branch", "?"), ("time", "<u4")]
+)
+"""`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch;
+`time`: from when the block was there until all of it was dispatched, in TIME_PARTS of a cycle; a mean."""
+TIME_PARTS = 16
+THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)
+"""How a block came after another: it lies behind it; by a taken branch; by either, mispredicted; otherwise."""
 CONDITIONAL, JUMP, CALL, RETURN, INDIRECT_JUMP, INDIRECT_CALL = range(6)
 """Kinds of branches."""
 STACK_CALL, STACK_EXCEPTION, STACK_INTERRUPT, STACK_ENTRY = range(4)
@@ -114,6 +122,18 @@ class StackNode:
 
 
 @dataclass(frozen=True, eq=False)
+class Trace:
+    """The blocks that one iteration of a region fetched, in their order."""
+
+    blocks: Array
+    """Of dtype TRACE_BLOCK, by start."""
+    steps: Counts
+    """u64[n]: 4 x the index of the block + how it came after the one before (THROUGH ... ENTERED)."""
+    left_out: int
+    """Further steps that the plugin had no room for."""
+
+
+@dataclass(frozen=True, eq=False)
 class Region:
     """The measured loops of one benchmark."""
 
@@ -122,6 +142,8 @@ class Region:
     """Iteration -> events[3, E], by context."""
     contexts: tuple[Context, Context, Context]
     stacks: tuple[StackNode, ...]
+    trace: Trace | None = None
+    """Of the last iteration, if the plugin was asked for one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +196,7 @@ class _Header(Frozen):
     plugin: _Text
     qemu_api: _Count
     scope: Literal["kernel", "user"]
-    events: Literal["edges", "all"]
+    events: Literal["edges", "all", "trace"]
     image: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
     family: _Text | None
     event_names: Annotated[tuple[_Event, ...], Field(max_length=200)]
@@ -261,7 +283,8 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
     regions: dict[int, Region] = {}
     latest = -1
     for _ in range(room.take("regions", values.count(1))):
-        region = _region(values, room, len(header.event_names), len(functions))
+        is_traced = header.events == "trace"
+        region = _region(values, room, len(header.event_names), len(functions), is_traced=is_traced)
         if region.benchmark <= latest:
             raise Unsound("its regions are not in order")
         latest = region.benchmark
@@ -298,7 +321,7 @@ def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
     return values.rows(room.take(things, values.count(columns)), columns)
 
 
-def _region(values: Values, room: Room, events: int, functions: int) -> Region:
+def _region(values: Values, room: Room, events: int, functions: int, *, is_traced: bool) -> Region:
     benchmark = values.number(1 << 31)
     rows = _table(values, room, "iterations", 1 + 3 * events)
     if np.any(rows[1:, 0] <= rows[:-1, 0]):
@@ -309,7 +332,22 @@ def _region(values: Values, room: Room, events: int, functions: int) -> Region:
         iterations={int(row[0]): row[1:].reshape(3, events) for row in rows},
         contexts=(contexts[0], contexts[1], contexts[2]),
         stacks=_stacks(_table(values, room, "stack_nodes", 4), functions),
+        trace=_trace(values, room) if is_traced else None,
     )
+
+
+def _trace(values: Values, room: Room) -> Trace:
+    rows = _table(values, room, "trace_blocks", 5)
+    blocks = np.empty(len(rows), TRACE_BLOCK)
+    blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
+    for column, name in enumerate(("last", "length"), start=1):
+        blocks[name] = _below(1 << 32, rows[:, column], name)
+    blocks["ops"] = _below(1 << 32, rows[:, 3] >> np.uint64(1), "ops")
+    blocks["is_branch"] = rows[:, 3] & np.uint64(1)
+    blocks["time"] = _below(1 << 32, rows[:, 4], "time")
+    steps = _table(values, room, "trace_steps", 1)[:, 0]
+    _below(len(blocks), steps >> np.uint64(2), "block of a trace")
+    return Trace(blocks, steps, values.number())
 
 
 def _context(values: Values, room: Room, events: int, functions: int) -> Context:

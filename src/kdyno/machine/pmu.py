@@ -48,7 +48,7 @@ class Pmu:
     """What [machine.pmu] asks for, on this host."""
 
     def __init__(self, config: PmuConfig) -> None:
-        if config.clock == "cycles" and config.events != "all":
+        if config.clock == "cycles" and config.events == "edges":
             raise CyclesNeedAllEvents(events=config.events)
         self.config = config
         self._symbols: dict[Path, tuple[str, str]] = {}
@@ -112,7 +112,7 @@ class Pmu:
             events=self.config.events,
             symbols=symbols,
             image=image,
-            geometry=self.family.path if self.config.events == "all" else None,
+            geometry=self.family.path if self.config.events != "edges" else None,
         )
 
     def applied(self, end: BootEnd, path: Path) -> BootEnd:

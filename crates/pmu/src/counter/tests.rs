@@ -4,6 +4,7 @@ use super::*;
 use crate::events::CONTEXTS;
 use crate::events::Counts;
 use crate::symbols::Symbols;
+use crate::trace::{Step, Way};
 
 const KERNEL: &str = "\
 1000 100 syscall entry_SYSCALL_64
@@ -28,7 +29,7 @@ impl Kernel {
     fn new() -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
         let geometry = Geometry::parse(crate::geometry::SMALL).unwrap();
-        let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry));
+        let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry), true);
         announce(&mut counter, 0, 0);
         counter.open();
         Kernel { counter }
@@ -424,4 +425,22 @@ fn faults_are_counted_by_place_however_many_there_are() {
         runs(kernel, start + 2, &[NOP, RET]);
     };
     assert_eq!(gives_up(Thing::broken_off, 8, faults), 8);
+}
+
+#[test]
+fn a_trace_has_the_blocks_of_the_last_iteration_and_how_each_was_come_to() {
+    let mut kernel = Kernel::new();
+    kernel.enter();
+    kernel.counter.close();
+    announce(&mut kernel.counter, 0, 1);
+    kernel.counter.open();
+    kernel.enter().run(0x2000, &[NOP]).run(0x2001, &[NOP]).user(&[0x400001], &[NOP]).enter();
+    kernel.counter.close();
+    let finished = kernel.counter.finish();
+    let trace = finished.regions.by_benchmark[&0].trace.as_ref().unwrap();
+    // SAFETY: blocks are never freed.
+    let start = |step: &Step| unsafe { (*step.block).facts.start };
+    let steps: Vec<_> = trace.steps.iter().map(|step| (start(step), step.way)).collect();
+    assert_eq!(steps, [(0x1000, Way::Entered), (0x2000, Way::Taken), (0x2001, Way::Through), (0x1000, Way::Entered)]);
+    assert_eq!(trace.left_out, 0);
 }
