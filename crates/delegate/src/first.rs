@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::listed::Listed;
+use crate::listed::{Gap, Listed};
 use crate::survey::Survey;
 
 /// Sections in the order of the file, and what became of its functions.
@@ -10,6 +10,8 @@ use crate::survey::Survey;
 pub struct First {
     /// Names of sections, each once.
     pub sections: Vec<String>,
+    /// What is left free before each of them, and behind the last one; empty if nothing is.
+    pub gaps: Vec<Gap>,
     /// Functions of the file that have a section there.
     pub placed: usize,
     /// Functions of the file that the kernel has, but in a section that can't be moved: assembly code, `.init.text`.
@@ -22,10 +24,13 @@ impl First {
     pub fn of(order: &Listed, survey: &Survey) -> Result<Self, String> {
         let mut first = Self::default();
         let mut seen = HashSet::new();
-        for function in &order.functions {
+        for (function, gap) in order.functions.iter().zip(&order.gaps) {
             if let Some(sections) = survey.sections.get(function) {
                 first.placed += 1;
-                first.sections.extend(sections.iter().filter(|section| seen.insert(section.as_str())).cloned());
+                let sections: Vec<_> =
+                    sections.iter().filter(|section| seen.insert(section.as_str())).cloned().collect();
+                first.gaps.extend((0..sections.len()).map(|place| if place == 0 { *gap } else { Gap::default() }));
+                first.sections.extend(sections);
             } else if survey.elsewhere.contains(function) {
                 first.elsewhere += 1;
             }
@@ -34,6 +39,7 @@ impl First {
             let (file, count) = (&order.file, order.functions.len());
             return Err(format!("none of the {count} functions that {file} names has a section of its own here"));
         }
+        first.gaps.extend(order.gaps.last());
         Ok(first)
     }
 }
@@ -44,8 +50,9 @@ mod tests {
     use crate::prefixes::tests::set;
 
     fn order(functions: &[&str]) -> Listed {
-        let functions = functions.iter().map(|name| (*name).to_owned()).collect();
-        Listed { file: "order-1".to_owned(), functions }
+        let functions: Vec<String> = functions.iter().map(|name| (*name).to_owned()).collect();
+        let gaps = vec![Gap { align: None, at: Some(16) }; functions.len() + 1];
+        Listed { file: "order-1".to_owned(), functions, gaps }
     }
 
     #[test]
@@ -58,6 +65,8 @@ mod tests {
         let first = First::of(&order(&["b", "gone", "a.cold", "memcpy", "alias_of_b"]), &survey).unwrap();
         assert_eq!(first.sections, [".text.b", ".text.hot.b", ".text.unlikely.a"]);
         assert_eq!((first.placed, first.elsewhere), (3, 1));
+        let places: Vec<_> = first.gaps.iter().map(|gap| gap.at).collect();
+        assert_eq!(places, [Some(16), None, Some(16), Some(16)]);
     }
 
     #[test]

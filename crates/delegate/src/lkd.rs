@@ -14,10 +14,10 @@ use crate::call::KernelLink;
 use crate::copies::{Copies, Ranked};
 use crate::exec::become_tool;
 use crate::first::First;
-use crate::listed::Listed;
-use crate::order::{Placed, place, shuffled};
+use crate::listed::{Gap, Listed};
+use crate::order::{place, shuffled};
 use crate::prefixes::patterns;
-use crate::script::{Changes, Script, in_order, sorted};
+use crate::script::{Changes, Script, in_order, left_free, sorted, with_gaps, with_start};
 use crate::survey::Survey;
 
 /// The real linker.
@@ -83,12 +83,11 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
         changes.patterns = patterns(&survey.functions, &survey.others);
     }
     let arguments = if is_lld() {
-        changes.first_statements = first.sections.first().map_or(String::new(), |_| sorted(PREFIXES.0));
+        changes.first_statements = sorted_with_gaps(&first);
         changes.statements = asked.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
         copied(link, arguments, &first, &survey.functions, asked.seed)?
     } else {
-        let of_file: Vec<Placed> = first.sections.iter().map(|name| Placed { name, align: None }).collect();
-        changes.first_statements = in_order(&of_file);
+        changes.first_statements = with_gaps(&first.sections, &first.gaps);
         changes.statements = asked.seed.map_or(String::new(), |seed| in_order(&shuffled(&survey.functions, seed)));
         arguments.to_vec()
     };
@@ -125,6 +124,29 @@ fn header(asked: &Asked, survey: &Survey, first: &First, sections: usize) -> Str
     )
 }
 
+/// What sorts the sections that come first in the copies: those between two gaps are a run, with one number in the upper
+/// half of their ranks.
+fn ranks(first: &First) -> impl Iterator<Item = u64> {
+    let runs = first.gaps.iter().scan(0, |run, gap| {
+        *run += u64::from(*gap != Gap::default());
+        Some(*run)
+    });
+    runs.zip(0..).map(|(run, place)| run << 32 | place)
+}
+
+/// One statement for each run, and what is left free between them.
+fn sorted_with_gaps(first: &First) -> String {
+    let mut statements = String::new();
+    let mut latest = None;
+    for (gap, rank) in first.gaps.iter().zip(ranks(first)).take(first.sections.len()) {
+        if latest.replace(rank >> 32) != Some(rank >> 32) {
+            statements += &left_free(gap);
+            statements += &sorted(&format!("{}{:08x}", PREFIXES.0, rank >> 32));
+        }
+    }
+    with_start(&first.gaps, &statements)
+}
+
 /// The words of a call with copies of its objects, in which sections have names that sort them.
 fn copied(
     link: &KernelLink,
@@ -133,7 +155,7 @@ fn copied(
     functions: &BTreeSet<String>,
     seed: Option<u64>,
 ) -> Result<Vec<OsString>, String> {
-    let ranks: HashMap<&str, u64> = first.sections.iter().map(String::as_str).zip(0..).collect();
+    let ranks: HashMap<&str, u64> = first.sections.iter().map(String::as_str).zip(ranks(first)).collect();
     let rank = |name: &str| {
         if let Some(rank) = ranks.get(name) {
             return Some(Ranked { prefix: PREFIXES.0, rank: *rank, align: None });

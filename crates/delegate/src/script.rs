@@ -6,6 +6,7 @@ use std::fmt::Write;
 use glob::Pattern;
 
 use crate::groups::{GROUPS, Group, is_grouped};
+use crate::listed::Gap;
 use crate::order::Placed;
 use crate::scan::{is_wild, statement_start, without_comments, words};
 
@@ -115,6 +116,31 @@ impl<'a> Script<'a> {
     }
 }
 
+/// Where the first function of an order begins. A local symbol of the kernel.
+const START: &str = "__kdyno_order";
+
+/// Sections that come first, one statement for each, and where they are wanted.
+pub fn with_gaps(sections: &[String], gaps: &[Gap]) -> String {
+    let names = sections.iter().map(|name| format!("*({name})\n"));
+    let each = names.zip(gaps).map(|(statement, gap)| left_free(gap) + &statement);
+    with_start(gaps, &each.collect::<String>())
+}
+
+/// Moves the place of what comes next; never back.
+pub fn left_free(gap: &Gap) -> String {
+    let align = gap.align.map_or(String::new(), |align| format!(". = ALIGN({align});\n"));
+    align + &gap.at.map_or(String::new(), |at| format!(". = MAX(ALIGN(16), {START} + {at});\n"))
+}
+
+/// The statements; before them where they start, if one of the gaps needs that, and behind them the last gap.
+pub fn with_start(gaps: &[Gap], statements: &str) -> String {
+    let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else { return statements.to_owned() };
+    let is_needed = gaps.iter().any(|gap| gap.at.is_some());
+    let align = first.align.map_or(String::new(), |align| format!(". = ALIGN({align});\n"));
+    let start = if is_needed { format!("{align}HIDDEN({START} = .);\n") } else { String::new() };
+    start + statements + &left_free(last)
+}
+
 /// Statements for sections in their order, one for each: several patterns in one statement keep the order of the
 /// inputs, not that of the patterns.
 pub fn in_order(order: &[Placed]) -> String {
@@ -199,6 +225,18 @@ mod tests {
         assert_eq!(with_first(NEW, ".text.a"), NEW.replace("*(.text.hot ", "\nX*(.text.hot "));
         assert_eq!(with_first(NEW, ".text.split.a"), NEW.replace("*(.text.split ", "\nX*(.text.split "));
         assert_eq!(with_first(NEW, ".text.unknown.a"), NEW.replace("KEEP(", "\nXKEEP("));
+    }
+
+    #[test]
+    fn gaps_are_left_where_they_are_asked_for() {
+        let sections = [".text.a".to_owned(), ".text.b".to_owned()];
+        let at = |at| Gap { align: None, at: Some(at) };
+        let gaps = [Gap { align: Some(64), at: None }, at(32), at(96)];
+        let expected = ". = ALIGN(64);\nHIDDEN(__kdyno_order = .);\n. = ALIGN(64);\n*(.text.a)\n\
+            . = MAX(ALIGN(16), __kdyno_order + 32);\n*(.text.b)\n. = MAX(ALIGN(16), __kdyno_order + 96);\n";
+        assert_eq!(with_gaps(&sections, &gaps), expected);
+        assert_eq!(with_gaps(&sections, &[Gap::default(); 3]), "*(.text.a)\n*(.text.b)\n");
+        assert_eq!(with_gaps(&[], &[]), "");
     }
 
     #[test]
