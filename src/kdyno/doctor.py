@@ -27,6 +27,7 @@ from kdyno.machine.sandbox import why_no_sandbox
 from kdyno.packages import Requirement, install_command, requirements
 from kdyno.process import attempt
 from kdyno.profile.block_order import find_blocks
+from kdyno.profile.order import find_layout
 from kdyno.state import State, nearest, why_not_writable
 
 DISK_NEEDED_MB = 8_000
@@ -60,6 +61,7 @@ def examine(state: State) -> Iterator[Finding]:
     yield _busybox_is_static()
     yield _installed("kdyno-agent", find_agent, "missing")
     yield _installed("kdyno-delegate", find_lkd, "optional")
+    yield _installed("kdyno-layout", find_layout, "optional")
     yield _installed("kdyno-lint", find_lint, "optional")
     yield _installed("kdyno-blocks", find_blocks, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")

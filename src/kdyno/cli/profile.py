@@ -11,6 +11,7 @@ from kdyno.terminal import data
 
 CONTEXTS = ("task", "exception", "interrupt")
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
+ORDER = "order"
 SEVERAL = "may be given several times"
 
 
@@ -29,10 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export = add_action(verbs, "export", "a record in a format that compilers or other tools read")
     _add_record(export)
     export.add_argument(
-        "--format", choices=FORMATS, required=True, help="for compilers, or for flame graphs: docs/profiles.md"
+        "--format",
+        choices=(*FORMATS, ORDER),
+        required=True,
+        help="for compilers, linkers, flame graphs: docs/profiles.md",
     )
     export.add_argument(
-        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo and propeller need it"
+        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo, propeller and order need it"
     )
     export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
 
@@ -49,7 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     record.add_argument(
         "--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, which is 19 tests)"
     )
-    record.add_argument("--events", choices=["edges", "all"], default="all", help="edges: faster, for compilers alone")
+    record.add_argument(
+        "--events",
+        choices=["edges", "all", "trace"],
+        default="all",
+        help="edges: faster, for compilers alone; trace: all, and the sequence of blocks, for orders",
+    )
     record.add_argument(
         "--family", default="sapphirerapids", help="CPU family whose caches are modelled (default: sapphirerapids)"
     )
@@ -107,6 +116,9 @@ def _export(args: argparse.Namespace) -> None:
 
     if args.output:
         require_writable(args.output)
+    if args.format == ORDER:
+        _export_order(args)
+        return
     record = read_pmu_record(args.record)
     regions = choose(record, args.region)
     text = export(record, args.record, args.format, regions, args.context or WORK, args.vmlinux)
@@ -114,6 +126,21 @@ def _export(args: argparse.Namespace) -> None:
         write_whole(args.output, text)
     else:
         data(text)
+
+
+def _export_order(args: argparse.Namespace) -> None:
+    from kdyno.files import write_whole
+    from kdyno.kernel.recipe import ProfileSettings
+    from kdyno.profile.export import VmlinuxNeeded
+    from kdyno.profile.order import order_for
+
+    if args.vmlinux is None:
+        raise VmlinuxNeeded(form=ORDER, why="is of the functions of one vmlinux")
+    lines = order_for([args.record], args.vmlinux, ProfileSettings()).decode()
+    if args.output:
+        write_whole(args.output, lines)
+    else:
+        data(lines)
 
 
 def _cover(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from kdyno.instrument.pmu import Events
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.autofdo import sample_profile
+from kdyno.profile.order import order
 from kdyno.profile.propeller import clusters
 
 
@@ -28,5 +29,6 @@ class Exporter:
 EXPORTERS: dict[str, Exporter] = {
     "autofdo": Exporter(version=1, events="edges", write=sample_profile),
     "propeller": Exporter(version=1, events="edges", write=clusters),
+    "order": Exporter(version=1, events="trace", write=order),
 }
 """By name, which is part of the digest too."""

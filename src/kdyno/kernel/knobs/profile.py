@@ -147,15 +147,12 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
     The code of the next round's sample profile is that of the last round's, without its layout: what llvm-profgen makes
     of functions in pieces is less.
     """
-    plain = trainee.model_copy(update={"layout_seed": None, "order": None})
+    plain = trainee.model_copy(update={"layout_seed": None, "order": None, "lines": True})
     if use == "autofdo":
-        plain = plain.model_copy(update={"lines": True})
         if value.rounds == 1 or value.on:
             return plain
         before = value.model_copy(update={"use": ("autofdo",), "rounds": value.rounds - 1, "trained_for": "autofdo"})
         return plain.model_copy(update={"profile": before})
-    if use == "propeller":
-        plain = plain.model_copy(update={"lines": True})
     if value.on:
         uses: tuple[ProfileUse, ...] = ()
     else:

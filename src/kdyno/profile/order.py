@@ -1,0 +1,109 @@
+"""An order of functions for a vmlinux, made of recorded sequences of blocks: the file of the knob `order`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.cycles.family import load_family
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.installed import find_program
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
+from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import ProfileSettings
+from kdyno.process import attempt
+from kdyno.profile.order_job import PAGE, Answer, Search, job, read_answer
+from kdyno.profile.order_start import start_order
+from kdyno.profile.order_units import ALIGN, Text, text_of_vmlinux
+from kdyno.profile.vmlinux import require_same
+
+BINARY = "kdyno-layout"
+MOVES = 150_000
+"""That a search tries; the same on every host, so that every host comes to the same order."""
+SEED = 1
+
+
+class NoTrace(UserError):
+    message = "the record {record} has no sequence of blocks to try an order on"
+    hint = "record it with --events trace"
+
+
+class NothingToOrder(UserError):
+    message = "nothing of what ran in {record} is a function that can be moved"
+    hint = "does the kernel have functions of its own there? Assembly code and .init.text stay where they are"
+
+
+class SearchFailed(InfrastructureError):
+    message = "kdyno-layout failed: {why}"
+    hint = "`pip install .` in a kdyno checkout builds it anew"
+
+
+def find_layout() -> Path:
+    """The program that searches; raises ProgramMissing."""
+    return find_program(BINARY, "an order")
+
+
+def order(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:
+    """The order for the objects that `image` was linked of; `records` are of events=trace. See order_for."""
+    return order_for(records, image.vmlinux, settings)
+
+
+def order_for(paths: Sequence[Path], vmlinux: Path, settings: ProfileSettings) -> bytes:
+    """The lines of the order. Raises NoTrace, NothingToOrder, OtherVmlinux, NoLineTables, SearchFailed, and what
+    reading records and families raises."""
+    records = [_traced(path, vmlinux) for path in paths]
+    text = text_of_vmlinux(vmlinux)
+    start = start_order(records, text)
+    if not start:
+        raise NothingToOrder(record=paths[0])
+    families = [load_family(name) for name in settings.families]
+    search = Search(MOVES, SEED, settings.guard)
+    answer = _searched(job(records, text, families, [start], search))
+    predicted = [
+        f"{family.name} {_gain(before, now):+.1f} %"
+        for family, before, now in zip(families, answer.recorded, answer.found, strict=True)
+    ]
+    return "".join(f"{line}\n" for line in _lines(answer, text, len(start), ", ".join(predicted))).encode()
+
+
+def _traced(path: Path, vmlinux: Path) -> PmuRecord:
+    record = read_pmu_record(path)
+    require_same(record, path, vmlinux)
+    if not any(region.trace is not None and len(region.trace.steps) for region in record.regions.values()):
+        raise NoTrace(record=path)
+    return record
+
+
+def _searched(data: bytes) -> Answer:
+    program = find_layout()
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        path = Path(scratch) / "job"
+        path.write_bytes(data)
+        done = attempt([program, path], guarded=True)
+    if done.returncode != 0:
+        raise SearchFailed(why=done.stderr.strip()[-300:] or f"exit status {done.returncode}")
+    return read_answer(done.stdout)
+
+
+def _gain(before: NDArray[np.float64], now: NDArray[np.float64]) -> float:
+    """The geometric mean of speeds, in percent."""
+    return 100 * float(np.exp(np.mean(np.log(before / now))) - 1)
+
+
+def _lines(answer: Answer, text: Text, executed: int, predicted: str) -> Iterator[str]:
+    yield f"# {executed} functions that ran, and others between them; predicted speed: {predicted}"
+    yield f"#: align {PAGE}"
+    behind: int | None = 0
+    for index, at in answer.units:
+        unit = text.units[index]
+        # What has no alignment comes right behind what is before it, unless its place is named.
+        if at is not None and (at != behind or unit.align < ALIGN):
+            yield f"#: at {at}"
+        yield unit.name
+        behind = None if at is None else -(-(at + unit.end - unit.start) // ALIGN) * ALIGN
+    if answer.end is not None:
+        yield f"#: at {answer.end}"

@@ -1,0 +1,137 @@
+"""The text of a vmlinux as a linker sees it: units that an order can move, and what stays where it is.
+
+A unit is what lies in one section: a function with the padding before it (`__pfx_`, scripts/link-vmlinux.sh and objtool
+name it), or a part that the compiler split off (`.cold`, `.__part.N`). Which sections there were a vmlinux doesn't say;
+that each function has one of its own is what `-ffunction-sections` means, and assembly code has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kdyno.instrument.symbols import LINE, Symbol
+from kdyno.process import output
+from kdyno.profile.sources import NOWHERE, Sources, read_sources
+
+Kind = Literal["movable", "staying", "behind", "fixed"]
+KINDS: tuple[Kind, ...] = ("movable", "staying", "behind", "fixed")
+"""As crates/layout numbers them (job.rs, Kind)."""
+
+PADDING = re.compile(r"__(?:pfx|cfi)_(?P<name>.+)")
+PART = re.compile(r"\.(?:cold|__part\.\d+)(?:$|\.)")
+"""What a compiler splits off, which it doesn't align."""
+ALIGN = 16
+"""Of functions: CONFIG_FUNCTION_ALIGNMENT of x86-64."""
+HEAD = re.compile(r"arch/x86/(?:kernel/head|platform/pvh/|coco/|mm/mem_encrypt|boot/startup/)")
+"""Files whose code comes before all else (.head.text)."""
+BEHIND = ("__noinstr_text_start", "__sched_text_start", "__lock_text_start")
+FIXED = ("__entry_text_start", "_etext")
+"""Marks of the linker script: what is behind one of the first stays behind the functions; from one of the second on
+addresses stay (they are aligned to a page or more)."""
+
+
+class Text(NamedTuple):
+    units: list[Unit]
+    """By address, none overlapping."""
+    base: int
+    """Where the first unit lies that can be moved, or lies among those."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    name: str
+    """Of the function, as an order has it."""
+    start: int
+    end: int
+    align: int
+    kind: Kind
+
+
+def text_of_vmlinux(vmlinux: Path) -> Text:
+    """The text of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
+    return text_of(output(["nm", "-S", "--defined-only", vmlinux]), read_sources(vmlinux))
+
+
+def text_of(listing: str, sources: Sources) -> Text:
+    """What `nm -S` lists, with the file of each address. Pure."""
+    symbols = [
+        Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
+        for address, size, kind, name in LINE.findall(listing)
+    ]
+    marks = {symbol.name: symbol.address for symbol in symbols if not symbol.size}
+    behind = min((marks[name] for name in BEHIND if name in marks), default=marks.get("_etext", 0))
+    fixed = min((marks[name] for name in FIXED if name in marks), default=0)
+    inside = [symbol for symbol in symbols if symbol.size and marks.get("_text", 0) <= symbol.address < fixed]
+    units = []
+    in_head = True
+    functions = _with_padding(sorted(inside, key=attrgetter("address")))
+    files = sources.files(np.array([unit.end - 1 for unit in functions], np.uint64))
+    for unit, file in zip(functions, files, strict=True):
+        in_head = in_head and (file == NOWHERE or bool(HEAD.match(file)))
+        units.append(replace(unit, kind=_kind(unit, file, behind, in_head=in_head)))
+    units = _joined(_with_nameless(units))
+    names = Counter(unit.name for unit in units if unit.kind == "movable")
+    units = [replace(unit, kind="staying") if names[unit.name] > 1 else unit for unit in units]
+    base = min((unit.start for unit in units if unit.kind in ("movable", "staying")), default=fixed)
+    return Text(units, base)
+
+
+def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
+    if in_head:
+        return "fixed"
+    if unit.start >= behind:
+        return "behind"
+    return "staying" if file == NOWHERE or file.endswith(".S") else "movable"
+
+
+def _with_padding(symbols: Sequence[Symbol]) -> list[Unit]:
+    """A unit for each function, which begins with its padding; of several names for one address, a global one."""
+    units: list[Unit] = []
+    padded: dict[str, int] = {}
+    for _, aliases in groupby(symbols, key=attrgetter("address")):
+        those = list(aliases)
+        for symbol in those:
+            if padding := PADDING.fullmatch(symbol.name):
+                padded[padding["name"]] = symbol.address
+        functions = [symbol for symbol in those if not PADDING.fullmatch(symbol.name)]
+        if not functions or (units and functions[0].address < units[-1].end):
+            continue
+        best = min(functions, key=lambda symbol: (not symbol.is_global, symbol.name.count("."), symbol.name))
+        start = min(padded.get(symbol.name, symbol.address) for symbol in functions)
+        if units and start < units[-1].end:
+            start = best.address
+        end = best.address + max(symbol.size for symbol in functions)
+        units.append(Unit(best.name, start, end, 1 if PART.search(best.name) else ALIGN, "movable"))
+    return units
+
+
+def _with_nameless(units: Sequence[Unit]) -> list[Unit]:
+    """Code between functions that no symbol names, as of weak functions that others override, as units that stay."""
+    filled: list[Unit] = []
+    for unit in units:
+        if filled and filled[-1].kind != "fixed" and unit.kind in ("movable", "staying"):
+            end = -(-filled[-1].end // unit.align) * unit.align
+            if end < unit.start:
+                filled.append(Unit("", end, unit.start, 1, "staying"))
+        filled.append(unit)
+    return filled
+
+
+def _joined(units: Sequence[Unit]) -> list[Unit]:
+    """Assembly code that lies together as one unit: it is one section, or as good as that."""
+    joined: list[Unit] = []
+    for unit in units:
+        if joined and unit.kind == joined[-1].kind == "staying":
+            joined[-1] = replace(joined[-1], end=unit.end)
+        else:
+            joined.append(unit)
+    return joined
