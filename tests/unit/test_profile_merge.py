@@ -62,6 +62,13 @@ def test_two_records_of_one_kernel_add_up_by_benchmark() -> None:
     ]
 
 
+def test_sequences_of_blocks_are_left_out_and_the_rest_adds_up(tmp_path: Path) -> None:
+    write_pmu_record(merged(pmu_specimen.traced(), pmu_specimen.traced()), tmp_path / "r")
+    record = read_pmu_record(tmp_path / "r")
+    assert record.events == "all" and not any(region.trace for region in record.regions.values())
+    assert record.opened == 2 * specimen().opened
+
+
 def test_merging_merged_records_counts_their_boots() -> None:
     assert merged(merged(specimen(), specimen()), specimen()).merged == 3
 

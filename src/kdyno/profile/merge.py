@@ -63,7 +63,8 @@ def merge(records: Sequence[Read]) -> PmuRecord:
     merged = PmuRecord(
         plugin=first.plugin,
         scope=first.scope,
-        events=first.events,
+        # Sequences of blocks don't add up: what is left is a record of all events.
+        events="all" if first.events == "trace" else first.events,
         image=first.image,
         family=first.family,
         names=first.names,
