@@ -238,13 +238,13 @@ def test_the_plugin_knows_the_roles_of_functions() -> None:
 
 def test_kdyno_and_the_plugin_count_the_same_events_in_the_same_order() -> None:
     # As above; a record names only those that were counted.
-    found = re.search(r"^events! \{\n(.*?)^\}", source("pmu", "events.rs"), re.MULTILINE | re.DOTALL)
+    found = re.search(r"^events! \{\n(.*?)^\}", source("model", "events.rs"), re.MULTILINE | re.DOTALL)
     assert found and tuple(re.findall(r"\w+", found[1])) == EVENTS
 
 
 def test_the_plugin_takes_every_family_that_kdyno_takes() -> None:
     # The plugin prints no ranges. That it reads kdyno's own families is tested in Rust.
-    text = source("pmu", "geometry.rs")
+    text = source("model", "geometry.rs")
     frozen = schema("family")
     table = re.findall(r'^            \("([\w.]+)", [^,]+, ([\d_]+), ([\d_]+)\),$', text, re.MULTILINE)
     assert len(table) > 10
@@ -283,6 +283,9 @@ def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
     rows = re.findall(r"^    (\w+) = ([\d_]+)(?: << (\d+))?,$", text, re.MULTILINE)
     limits = {name: int(number) << int(shift or "0") for name, number, shift in rows}
     assert len(limits) > len(pmu_limits.MOST)
+    # A sequence is cut where it is too long, and has no more blocks than steps.
+    [bits] = re.findall(r"pub const TRACE_STEPS: usize = 1 << (\d+);", text)
+    limits |= {"trace_steps": 1 << int(bits), "trace_blocks": 1 << int(bits)}
     assert {name: limits[name] for name in pmu_limits.MOST} == pmu_limits.MOST
     assert int(constant(source("pmu", "symbols.rs"), "LONGEST_NAME")) == pmu_limits.LONGEST_NAME
     plenty = LmbenchWorkload.model_json_schema()["properties"]["iterations"]["anyOf"][0]["maximum"]
@@ -291,7 +294,7 @@ def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
 
 def test_the_numbers_in_a_record_mean_what_the_plugin_means() -> None:
     # As above.
-    contexts = variants(source("pmu", "events.rs"), "Context")
+    contexts = variants(source("model", "events.rs"), "Context")
     assert tuple(name.lower() for name in contexts) == pmu_record.CONTEXTS
     kinds = ("Conditional", "Jump", "Call", "Return", "IndirectJump", "IndirectCall")
     assert tuple(variants(source("pmu", "region.rs"), "BranchKind")) == kinds
@@ -309,7 +312,7 @@ def test_a_record_of_the_plugin_is_read(tmp_path: Path, events: str) -> None:
         pytest.skip(f"needs {QEMU_USER}")
     record = tmp_path / "record"
     options = [f"out={record}", "scope=user", f"events={events}"]
-    options += [f"geometry={load_family('generic').path}"] if events == "all" else []
+    options += [f"geometry={load_family('generic').path}"] if events != "edges" else []
     words = ",".join([str(find_plugin()), *options])
     program = ["run", "atomic-add", "--marked"]
     done = subprocess.run(
@@ -318,9 +321,9 @@ def test_a_record_of_the_plugin_is_read(tmp_path: Path, events: str) -> None:
     if "unknown option 'plugin'" in done.stderr:
         pytest.skip(f"needs a {QEMU_USER} with plugins")
     counts = pmu_record.read_pmu_record(record)
-    assert (counts.scope, counts.events, counts.family) == ("user", events, "generic" if events == "all" else None)
+    assert (counts.scope, counts.events, counts.family) == ("user", events, "generic" if events != "edges" else None)
     assert counts.names == EVENTS[: len(counts.names)]
-    assert (len(counts.names) == len(EVENTS)) == (events == "all")
+    assert (len(counts.names) == len(EVENTS)) == (events != "edges")
     line = json.loads(done.stdout)
     assert set(counts.regions[line["benchmark"]].iterations) == set(range(line["times"]))
 

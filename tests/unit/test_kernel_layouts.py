@@ -271,7 +271,6 @@ def test_without_an_order_the_linker_is_called_as_it_is_and_half_a_request_is_re
     assert (tmp_path / "by-lkd").read_bytes() == (tmp_path / "by-ld").read_bytes()
     assert not (tmp_path / lkd.SCRIPT).exists()
     for asked, why in (
-        ({"KDYNO_LAYOUT_FORMAT": "1"}, "KDYNO_LAYOUT_SEED must be a number"),
         ({"KDYNO_LAYOUT_FORMAT": "1", lkd.SEED: "-1"}, "KDYNO_LAYOUT_SEED must be a number"),
         ({lkd.SEED: "1"}, "KDYNO_LAYOUT_FORMAT must be 1"),
         ({"KDYNO_LAYOUT_FORMAT": "1", lkd.ORDER: "nowhere"}, "can't read the order nowhere"),
