@@ -35,6 +35,9 @@ const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
 const SCRIPT: &str = ".kdyno-layout.lds";
 /// Where copies of objects go, beside the output.
 const COPIES: &str = ".kdyno-layout";
+/// ld.lld sorts functions by calls where clang compiled by a profile (`.llvm.call-graph-profile`), within each statement of
+/// a script too: not where an order is asked for.
+const OWN_ORDER: &str = "--no-call-graph-profile-sort";
 /// What the names of sections start with in the copies: those that come first, and those that a seed orders.
 const PREFIXES: (&str, &str) = (".text.lkd-first.", ".text.lkd.");
 
@@ -85,7 +88,11 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
     let arguments = if is_lld() {
         changes.first_statements = sorted_with_gaps(&first);
         changes.statements = asked.seed.map_or(String::new(), |_| sorted(PREFIXES.1));
-        copied(link, arguments, &first, &survey.functions, asked.seed)?
+        let mut arguments = copied(link, arguments, &first, &survey.functions, asked.seed)?;
+        if asked.seed.is_some() || asked.order.is_some() {
+            arguments.push(OWN_ORDER.into());
+        }
+        arguments
     } else {
         changes.first_statements = with_gaps(&first.sections, &first.gaps);
         changes.statements = asked.seed.map_or(String::new(), |seed| in_order(&shuffled(&survey.functions, seed)));
