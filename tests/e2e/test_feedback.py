@@ -13,6 +13,7 @@ from tests.e2e.conftest import Kdyno
 ORDERED = """
 [variants.plain]
 opt = "O2"
+lines = true
 
 [variants.ordered]
 extends = "plain"

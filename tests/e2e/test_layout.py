@@ -19,7 +19,7 @@ from kdyno.kernel.source import fetch
 from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
-RECIPES = {"one": Recipe(opt="O2"), "other": Recipe(opt="O2", layout_seed=7)}
+RECIPES = {"one": Recipe(opt="O2", lines=True), "other": Recipe(opt="O2", lines=True, layout_seed=7)}
 """They differ in nothing but link order."""
 EXPERIMENT = Experiment(
     name="order", source="debian:linux-source-6.12", baseline="one", variants=RECIPES, blocks=4, layouts=2
