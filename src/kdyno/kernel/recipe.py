@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
@@ -64,17 +65,19 @@ class Profile(ProfileSettings):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if not self.use and self.trained_for is None:
-            raise ValueError("`use` names nothing")
+            raise PydanticCustomError("profile", "`use` names nothing")
         if len(set(self.use)) < len(self.use):
-            raise ValueError("`use` names something twice")
+            raise PydanticCustomError("profile", "`use` names something twice")
         if self.train == ():
-            raise ValueError("`train` names nothing")
+            raise PydanticCustomError("profile", "`train` names nothing")
         if self.from_ is not None and (len(self.use) > 1 or self.train or self.on):
-            raise ValueError("`from` is one file for one use, and leaves nothing to train")
+            raise PydanticCustomError("profile", "`from` is one file for one use, and leaves nothing to train")
         if self.on is not None and "propeller" in self.use:
-            raise ValueError("`propeller` lays out the blocks of the kernel that was booted: `on` can name no other")
+            raise PydanticCustomError(
+                "profile", "`propeller` lays out the blocks of the kernel that was booted: `on` can name no other"
+            )
         if self.cold >= self.hot:
-            raise ValueError("`cold` must be less than `hot`")
+            raise PydanticCustomError("profile", "`cold` must be less than `hot`")
         return self
 
 

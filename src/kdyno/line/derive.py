@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from kdyno.cycles.family import load_family
 from kdyno.frozen import Frozen, digest
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.inputs import Input, kept_at
@@ -70,6 +71,8 @@ class TrainingPlanner:
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
         events = EXPORTERS[exporter].events
+        for family in training.settings.families:
+            load_family(family)  # refused before anything runs
         machine, about = self.machine_for(events)
         source = self.source_of(recipe.source)
         plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)

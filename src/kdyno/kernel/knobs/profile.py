@@ -39,11 +39,6 @@ class ClangTooOld(UserError):
     hint = "install a newer one: apt-get install clang-19 lld-19 llvm-19"
 
 
-class NotWithFullLto(UserError):
-    message = 'use = ["propeller"] can\'t be had with lto = "full"'
-    hint = 'one compile of the whole kernel has no files to lay out one by one: use lto = "thin"'
-
-
 class ProfileUnfit(UserError):
     message = "{path} is no {kind}: {why}"
     hint = "{way_out}"
@@ -127,8 +122,9 @@ def _order(_: Profile, functions: Input) -> Contribution:
 def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
+        profile = read_input(use, path, context.state)
         CHECKS[use](path)
-        return read_input(use, path, context.state)
+        return profile
     assert value.trainee, "load_experiment names it"
     training = Training(
         variant=f"{value.trainee.variant} (for {use})",
