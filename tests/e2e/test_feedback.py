@@ -96,5 +96,5 @@ def test_a_training_that_runs_something_else_is_refused_by_name(kdyno: Kdyno) ->
     path = kdyno.experiment(
         "other", ORDERED.replace('"lat_pipe"], use', '"lat_pype"], use'), baseline="plain", blocks=1
     )
-    message = kdyno("plan", path, status=2).stderr
+    message = kdyno("plan", path, status=1).stderr
     assert "lat_pype" in message and "did you mean lat_pipe?" in message
