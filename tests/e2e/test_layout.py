@@ -125,7 +125,10 @@ clock = "cycles"
 def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is_sampled(
     kdyno: Kdyno, all_layouts: list[Image]
 ) -> None:
-    text = 'layouts = 2\n[variants.one]\nopt = "O2"\n[variants.other]\nopt = "O2"\nlayout_seed = 7\n' + MEASURED
+    text = (
+        'layouts = 2\n[variants.one]\nopt = "O2"\nlines = true\n'
+        '[variants.other]\nopt = "O2"\nlines = true\nlayout_seed = 7\n' + MEASURED
+    )
     report = json.loads(kdyno("run", kdyno.experiment("order", text, baseline="one", blocks=4), "--json").stdout)
     booted = {image["key"] for variant in report["run"]["variants"] for image in variant["images"]}
     assert booted == {image.record.key for image in all_layouts}
@@ -138,7 +141,10 @@ def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is
 
 def test_without_layouts_the_report_says_that_layout_was_not_sampled(kdyno: Kdyno, layouts: list[Image]) -> None:
     seeds = [image.record.recipe.layout_seed for image in layouts]
-    text = "".join(f'[variants.order-{seed}]\nopt = "O2"\nlayout_seed = {seed}\n' for seed in seeds) + MEASURED
+    text = (
+        "".join(f'[variants.order-{seed}]\nopt = "O2"\nlines = true\nlayout_seed = {seed}\n' for seed in seeds)
+        + MEASURED
+    )
     path = kdyno.experiment("two", text, baseline=f"order-{seeds[0]}", blocks=2)
     assert kdyno("run", path).stdout.startswith("note: cycles are modelled")
     notices = json.loads(kdyno("report", "latest", "--json").stdout)["notices"]

@@ -139,8 +139,7 @@ def test_a_file_that_is_no_profile_is_refused_by_name(
 def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_it(tmp_path: Path) -> None:
     path = tmp_path / "profile"
     path.write_text("do_open:12:3\n 1: 4\n 2: ", encoding="utf-8")
+    where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
     with pytest.raises(ProfileUnfit) as refused:
-        contribute(
-            "profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), context("clang-19", "19.1.7")
-        )
+        contribute("profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), where)
     assert "was it cut short, or edited?" in refused.value.advice
