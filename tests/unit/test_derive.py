@@ -48,6 +48,7 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
         recipe=value.trainee.recipe,
         tests=value.trainee.tests,
         seeds=tuple(range(1, value.seeds + 1)),
+        settings=ProfileSettings(hot=value.hot),
     )
     sample = context.trained("sample", training, "test")
     return Contribution(kcflags=("-include", sample.placeholder), inputs=(sample,))
@@ -134,6 +135,7 @@ def test_all_that_decides_an_input_decides_the_key_of_what_takes_it(
         "another image": key("small"),
         "another command line": key("quiet"),
     }
+    assert key(hot=500) == keys["as it is"], "which this exporter doesn't heed"
     monkeypatch.setitem(EXPORTERS, "test", replace(EXPORTERS["test"], version=2))
     keys["another version of the exporter"] = key()
     (qemu.directory / "plugin.so").write_bytes(b"counts otherwise")

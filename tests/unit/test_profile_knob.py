@@ -77,6 +77,15 @@ def test_another_round_is_trained_on_the_kernel_of_the_last_one() -> None:
     assert again and again.rounds == 1 and again.use == ("autofdo",)
 
 
+def test_another_variant_is_trained_on_with_its_own_profile() -> None:
+    theirs = Profile(use=("autofdo", "order"), trainee=TRAINEE)
+    other = TRAINEE.model_copy(update={"recipe": TRAINEE.recipe.model_copy(update={"profile": theirs})})
+    planner = Planner(context("clang-19", "19.1.7"))
+    contribute("profile", Profile(use=("order",), on="other", trainee=other), planner.where)
+    booted = planner.trainings["order"].recipe.profile
+    assert booted and booted.use == ("autofdo",) and booted.trained_for == "order"
+
+
 def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> None:
     _, made = planned(use=("autofdo",), hot=500, cold=7)
     [use] = made.profiles
@@ -104,6 +113,7 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
         ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
         ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
         ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
+        ({"use": ("order",), "rounds": 2}, "`rounds` is for `autofdo`"),
         ({"use": ("autofdo",), "hot": 5, "cold": 5}, "`cold` must be less than `hot`"),
     ],
 )

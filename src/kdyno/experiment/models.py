@@ -54,6 +54,12 @@ class VariantSpec(Recipe):
     matrix: dict[str, Annotated[tuple[MatrixValue, ...], Field(min_length=1)]] = {}
     """Knobs and the values that each takes; every combination becomes a variant NAME-value-value."""
 
+    @model_validator(mode="after")
+    def _says_what_is_its_own(self) -> Self:
+        if self.profile and (self.profile.trainee or self.profile.trained_for):
+            raise PydanticCustomError("profile", "`trainee` and `trained_for` are filled in by kdyno: leave them out")
+        return self
+
 
 class JudgeConfig(Frozen):
     """What counts as equal, and how sure a verdict must be."""

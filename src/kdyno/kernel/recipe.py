@@ -48,7 +48,8 @@ class Profile(ProfileSettings):
     seeds: Annotated[int, Field(ge=1, le=100)] = 3
     """Boots that a profile is made of, each with a seed of its own."""
     rounds: Annotated[int, Field(ge=1, le=5)] = 1
-    """With 2 the tuned kernel is trained again, and compiled by that profile."""
+    """With 2 the kernel that `autofdo` compiled is trained again, and compiled by that profile. Every layout is made
+    for the kernel that it lays out in any case."""
     on: str | None = None
     """The variant that is booted for training, where it is to be another than this one without its profile: another
     version or configuration. Not for `propeller`."""
@@ -76,6 +77,8 @@ class Profile(ProfileSettings):
             raise PydanticCustomError(
                 "profile", "`propeller` lays out the blocks of the kernel that was booted: `on` can name no other"
             )
+        if self.rounds > 1 and ("autofdo" not in self.use or self.on or self.from_):
+            raise PydanticCustomError("profile", "`rounds` is for `autofdo` that trains on its own kernel")
         if self.cold >= self.hot:
             raise PydanticCustomError("profile", "`cold` must be less than `hot`")
         return self
@@ -127,7 +130,7 @@ class Training(Frozen):
     """What the kernel is called in messages."""
     recipe: Recipe
     """What is booted, with source and configuration named."""
-    tests: tuple[str, ...] = ("general",)
+    tests: tuple[str, ...]
     params: dict[str, dict[str, int]] = {}
     """By test: parameters that differ from the test's defaults."""
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)

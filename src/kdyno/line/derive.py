@@ -6,16 +6,17 @@ booted, which may itself have such an input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from kdyno.cycles.family import load_family
+from kdyno.cycles.family import Family, load_family
 from kdyno.frozen import Frozen, digest
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
-from kdyno.kernel.recipe import ProfileSettings, Training
+from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.keys import boot_key
@@ -38,7 +39,10 @@ class Derivation(Frozen):
     """Key of the image that is booted."""
     boots: tuple[str, ...]
     """Key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
-    settings: ProfileSettings
+    settings: dict[str, Any]
+    """Those that the exporter heeds."""
+    families: dict[str, str] = {}
+    """SHA-256 of what is known of each CPU family that it makes something for."""
 
     @property
     def digest(self) -> str:
@@ -70,9 +74,8 @@ class TrainingPlanner:
         """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
-        events = EXPORTERS[exporter].events
-        for family in training.settings.families:
-            load_family(family)  # refused before anything runs
+        events, heeded = EXPORTERS[exporter].events, EXPORTERS[exporter].settings
+        families = {name: load_family(name) for name in training.settings.families}
         machine, about = self.machine_for(events)
         source = self.source_of(recipe.source)
         plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
@@ -82,7 +85,8 @@ class TrainingPlanner:
             exporter=exporter,
             version=EXPORTERS[exporter].version,
             image=plan.key,
-            settings=training.settings,
+            settings=training.settings.model_dump(mode="json", include=set(heeded)),
+            families=_contents(families) if "families" in heeded else {},
             boots=tuple(
                 boot_key(plan.key, recipe.cmdline, job, about, seed=seed, replicate={}) for seed in training.seeds
             ),
@@ -118,6 +122,10 @@ def boots_to_do(planned: PlannedTraining, store: Store) -> int:
     keys = planned.derivation.boots
     ends = store.ends(keys)
     return sum(key not in ends or ends[key].status != "ok" for key in set(keys))
+
+
+def _contents(families: Mapping[str, Family]) -> dict[str, str]:
+    return {name: digest(family.model_dump(mode="json", exclude={"path"})) for name, family in families.items()}
 
 
 def _machine(events: Events) -> tuple[Machine, Description]:

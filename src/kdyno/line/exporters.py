@@ -24,11 +24,13 @@ class Exporter:
     """What the boots count."""
     write: Callable[[Sequence[Path], Image, ProfileSettings], bytes]
     """The content, of the PMU records of one image, one for each seed, with the names of their benchmarks."""
+    settings: tuple[str, ...] = ()
+    """The fields of ProfileSettings that it heeds: another value of the others makes nothing anew."""
 
 
 EXPORTERS: dict[str, Exporter] = {
     "autofdo": Exporter(version=1, events="edges", write=sample_profile),
-    "propeller": Exporter(version=1, events="edges", write=clusters),
-    "order": Exporter(version=1, events="trace", write=order),
+    "propeller": Exporter(version=1, events="edges", write=clusters, settings=("cold",)),
+    "order": Exporter(version=1, events="trace", write=order, settings=("families", "guard")),
 }
 """By name, which is part of the digest too."""

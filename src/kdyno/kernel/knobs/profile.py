@@ -13,7 +13,7 @@ from pathlib import Path
 from kdyno.errors import UserError
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
-from kdyno.kernel.inputs import DIRECTORY, Input, read_input
+from kdyno.kernel.inputs import DIRECTORY, Input, InputUnreadable, read_input
 from kdyno.kernel.knobs import order
 from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
@@ -122,9 +122,8 @@ def _order(_: Profile, functions: Input) -> Contribution:
 def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
-        profile = read_input(use, path, context.state)
         CHECKS[use](path)
-        return profile
+        return read_input(use, path, context.state)
     assert value.trainee, "load_experiment names it"
     training = Training(
         variant=f"{value.trainee.variant} (for {use})",
@@ -149,16 +148,15 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
             return plain
         before = value.model_copy(update={"use": ("autofdo",), "rounds": value.rounds - 1, "trained_for": "autofdo"})
         return plain.model_copy(update={"profile": before})
-    if value.on:
-        uses: tuple[ProfileUse, ...] = ()
-    else:
-        uses = tuple(other for other in USES[: USES.index(use)] if other in value.use)
-    stage = value.model_copy(update={"use": uses, "trained_for": use})
-    return plain.model_copy(update={"profile": stage})
+    # Another variant is trained on with its own profile, if it has one.
+    profile = (plain.profile if value.on else None) or value.model_copy(update={"use": () if value.on else value.use})
+    uses = tuple(other for other in USES[: USES.index(use)] if other in profile.use)
+    return plain.model_copy(update={"profile": profile.model_copy(update={"use": uses, "trained_for": use})})
 
 
 def _check_samples(path: Path) -> None:
-    """Raise ProfileUnfit unless llvm-profdata reads it as a sample profile."""
+    """Raise InputUnreadable, or ProfileUnfit unless llvm-profdata reads it as a sample profile."""
+    _first_bytes(path, "autofdo")
     done = attempt([find_tool("llvm-profdata"), "show", "--sample", str(path)], guarded=True)
     if done.returncode != 0:
         why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
@@ -167,11 +165,19 @@ def _check_samples(path: Path) -> None:
 
 
 def _check_clusters(path: Path) -> None:
-    with path.open("rb") as file:
-        first = file.readline(80)
+    """Raise InputUnreadable, or ProfileUnfit if it doesn't begin as such a list."""
+    first = _first_bytes(path, "propeller").partition(b"\n")[0]
     if first.strip() not in (b"v1", b"v0") and not first.startswith(b"!"):
         way_out = "`kdyno profile export --format propeller` writes one"
         raise ProfileUnfit(path=path, kind="list of clusters", why="its first line isn't `v1`", way_out=way_out)
+
+
+def _first_bytes(path: Path, use: ProfileUse) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(80)
+    except OSError as error:
+        raise InputUnreadable(path=path, name=use, why=error.strerror) from error
 
 
 CHECKS: dict[ProfileUse, Callable[[Path], None]] = {
@@ -186,7 +192,13 @@ def located(value: Profile | None, base: Path) -> Profile | None:
         return None
     train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
     from_ = None if value.from_ is None else absolute(value.from_, base)
-    return value.model_copy(update={"train": train, "from_": from_})
+    families = tuple(_located_family(name, base) for name in value.families)
+    return value.model_copy(update={"train": train, "from_": from_, "families": families})
+
+
+def _located_family(name: str, base: Path) -> str:
+    path = name.removeprefix("file:")
+    return name if path == name else f"file:{absolute(path, base)}"
 
 
 KNOB = Knob(NAME, contribute, located=located)
