@@ -58,10 +58,10 @@ def all_records(paths: Sequence[Path]) -> bool:
 
 def samples(path: Path) -> dict[str, int]:
     """Samples by function, with those of what is inlined into it. Raises NotAProfile, ProfileCutShort."""
-    _require_whole(path)
+    require_whole(path)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         out = Path(scratch) / "profile.txt"
-        _profdata(["merge", "--sample", "--text", f"--output={out}", path], [path])
+        profdata(["merge", "--sample", "--text", f"--output={out}", path], [path])
         text = out.read_text(encoding="utf-8", errors="replace")
     counts = {name: int(count) for name, count in TOP.findall(text)}
     if not any(counts.values()):
@@ -72,12 +72,12 @@ def samples(path: Path) -> dict[str, int]:
 def merge_samples(paths: Sequence[Path], weights: Sequence[int], out: Path) -> int:
     """Write one profile of several, each count times its weight; text if all of them are. Returns its functions."""
     for path in paths:
-        _require_whole(path)
+        require_whole(path)
     form = "--text" if all(_is_text(_head(path)) for path in paths) else "--extbinary"
     inputs = [f"--weighted-input={weight},{path}" for path, weight in zip(paths, weights, strict=True)]
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         merged = Path(scratch) / "merged"
-        _profdata(["merge", "--sample", form, f"--output={merged}", *inputs], paths)
+        profdata(["merge", "--sample", form, f"--output={merged}", *inputs], paths)
         functions = len(samples(merged))
         copy_whole(merged, out)
     return functions
@@ -89,7 +89,7 @@ def similarity(base: Path, other: Path) -> float | None:
     None if it doesn't say. The measure is that of `llvm-profdata overlap --sample` (SampleOverlapAggregator in
     llvm/tools/llvm-profdata/llvm-profdata.cpp).
     """
-    said = SIMILARITY.search(_profdata(["overlap", "--sample", base, other], [base, other]))
+    said = SIMILARITY.search(profdata(["overlap", "--sample", base, other], [base, other]))
     return float(said[1]) / 100 if said else None
 
 
@@ -107,7 +107,7 @@ def _is_text(head: bytes) -> bool:
     return all(byte >= 0x20 or byte in b"\t\n\r" for byte in head) and head.isascii()
 
 
-def _require_whole(path: Path) -> None:
+def require_whole(path: Path) -> None:
     """Raise ProfileCutShort if a text ends amid a line; binary profiles are checked by llvm-profdata."""
     head = _head(path)
     if not _is_text(head):
@@ -118,7 +118,7 @@ def _require_whole(path: Path) -> None:
             raise ProfileCutShort(path=path)
 
 
-def _profdata(words: Sequence[str | Path], paths: Sequence[Path]) -> str:
+def profdata(words: Sequence[str | Path], paths: Sequence[Path]) -> str:
     """Run llvm-profdata and return what it printed; raise NotAProfile for the file that it complains of."""
     done = attempt([find_tool("llvm-profdata"), *words])
     if done.returncode != 0:

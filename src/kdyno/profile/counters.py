@@ -32,6 +32,12 @@ class NothingCounted(UserError):
     hint = "train on something that runs, in the instrumented kernel; was the snapshot taken after it?"
 
 
+def require_counts(counts: Counts, name: str) -> None:
+    """Raise NothingCounted if all counters are 0, in training `name`."""
+    if not counts.any():
+        raise NothingCounted(name=name, counters=len(counts))
+
+
 def difference(after: Counts, before: Counts, name: str) -> Counts:
     """What was counted between two snapshots; both of one length. Raises CountersWentBack."""
     back = np.flatnonzero(after < before)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kdyno.errors import UserError
 from kdyno.profile import counters
-from kdyno.profile.counters import Counts, NothingCounted
+from kdyno.profile.counters import Counts
 from kdyno.profile.gcda import WORD, GcovFile
 
 HOT_FRACTION = 10_000
@@ -53,9 +53,7 @@ def total(files: Iterable[GcovFile]) -> int:
 
 def require_counts(files: Sequence[GcovFile], name: str) -> None:
     """Raise NothingCounted if all counters of these files are 0, in training `name`."""
-    if total(files) == 0:
-        number = sum(len(function.arcs) for file in files for function in file.functions)
-        raise NothingCounted(name=name, counters=number)
+    counters.require_counts(np.concatenate([np.zeros(0, np.uint64), *map(_arcs, files)]), name)
 
 
 def difference(after: GcovFile, before: GcovFile) -> GcovFile:
