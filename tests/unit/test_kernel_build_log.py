@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.kernel.build_log import LONGEST_LINE, disk_full, first_error
+from kdyno.kernel.build_log import LONGEST_LINE, disk_full, first_error, is_step
 
 NOISE = ["  CC      fs/open.o", "../fs/open.c:3:4: warning: unused variable 'x' [-Wunused-variable]"]
 
@@ -60,3 +60,19 @@ def test_a_full_disk_is_recognised_whoever_says_it() -> None:
 def test_no_more_of_a_line_is_looked_at_than_anybody_reads() -> None:
     assert first_error(["a.c:1:2: error: " + "x" * 1_000_000]).endswith("x" * 100)
     assert len(first_error(["objtool: " * 1_000_000])) <= LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("  CC      fs/open.o", True),
+        ("  LD [M]  fs/ext4/ext4.ko", True),
+        ("  OBJCOPY arch/x86/boot/vmlinux.bin", True),
+        ("vmlinux.o: warning: objtool: .text+0x10: unreachable instruction", False),
+        ("make[1]: Entering directory '/tmp/o'", False),
+        ("    A note that is indented", False),
+        ("", False),
+    ],
+)
+def test_a_warning_is_no_step_of_a_build(line: str, is_one: bool) -> None:
+    assert is_step(line) is is_one

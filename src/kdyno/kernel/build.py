@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import kdyno
-from kdyno.kernel import build_directory, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
+from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
@@ -194,14 +194,14 @@ def _guessed_steps(work: Work) -> int:
 
 
 def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | None, jobs: int) -> int:
-    """Run this make to the end, and be sure of the layout; return how many lines it took."""
+    """Run this make to the end, and be sure of the layout; return how many files it made."""
     done = 0
     seed = work.plan.recipe.layout_seed
     about = "" if seed is None else f"layout {seed}: "
 
     def on_line(line: str) -> None:
         nonlocal done
-        done += 1
+        done += build_log.is_step(line)
         progress(done, max(expected, done) if expected else None, about + line.strip())
 
     lkd.forget(work.objects)

@@ -27,6 +27,8 @@ ERRORS = [
         r"^[Ee]rror: ",
     )
 ]
+STEP = re.compile(r"  [A-Z][A-Z0-9_+]{1,15} (?:\[[A-Z]\] )? *\S")
+"""How Kbuild says that it makes a file: `  CC      fs/open.o`, `  LD [M]  fs/ext4/ext4.ko`."""
 LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 
@@ -36,6 +38,11 @@ def first_error(lines: Iterable[str]) -> str:
     found = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     found = found or next((line for line in kept if LAST_RESORT.search(line)), None)
     return re.sub(r"^(?:\.\./)+", "", (found or (kept[-1] if kept else "it said nothing")).strip())
+
+
+def is_step(line: str) -> bool:
+    """Whether the line says that a file is made; warnings and notes are none, of which objtool may have thousands."""
+    return STEP.match(line) is not None
 
 
 def ccache_error(lines: Iterable[str]) -> str | None:

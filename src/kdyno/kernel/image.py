@@ -52,7 +52,7 @@ class ImageRecord(Frozen):
     sizes: ImageSizes
     build_seconds: float
     steps: int
-    """Lines of output that the build took: what progress bars count."""
+    """Files that the build made: what progress bars count."""
     make: tuple[str, ...]
     """The words of the make command that built it, without -j and O=."""
     environment: dict[str, str]
