@@ -39,7 +39,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, PMU_CLOCKS, Lane
 from kdyno.machine.console import diagnose
 from kdyno.machine.initramfs import initramfs
-from kdyno.machine.qemu import PORT, PORT_MISSING, QemuConfig
+from kdyno.machine.qemu import COUNTERS_PORT, PORT, PORT_MISSING, QemuConfig
 from kdyno.profile.coverage import Coverage
 from kdyno.schemas import PRINTED, READ, schema
 from kdyno.workload.lmbench import LmbenchWorkload
@@ -129,8 +129,9 @@ def test_the_port_and_the_place_of_the_job_are_those_that_the_agent_looks_for(ag
     archive = initramfs([], Job(lane="wall", iterations=1))
     assert agent.job.removeprefix("/").encode() + b"\0" in archive
     # Only an agent in a guest without the port says so.
-    assert 'format!("no virtio port {PORT}")' in source("agent", "init/port.rs")
+    assert 'format!("no virtio port {name}")' in source("agent", "init/port.rs")
     assert f"no virtio port {PORT}" == PORT_MISSING
+    assert f'COUNTERS_PORT: &str = "{COUNTERS_PORT}"' in source("proto", "counters.rs")
 
 
 def test_what_the_agent_says_on_a_console_is_known_as_its_own() -> None:

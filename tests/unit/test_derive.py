@@ -66,7 +66,7 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
     """Boots that leave a sound PMU record, an exporter, and a knob that wants what it makes."""
     others = (knob for knob in knobs.KNOBS if knob.field != "profile")
     monkeypatch.setattr(knobs, "KNOBS", (*others, Knob("profile", contribute)))
-    monkeypatch.setitem(EXPORTERS, "test", Exporter(version=1, events="edges", write=write))
+    monkeypatch.setitem(EXPORTERS, "test", Exporter(version=1, counts="edges", write=write))
     fake = FakeQemu(tmp_path, monkeypatch)
     ready(fake)
     return fake

@@ -9,7 +9,8 @@ import pytest
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.pmuboot import PmuBootFailed, PmuRun, pmu_boot
+from kdyno.line.boot_file import BootForFileFailed
+from kdyno.line.pmuboot import PmuRun, pmu_boot
 from kdyno.state import State
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
@@ -86,7 +87,7 @@ def test_a_record_that_was_damaged_is_made_anew(qemu: FakeQemu, image: Image, st
 
 def test_a_boot_that_fails_names_its_console_and_is_tried_again(qemu: FakeQemu, image: Image, state: State) -> None:
     qemu.leaves(console=b"no more to say", stream=stream_of(*of_specimen(specimen()), whole=False))
-    with pytest.raises(PmuBootFailed, match="failed: the guest ended before the agent was done") as failed:
+    with pytest.raises(BootForFileFailed, match="failed: the guest ended before the agent was done") as failed:
         booted(image, state)
     assert str(state.artefacts) in failed.value.advice
     ready(qemu)

@@ -16,7 +16,8 @@ from kdyno.experiment.load import BadExperiment, NoTuning, load_experiment, load
 from kdyno.experiment.tune import Choice
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
-from kdyno.line.pmuboot import PmuBootFailed, PmuRun
+from kdyno.line.boot_file import BootForFileFailed
+from kdyno.line.pmuboot import PmuRun
 from kdyno.line.prepare import NothingToCount
 from kdyno.profile.sources import Sources, Unit
 from kdyno.search import kernels as kernels_module
@@ -125,7 +126,7 @@ class Kernels:
     def boot(self, image: Image, tests: Sequence[str], **_: object) -> PmuRun:
         assert tests == ["lat_ctx", "lat_pipe"]
         if self.panics and image.directory.name != "00":
-            raise PmuBootFailed(image="abc", ended="failed", reason="kernel panic", console="/c")
+            raise BootForFileFailed(name="image abc", image="abc", ended="failed", reason="kernel panic", console="/c")
         return PmuRun(image.directory, ("lat_pipe.roundtrip",), {"lat_pipe.roundtrip": [250] * 4})
 
     def record(self, path: Path) -> Any:

@@ -6,6 +6,7 @@
 mod addresses;
 mod bench;
 mod cli;
+mod counters;
 mod general;
 mod hello;
 mod init;

@@ -19,10 +19,12 @@ pub fn hello(settings: &Settings, sink: &Sink) {
     });
 }
 
-pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink) {
+/// Runs all tests; `after` is called with the name of each when it is over.
+pub fn run_all(plan: &[Planned], settings: &Settings, sink: &Sink, mut after: impl FnMut(&str)) {
     let mut first = 0;
     for planned in plan {
         runner::run(planned, first, settings, sink);
+        after(planned.test.name);
         first += planned.test.metrics.len() as u16;
     }
 }

@@ -52,11 +52,11 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let Some(compile) = call.compile() else { return Err(become_reference(&plan, &[], arguments)) };
     let source = source::in_tree(&compile.source);
-    let told = profile::told(&plan, &call, &compile, &source)?;
+    let told = |family| profile::told(&plan, family, &call, &compile, &source);
     match chosen(&plan, &call, &compile, &source) {
         Err(reason) => {
             let mut record = passed(&plan, &compile, &source, reason);
-            let Told { words, names } = told;
+            let Told { words, names } = told(plan.reference().family)?;
             record.profiles = names;
             let arguments = &[arguments, &words].concat();
             if plan.lint && call.is_kernel_code() && matches!(compile.language, Language::C) {
@@ -65,7 +65,10 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
             record::append(&record)?;
             Err(become_reference(&plan, &launcher(), arguments))
         }
-        Ok(rule) => rewrite::run(&plan, rule, &call, &compile, &source, &told, arguments),
+        Ok(rule) => {
+            let told = told(plan.compiler(rule).family)?;
+            rewrite::run(&plan, rule, &call, &compile, &source, &told, arguments)
+        }
     }
 }
 

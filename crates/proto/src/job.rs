@@ -1,6 +1,6 @@
 //! What the host asks of the agent in a guest: one JSON object, at [`JOB_PATH`](crate::JOB_PATH).
 
-use crate::{Lane, VERSION};
+use crate::{Counters, Lane, VERSION};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +27,9 @@ pub struct Job {
     pub interactive: bool,
     #[serde(default)]
     pub channel: Channel,
+    /// What is read of the counters of an instrumented kernel, if anything.
+    #[serde(default)]
+    pub counters: Option<Counters>,
 }
 
 /// How records leave the guest.
@@ -121,6 +124,19 @@ mod tests {
         .unwrap();
         assert_eq!(job.tests[0].params["processes"], 2);
         assert_eq!(job.command.unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_job_may_ask_for_counters() {
+        let job = |counters: &str| {
+            let text = format!(r#"{{"v":1,"lane":"wall","iterations":1,"counters":{counters}}}"#);
+            Job::parse(&text).map(|job| job.counters).map_err(|error| error.to_string())
+        };
+        assert_eq!(job("null"), Ok(None));
+        assert_eq!(job(r#"{"kind":"gcov"}"#), Ok(Some(Counters::Gcov)));
+        let memory = job(r#"{"kind":"memory","address":18446744071580000000,"bytes":4096}"#);
+        assert_eq!(memory, Ok(Some(Counters::Memory { address: 18446744071580000000, bytes: 4096 })));
+        assert!(job(r#"{"kind":"pebs"}"#).unwrap_err().contains("unknown variant `pebs`"));
     }
 
     #[test]

@@ -5,11 +5,13 @@
 //!
 //! - [`Job`]: host → agent, one file, what to do.
 //! - [`Record`]: agent → host, one line each, what happened.
+//! - [`CountersItem`], [`CountersEnd`]: agent → host, lines between the bytes of what an instrumented kernel counted.
 //! - [`Catalogue`]: agent → host, what this agent could be asked to do.
 
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod counters;
 #[cfg(test)]
 mod fuzz;
 mod hex;
@@ -20,6 +22,7 @@ mod record;
 mod words;
 
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
+pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
 pub use job::{Channel, Job, JobError, JobTest};
 pub use lanes::{LANES, LaneRow};
 pub use line::LineError;

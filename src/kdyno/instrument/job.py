@@ -47,6 +47,30 @@ Channel = Annotated[VirtioPort | TcpChannel | FileChannel, Field(discriminator="
 """How the agent's records leave the guest; the machine decides."""
 
 
+class GcovCounters(Frozen):
+    """The .gcda files that a kernel with CONFIG_GCOV_KERNEL shows in debugfs."""
+
+    kind: Literal["gcov"] = "gcov"
+
+
+class ClangCounters(Frozen):
+    """The counters of a kernel that clang instrumented. Where they lie its vmlinux tells, before it boots."""
+
+    kind: Literal["clang"] = "clang"
+
+
+class MemoryCounters(Frozen):
+    """A part of the kernel's memory."""
+
+    kind: Literal["memory"] = "memory"
+    address: int
+    bytes: int
+
+
+Counters = Annotated[GcovCounters | ClangCounters | MemoryCounters, Field(discriminator="kind")]
+"""What is read of the counters of an instrumented kernel, before the tests and after each."""
+
+
 class Job(Frozen):
     """What the agent does: run tests, or a command, or give a person a shell."""
 
@@ -60,6 +84,7 @@ class Job(Frozen):
     command: tuple[str, ...] | None = None
     interactive: bool = False
     channel: Channel = Field(default_factory=VirtioPort)
+    counters: Counters | None = None
 
     def encoded(self) -> bytes:
         """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""

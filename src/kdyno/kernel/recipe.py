@@ -13,8 +13,8 @@ from kdyno.kernel.delegation.plan_file import PlanOrPath
 KconfigValue = str | int | bool
 
 
-ProfileUse = Literal["order", "autofdo", "propeller"]
-USES: tuple[ProfileUse, ...] = ("autofdo", "propeller", "order")
+ProfileUse = Literal["order", "autofdo", "propeller", "pgo"]
+USES: tuple[ProfileUse, ...] = ("pgo", "autofdo", "propeller", "order")
 """In the order in which they are made: each is made from boots of a kernel that has those before it."""
 
 
@@ -41,7 +41,8 @@ class Profile(ProfileSettings):
 
     use: Annotated[tuple[ProfileUse, ...], BeforeValidator(_listed)]
     """`order`: functions are linked in the order that suits the caches; `autofdo`: clang compiles by a sample profile;
-    `propeller`: clang lays out the blocks of hot functions."""
+    `propeller`: clang lays out the blocks of hot functions; `pgo`: gcc or clang compiles by what a kernel counted that
+    it had instrumented."""
     train: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
     """What is trained on: tests, suites (`general`, `lmbench`), or experiment files whose workload it is. None:
     `general`."""
@@ -55,10 +56,10 @@ class Profile(ProfileSettings):
     version or configuration. Not for `propeller`."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """Instead of training: the file of a profile that exists, for one `use`: clang's sample profile, clusters of
-    blocks, or an order of functions."""
+    blocks, an order of functions; for `pgo` clang's profile, or gcc's .gcda files in a directory."""
     trainee: Trainee | None = None
     """What is booted for training: filled in when the experiment is loaded."""
-    trained_for: Literal["autofdo", "propeller", "order"] | None = None
+    trained_for: ProfileUse | None = None
     """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -69,6 +70,10 @@ class Profile(ProfileSettings):
             raise PydanticCustomError("profile", "`use` names nothing")
         if len(set(self.use)) < len(self.use):
             raise PydanticCustomError("profile", "`use` names something twice")
+        if {"pgo", "autofdo"} <= set(self.use):
+            raise PydanticCustomError(
+                "profile", "`pgo` and `autofdo` are two ways to the same: compilers take one profile"
+            )
         if self.train == ():
             raise PydanticCustomError("profile", "`train` names nothing")
         if self.from_ is not None and (len(self.use) > 1 or self.train or self.on):

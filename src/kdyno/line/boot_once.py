@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import ClangCounters, Counters, Job, MemoryCounters
 from kdyno.kernel.image import Image
 from kdyno.line.keys import boot_key
 from kdyno.machine.base import BootEnd, BootOrder, Machine
 from kdyno.measurement import Benchmark
+from kdyno.profile.ir_profile import counters_range
 from kdyno.state import State, disk_full_is_said
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Boot
@@ -42,13 +43,21 @@ class Wanted:
             kernel=self.image.bzimage if self.image else None,
             vmlinux=self.image.vmlinux if self.image else None,
             cmdline=self.cmdline,
-            job=self.job,
+            job=self.job.model_copy(update={"counters": self._counters()}),
             seed=self.seed,
             directory=directory,
             variant=self.variant,
             block=self.block,
             cancelled=cancelled or Event(),
         )
+
+    def _counters(self) -> Counters | None:
+        """What the agent is told of the kernel's counters. Raises NotInstrumented and OtherLayout."""
+        asked = self.job.counters
+        if not isinstance(asked, ClangCounters) or self.image is None:
+            return asked
+        addresses = counters_range(self.image.vmlinux)
+        return MemoryCounters(address=addresses.start, bytes=len(addresses))
 
 
 def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
@@ -80,6 +89,7 @@ def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts:
             console=artefacts.put(end.console) if end.console.exists() else None,
             stream=artefacts.put(end.stream) if end.stream.exists() else None,
             pmu=artefacts.put(end.pmu) if end.pmu else None,
+            counters=artefacts.put(end.counters) if end.counters else None,
             samples=end.report.samples if end.status == "ok" else (),
             unsupported=end.report.unsupported,
             broken=end.report.broken,

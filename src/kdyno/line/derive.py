@@ -13,20 +13,18 @@ from typing import Any
 
 from kdyno.cycles.family import Family, load_family
 from kdyno.frozen import Frozen, digest
-from kdyno.instrument.pmu import Events, PmuConfig
+from kdyno.instrument.job import Counters
+from kdyno.instrument.pmu import Events
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.keys import boot_key
-from kdyno.line.pmuboot import pmu_job, pmu_machine
+from kdyno.line.training_boot import training_job, training_machine
 from kdyno.machine.base import Description, Machine
 from kdyno.state import State
 from kdyno.store.store import Store
-
-FAMILY = PmuConfig().family
-"""The CPU family that is modelled in training: the same for all, so that an input doesn't hang on who is judged."""
 
 
 class Derivation(Frozen):
@@ -74,13 +72,13 @@ class TrainingPlanner:
         """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
-        events, heeded = EXPORTERS[exporter].events, EXPORTERS[exporter].settings
+        counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
         families = {name: load_family(name) for name in training.settings.families}
-        machine, about = self.machine_for(events)
+        machine, about = self.machine_for(counts)
         source = self.source_of(recipe.source)
         plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
         machine.require_cpu(plan.needs, f"{training.variant}, which is booted for {name},")
-        job = pmu_job(about, training.tests, training.params)
+        job = training_job(about, training, counts)
         derivation = Derivation(
             exporter=exporter,
             version=EXPORTERS[exporter].version,
@@ -108,11 +106,12 @@ class TrainingPlanner:
         return tuple(reversed(ahead))
 
 
-def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events, int]:
-    """How many boots training takes, without those on record, by what is counted in them."""
-    left: dict[Events, int] = {}
+def boots_left(trainings: Sequence[PlannedTraining], store: Store) -> dict[Events | None, int]:
+    """How many boots training takes, without those on record, by what the emulated PMU counts in them; None: no PMU."""
+    left: dict[Events | None, int] = {}
     for planned in trainings:
-        events = EXPORTERS[planned.derivation.exporter].events
+        counts = EXPORTERS[planned.derivation.exporter].counts
+        events = counts if isinstance(counts, str) else None
         left[events] = left.get(events, 0) + boots_to_do(planned, store)
     return left
 
@@ -128,6 +127,6 @@ def _contents(families: Mapping[str, Family]) -> dict[str, str]:
     return {name: digest(family.model_dump(mode="json", exclude={"path"})) for name, family in families.items()}
 
 
-def _machine(events: Events) -> tuple[Machine, Description]:
-    machine = pmu_machine(events, FAMILY)
+def _machine(counts: Events | Counters) -> tuple[Machine, Description]:
+    machine = training_machine(counts)
     return machine, machine.describe()

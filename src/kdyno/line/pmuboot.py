@@ -7,26 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.errors import InfrastructureError, KdynoError
 from kdyno.instrument.agent import test_orders
 from kdyno.instrument.job import Job
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.image import Image
 from kdyno.lanes import LANES
-from kdyno.line.boot_once import Wanted, boot_once
+from kdyno.line.boot_file import boot_for_file
+from kdyno.line.boot_once import Wanted
 from kdyno.machine.base import Description, Machine, MachineSettings
 from kdyno.machine.qemu import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.state import State
-from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Boot
 from kdyno.store.store import Store
 from kdyno.talk import Talk
-
-
-class PmuBootFailed(InfrastructureError):
-    message = "the boot of image {image} with the emulated PMU {ended}: {reason}"
-    hint = "its console is {console}; `kdyno boot {image} --lane model` starts it by hand"
 
 
 @dataclass(frozen=True)
@@ -67,31 +61,16 @@ def pmu_boot(
 ) -> PmuRun:
     """Boot an image once in the model lane and count; a boot that is on record isn't done again.
 
-    `settings` are those of a run's machine. Raises PmuBootFailed, which names the console, and what machine, agent and
-    store raise.
+    `settings` are those of a run's machine. Raises BootForFileFailed, which names the console, and what machine, agent
+    and store raise.
     """
     machine = pmu_machine(events, family, settings)
     name = f"image {image.record.key[:12]}"
     machine.require_cpu(image.record.needs, name)
     job = pmu_job(machine.describe(), tests, params or {})
-    artefacts = Artefacts(state.artefacts)
     wanted = Wanted(f"{name} with the emulated PMU", image, cmdline, job, seed)
-    boot, benchmarks = boot_once(
-        machine, wanted, lambda boot: _is_there(boot, artefacts), state=state, store=store, talk=talk
-    )
-    if boot.status != "ok" or boot.pmu is None:
-        console = artefacts.get(boot.console) if boot.console else "empty"
-        ended = "was lost" if boot.status == "lost" else "failed"
-        raise PmuBootFailed(image=image.record.key[:12], ended=ended, reason=boot.reason, console=console)
-    return PmuRun(artefacts.get(boot.pmu), tuple(benchmark.name for benchmark in benchmarks), _work(boot))
-
-
-def _is_there(boot: Boot, artefacts: Artefacts) -> bool:
-    """Whether the boot has what it is for. One that failed is tried again: perhaps the host was too slow for it."""
-    try:
-        return bool(boot.status == "ok" and boot.pmu and artefacts.get(boot.pmu))
-    except KdynoError:
-        return False
+    record, boot, benchmarks = boot_for_file(machine, wanted, "pmu", state=state, store=store, talk=talk)
+    return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))
 
 
 def _work(boot: Boot) -> dict[str, list[int]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdyno.files import write_whole
-from kdyno.line.derive import FAMILY, PlannedTraining
+from kdyno.line.derive import PlannedTraining
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.images import build_images
-from kdyno.line.record import record_image
+from kdyno.line.training_boot import training_boot
 from kdyno.state import State
 from kdyno.store.store import Store
 from kdyno.talk import Talk
@@ -36,19 +36,7 @@ def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
     [image] = build_images({training.variant: (planned.plan,)}, state, talk)[training.variant]
     with state.scratch("train") as scratch:
-        records = [scratch / f"{seed}.kpmu" for seed in training.seeds]
-        for seed, record in zip(training.seeds, records, strict=True):
-            record_image(
-                image,
-                training.tests,
-                record,
-                seed=seed,
-                events=exporter.events,
-                family=FAMILY,
-                state=state,
-                store=store,
-                talk=talk,
-                params=training.params,
-                cmdline=training.recipe.cmdline,
-            )
-        return exporter.write(records, image, training.settings)
+        files = [scratch / str(seed) for seed in training.seeds]
+        for seed, file in zip(training.seeds, files, strict=True):
+            training_boot(image, training, exporter.counts, file, seed=seed, state=state, store=store, talk=talk)
+        return exporter.write(files, image, training.settings)

@@ -125,6 +125,8 @@ class BootEnd:
     report: AgentReport
     pmu: Path | None = None
     """The PMU record, if the boot is ok and left one."""
+    counters: Path | None = None
+    """Snapshots of an instrumented kernel's counters, if the boot is ok and its job asked for them."""
     conditions: dict[str, float] = field(default_factory=dict)
     """What the host was doing meanwhile; see conditions.py. Empty where that doesn't matter."""
     advice: str = ""

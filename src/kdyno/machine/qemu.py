@@ -17,6 +17,7 @@ from pydantic import Field
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import asked_of, find_agent, tsc_khz
+from kdyno.instrument.counters import COUNTERS
 from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES, Lane
@@ -43,7 +44,7 @@ With -icount each PAUSE leaves the emulated CPU, so that these loops were a thir
 with all tests. Without them it is the PIT that ticks, just as often."""
 TRANSPORTS: dict[Platform, str] = {"microvm": "virtio-mmio", "q35": "virtio-pci"}
 """What virtio devices are on, as QEMU calls it."""
-PORT = "org.kdyno.agent"
+PORT, COUNTERS_PORT = "org.kdyno.agent", "org.kdyno.counters"
 PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
 SIDE_BY_SIDE = 2
@@ -272,7 +273,10 @@ class QemuMachine:
             reason += f": {port_needs(self.config.platform)}"
             others = "; ".join(port_needs(platform) for platform in NEEDS if platform != self.config.platform)
             advice = f"build a kernel with these, or take another platform: {others}"
-        end = BootEnd(status, reason, seconds, watch.ready, command, console, stream, report, advice=advice)
+        counters = order.directory / COUNTERS if status == "ok" and order.job.counters else None
+        end = BootEnd(
+            status, reason, seconds, watch.ready, command, console, stream, report, advice=advice, counters=counters
+        )
         return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
 
     def converse(self, order: BootOrder) -> int:
@@ -308,6 +312,9 @@ class QemuMachine:
         words += ["-append", " ".join((*self._cmdline(), *self._clock, *order.cmdline))]
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
         words += ["-chardev", f"file,id=agent,path={_value(stream)}"]
+        if order.job.counters:
+            words += ["-device", f"virtserialport,chardev=counters,name={COUNTERS_PORT}"]
+            words += ["-chardev", f"file,id=counters,path={_value(order.directory / COUNTERS)}"]
         return tuple(words)
 
     @cached_property

@@ -53,13 +53,13 @@ def total(files: Iterable[GcovFile]) -> int:
 
 def require_counts(files: Sequence[GcovFile], name: str) -> None:
     """Raise NothingCounted if all counters of these files are 0, in training `name`."""
-    counters.require_counts(np.concatenate([np.zeros(0, np.uint64), *map(_arcs, files)]), name)
+    counters.require_counts(np.concatenate([np.zeros(0, np.uint64), *map(counts_of, files)]), name)
 
 
 def difference(after: GcovFile, before: GcovFile) -> GcovFile:
     """What was counted between two snapshots of one file; it has no summary. Raises OtherBuild, CountersWentBack."""
     _require_same_build(before, after)
-    return _with_arcs(after, counters.difference(_arcs(after), _arcs(before), after.name))
+    return with_counts(after, counters.difference(counts_of(after), counts_of(before), after.name))
 
 
 def added(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | None = None) -> GcovFile:
@@ -71,8 +71,8 @@ def added(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | No
     first = parts[0][0]
     for file, _ in parts:
         _require_same_build(first, file)
-    counts = counters.added([(_arcs(file), weight) for file, weight in parts], first.name)
-    return replace(_with_arcs(first, counts), summary=summary)
+    counts = counters.added([(counts_of(file), weight) for file, weight in parts], first.name)
+    return replace(with_counts(first, counts), summary=summary)
 
 
 def _require_same_build(one: GcovFile, other: GcovFile) -> None:
@@ -89,11 +89,11 @@ def _shape(file: GcovFile) -> list[tuple[int, int, int, int]]:
     return [(each.ident, each.lineno_checksum, each.cfg_checksum, len(each.arcs)) for each in file.functions]
 
 
-def _arcs(file: GcovFile) -> Counts:
+def counts_of(file: GcovFile) -> Counts:
     return np.array(list(chain.from_iterable(function.arcs for function in file.functions)), np.uint64)
 
 
-def _with_arcs(file: GcovFile, counts: Counts) -> GcovFile:
+def with_counts(file: GcovFile, counts: Counts) -> GcovFile:
     places = pairwise(accumulate((len(function.arcs) for function in file.functions), initial=0))
     flat = tuple(counts.tolist())
     functions = zip(file.functions, places, strict=True)

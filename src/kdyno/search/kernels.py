@@ -11,7 +11,8 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.pmuboot import PmuBootFailed, PmuRun
+from kdyno.line.boot_file import BootForFileFailed
+from kdyno.line.pmuboot import PmuRun
 from kdyno.profile.sources import read_sources
 from kdyno.search.costs import BootCost, boot_costs, reference_cycles, trial_of
 from kdyno.search.delegation import plan_of
@@ -20,7 +21,7 @@ from kdyno.search.trial import Assignment, Trial
 Build = Callable[[Sequence[Recipe]], list[Image]]
 """Builds what isn't built yet. Raises BuildFailed."""
 Boot = Callable[[Image, int], PmuRun]
-"""Boots an image with a seed, unless that is on record. Raises PmuBootFailed."""
+"""Boots an image with a seed, unless that is on record. Raises BootForFileFailed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Kernels:
         try:
             images = self.build([self.recipe_of(assignment, replicate) for replicate in self.replicates])
             boots = [self._costs(image, at.seed) for image, at in zip(images, self.replicates, strict=True)]
-        except (BuildFailed, PmuBootFailed) as error:
+        except (BuildFailed, BootForFileFailed) as error:
             if not assignment or error.facts.get("ended") == "was lost":
                 raise
             self.failures.append((assignment, str(error)))

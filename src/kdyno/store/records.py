@@ -51,6 +51,8 @@ class Boot(Frozen):
     """SHA-256 of the agent stream artefact."""
     pmu: Sha256 | None = None
     """SHA-256 of the PMU record artefact; `ok` boots of a machine with the emulated PMU have one."""
+    counters: Sha256 | None = None
+    """SHA-256 of the artefact with the snapshots of an instrumented kernel's counters, if the job asked for them."""
     samples: tuple[Sample, ...] = ()
     unsupported: dict[str, str] = {}
     """Benchmarks that this kernel can't run, and why."""

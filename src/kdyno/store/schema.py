@@ -36,7 +36,7 @@ from sqlalchemy.types import TypeEngine
 
 from kdyno.store.plain_json import require_plain
 
-VERSION = 5
+VERSION = 6
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
@@ -160,6 +160,7 @@ boot = Table(
     Column("console", Text),
     Column("stream", Text),
     Column("pmu", Text),
+    Column("counters", Text),
     UniqueConstraint("key", "attempt"),
 )
 

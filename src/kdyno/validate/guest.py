@@ -86,9 +86,9 @@ def count_in_guest(
     store: Store,
     talk: Talk,
 ) -> Counted:
-    """Boot once with all events under the family's hardware; `named` is how the family was named. Raises PmuBootFailed.
+    """Boot once with all events under the family's hardware; `named` is how the family was named.
 
-    A boot that is on record isn't done again.
+    A boot that is on record isn't done again. Raises BootForFileFailed.
     """
     run = pmu_boot(
         image,

@@ -26,7 +26,7 @@ pub fn run(run: &Run) -> Result<ExitCode, String> {
 fn stream(run: &Run) -> Result<Sink, Box<dyn Error>> {
     let sink = Sink::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
     session::hello(&run.settings, &sink);
-    session::run_all(&run.plan, &run.settings, &sink);
+    session::run_all(&run.plan, &run.settings, &sink, |_| ());
     sink.end();
     Ok(sink)
 }
@@ -39,7 +39,7 @@ fn print_table(run: &Run) -> Result<Sink, Box<dyn Error>> {
     let mut tail = Tail { file: File::from(memory), seen: 0 };
     super::print(&table::heading());
     for planned in &run.plan {
-        session::run_all(std::slice::from_ref(planned), &run.settings, &sink);
+        session::run_all(std::slice::from_ref(planned), &run.settings, &sink, |_| ());
         super::print(&table::rows(&tail.records()?));
     }
     Ok(sink)

@@ -1,7 +1,7 @@
 //! The way on which records leave the guest.
 
 use super::port;
-use kdyno_proto::Channel;
+use kdyno_proto::{Channel, PORT};
 use std::fs::OpenOptions;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 /// Opens the channel. Somebody at a shell needs no records, so without a port they go to /dev/null when `optional`.
 pub fn open(channel: &Channel, optional: bool) -> Result<OwnedFd, String> {
     match channel {
-        Channel::VirtioPort => port::open(optional),
+        Channel::VirtioPort => port::open(PORT, optional),
         Channel::Tcp { address } => {
             TcpStream::connect(address).map(OwnedFd::from).map_err(|error| format!("{address}: {error}"))
         }

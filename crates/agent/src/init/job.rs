@@ -5,7 +5,7 @@ use crate::measure::Clock;
 use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
-use kdyno_proto::{Channel, JOB_PATH, Job};
+use kdyno_proto::{Channel, Counters, JOB_PATH, Job};
 
 /// A job that can be done.
 pub struct Plan {
@@ -14,6 +14,7 @@ pub struct Plan {
     pub command: Option<Vec<String>>,
     pub interactive: bool,
     pub channel: Channel,
+    pub counters: Option<Counters>,
 }
 
 impl Plan {
@@ -31,7 +32,8 @@ impl Plan {
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
         let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
         let settings = Settings { clock, iterations: job.iterations };
-        Ok(Plan { settings, tests, command: job.command, interactive: job.interactive, channel: job.channel })
+        let Job { command, interactive, channel, counters, .. } = job;
+        Ok(Plan { settings, tests, command, interactive, channel, counters })
     }
 }
 

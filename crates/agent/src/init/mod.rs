@@ -13,9 +13,11 @@ mod port;
 mod shell;
 
 use crate::addresses;
+use crate::counters::Snapshots;
 use crate::session;
 use crate::sink::Sink;
 use job::Plan;
+use kdyno_proto::COUNTERS_PORT;
 
 pub fn run() -> ! {
     std::panic::set_hook(Box::new(|panic| {
@@ -40,7 +42,15 @@ fn serve() -> Result<(), String> {
         plan.settings.clock.prove()?;
     }
     session::hello(&plan.settings, &sink);
-    session::run_all(&plan.tests, &plan.settings, &sink);
+    match &plan.counters {
+        None => session::run_all(&plan.tests, &plan.settings, &sink, |_| ()),
+        Some(counters) => {
+            let port = port::open(COUNTERS_PORT, false)?.into();
+            let mut snapshots = Snapshots::begin(counters, plan.tests.len(), port)?;
+            session::run_all(&plan.tests, &plan.settings, &sink, |test| snapshots.take(test));
+            snapshots.send()?;
+        }
+    }
     addresses::release();
     if let Some(command) = &plan.command {
         command::run(command, &sink);

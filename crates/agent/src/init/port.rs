@@ -1,7 +1,6 @@
-//! The virtio-serial port on which records leave the guest.
+//! The virtio-serial ports on which records, and counters, leave the guest.
 
 use super::mounts::make_node_from_sysfs;
-use kdyno_proto::PORT;
 use std::ffi::CString;
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
@@ -14,20 +13,21 @@ const PORTS: &str = "/sys/class/virtio-ports";
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Opens the port. Somebody at a shell needs no records, so without a port they go to /dev/null when `optional`.
-pub fn open(optional: bool) -> Result<OwnedFd, String> {
-    let path = match find() {
+/// Opens the port of this name. Somebody at a shell needs no records, so without a port they go to /dev/null when
+/// `optional`.
+pub fn open(name: &str, optional: bool) -> Result<OwnedFd, String> {
+    let path = match find(name) {
         Some(path) => path,
         None if optional => "/dev/null".into(),
         // What the kernel lacks depends on the platform, which the host knows.
-        None => return Err(format!("no virtio port {PORT}")),
+        None => return Err(format!("no virtio port {name}")),
     };
     let port = OpenOptions::new().write(true).open(&path).map_err(|error| format!("{path}: {error}"))?;
     Ok(port.into())
 }
 
 /// The device of the port. Doesn't wait when the driver is not there at all.
-fn find() -> Option<String> {
+fn find(wanted: &str) -> Option<String> {
     for attempt in 0..TRIES {
         if attempt > 0 {
             sleep(PAUSE);
@@ -35,7 +35,7 @@ fn find() -> Option<String> {
         let ports = fs::read_dir(PORTS).ok()?;
         // One port has our name, so the order of a directory doesn't matter.
         for port in ports.flatten() {
-            if fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == PORT) {
+            if fs::read_to_string(port.path().join("name")).is_ok_and(|name| name.trim_end() == wanted) {
                 let path = format!("/dev/{}", port.file_name().to_str()?);
                 if let Ok(numbers) = fs::read_to_string(port.path().join("dev")) {
                     make_node_from_sysfs(&CString::new(path.as_str()).ok()?, &numbers);

@@ -33,7 +33,7 @@ pub struct Plan {
     #[serde(default)]
     pub programs: BTreeMap<String, Vec<String>>,
     pub rules: Vec<Rule>,
-    /// For every source of the running kernel that clang compiles.
+    /// For every source of the running kernel that a compiler of the profile's family compiles.
     #[serde(default)]
     pub profiles: Vec<Profile>,
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use super::compile::{Call, Compile, Item, words};
 use super::options::for_compiler;
-use super::plan::{Family, Plan, Rule};
+use super::plan::{Plan, Rule};
 use super::profile::Told;
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
@@ -97,10 +97,8 @@ fn compiled(
 ) -> Result<(), Failure> {
     let mut items = chosen_words(plan, rule, call, record)?;
     let compiler = plan.compiler(rule);
-    if compiler.family == Family::Clang {
-        items.extend(told.words.iter().cloned().map(Item::Option));
-        record.profiles = told.names.clone();
-    }
+    items.extend(told.words.iter().cloned().map(Item::Option));
+    record.profiles = told.names.clone();
     let failed = |failure: Failure| failure.of(&rule.compiler);
     let mut command = launcher();
     command.extend(compiler.command.iter().map(OsString::from));

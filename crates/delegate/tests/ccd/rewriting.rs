@@ -153,7 +153,7 @@ fn a_source_is_compiled_by_the_part_of_a_profile_that_is_about_it() {
     plan["reference"] = json!("clang");
     plan["rules"] = json!([]);
     plan["profiles"] = json!([{
-        "name": "autofdo", "file": "profile", "option": "-fprofile-sample-use=",
+        "name": "autofdo", "file": "profile", "family": "clang", "option": "-fprofile-sample-use=",
         "add": ["-mllvm", "-profile-summary-hot-count=100"],
     }]);
     place.plan(&plan);
@@ -172,4 +172,41 @@ fn a_source_is_compiled_by_the_part_of_a_profile_that_is_about_it() {
     std::fs::remove_file(place.file("profile")).unwrap();
     let output = place.ccd(&[&KERNEL[..], &["-c", "-o", "a.o", "a.c"]].concat());
     assert!(!output.status.success() && messages(&output).contains("can't read profile"), "{}", messages(&output));
+}
+
+#[test]
+fn an_object_is_compiled_by_what_gcc_counted_in_it() {
+    let place = Place::new("counted");
+    let mut plan = plan();
+    plan["rules"] = json!([]);
+    plan["profiles"] = json!([{
+        "name": "pgo", "file": "profile", "family": "gcc", "cut": "objects", "option": "-fprofile-use=",
+        "add": ["-Wno-missing-profile"],
+    }]);
+    place.plan(&plan);
+    place.write("a.c", "int often(int x) { return x * 3; }\nint once(int x) { return x * 5; }\n");
+    place.write(
+        "main.c",
+        "int often(int), once(int);\nint main(void) {\n  int sum = once(1);\n\
+         for (int i = 0; i < 1000000; i++) sum += often(i);\n  return sum == 42;\n}\n",
+    );
+    place.tool("gcc", &["-O2", "-fprofile-arcs", "-c", "-o", "a.o", "a.c"]);
+    place.tool("gcc", &["-O2", "-fprofile-arcs", "-o", "main", "main.c", "a.o"]);
+    place.tool("./main", &[]);
+    let digits: String = place.read("a.gcda").iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::remove_file(place.file("a.gcda")).unwrap();
+    place.write("profile", format!("# object b.o\n00\n# object a.o\n{digits}\n"));
+
+    let record = place.compile(&["-ffunction-sections"]);
+    assert_eq!(record["profiles"], json!(["pgo"]));
+    let sections = place.tool("readelf", &["-SW", "a.o"]);
+    assert!(sections.contains(".text.hot.often") && sections.contains(".text.once"), "{sections}");
+
+    place.write("profile", "# object b.o\n00\n");
+    assert_eq!(place.compile(&["-ffunction-sections"])["profiles"], json!([]));
+    assert!(!place.tool("readelf", &["-SW", "a.o"]).contains(".text.hot."), "no counters are of it");
+
+    place.write("profile", "# object a.o\nsomething else\n");
+    let output = place.ccd(&[&KERNEL[..], &["-c", "-o", "a.o", "a.c"]].concat());
+    assert!(!output.status.success() && messages(&output).contains("no counters for a.o"), "{}", messages(&output));
 }

@@ -42,12 +42,16 @@ class ResolvedRule(Choice):
 
 
 class ProfileUse(Frozen):
-    """A profile, and how clang is told of the part of it that is about a source; ccd cuts it (docs/feedback.md)."""
+    """A profile, and how a compiler is told of the part that is about a source; ccd cuts it (docs/feedback.md)."""
 
     name: str
     """Of its input."""
     file: str
     """Where it lies, from the object directory."""
+    family: Literal["gcc", "clang"] = "clang"
+    """Whose compilers read it."""
+    cut: Literal["sources", "objects", "whole"] = "sources"
+    """Text with comments that name sources, .gcda files by object in hexadecimal, or not cut at all."""
     option: str
     """What stands before the path of a part: `-fprofile-sample-use=`."""
     add: tuple[str, ...] = ()
@@ -71,7 +75,7 @@ class Resolved(Frozen):
     """The passes that a user adds: commands."""
     rules: tuple[ResolvedRule, ...]
     profiles: tuple[ProfileUse, ...] = ()
-    """For every source of the running kernel that clang compiles."""
+    """For every source of the running kernel that a compiler of their family compiles."""
 
     def rule_of(self, source: str) -> ResolvedRule | None:
         """The rule that decides for a source file, relative to its tree."""

@@ -14,7 +14,7 @@ from kdyno.errors import UserError
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
 from kdyno.kernel.inputs import DIRECTORY, Input, InputUnreadable, read_input
-from kdyno.kernel.knobs import order
+from kdyno.kernel.knobs import order, profile_pgo
 from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
@@ -57,8 +57,10 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
         return Contribution()
     for use in value.use:
         _require(use, context)
-    makers = {"autofdo": _autofdo, "propeller": _propeller, "order": _order}
-    parts = [makers[use](value, _input(value, use, context)) for use in USES if use in value.use]
+    makers = {"pgo": _pgo, "autofdo": _autofdo, "propeller": _propeller, "order": _order}
+    parts = [makers[use](value, _input(value, use, context), context) for use in USES if use in value.use]
+    if value.trained_for == "pgo":
+        parts.append(profile_pgo.counting(context.toolchain))
     if value.trained_for == "propeller" and "autofdo" not in value.use:
         words = {f"{lkd.LTO_WORDS}_MAP": "--lto-basic-block-address-map"}
         parts.append(Contribution(kcflags=(BLOCK_MAP,), environment=words))
@@ -83,10 +85,19 @@ def _require(use: ProfileUse, context: Context) -> None:
         raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version)
 
 
-def _autofdo(value: Profile, profile: Input) -> Contribution:
-    thresholds: tuple[str, ...] = ()
-    if value.from_ is None:  # the counts of other profiles have another scale
-        thresholds = (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
+def _thresholds(value: Profile) -> tuple[str, ...]:
+    """LLVM's words for what is hot and cold; none for a profile from elsewhere, whose counts have another scale."""
+    if value.from_ is not None:
+        return ()
+    return (f"-profile-summary-hot-count={value.hot}", f"-profile-summary-cold-count={value.cold}")
+
+
+def _pgo(value: Profile, profile: Input, context: Context) -> Contribution:
+    return profile_pgo.compiled_by(profile, context.toolchain, _thresholds(value))
+
+
+def _autofdo(value: Profile, profile: Input, _: Context) -> Contribution:
+    thresholds = _thresholds(value)
     words = tuple(word for threshold in thresholds for word in ("-mllvm", threshold))
     mapped = (BLOCK_MAP,) if value.trained_for == "propeller" else ()
     linked = " ".join(
@@ -99,7 +110,7 @@ def _autofdo(value: Profile, profile: Input) -> Contribution:
     return _compiled_by(profile, "-fprofile-sample-use=", (*words, *mapped), linked)
 
 
-def _propeller(_: Profile, profile: Input) -> Contribution:
+def _propeller(_: Profile, profile: Input, __: Context) -> Contribution:
     linked = f"--lto-basic-block-sections={profile.placeholder} --lto-unique-basic-block-section-names"
     return _compiled_by(profile, "-fbasic-block-sections=list=", (), linked)
 
@@ -115,7 +126,7 @@ def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str)
     )
 
 
-def _order(_: Profile, functions: Input) -> Contribution:
+def _order(_: Profile, functions: Input, __: Context) -> Contribution:
     return Contribution(environment={lkd.ORDER: functions.placeholder}, inputs=(functions,))
 
 
@@ -133,7 +144,14 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
         seeds=tuple(range(1, value.seeds + 1)),
         settings=ProfileSettings.model_validate(value.model_dump(include=set(ProfileSettings.model_fields))),
     )
-    return context.trained(use, training, use)
+    return context.trained(use, training, _exporter(use, context))
+
+
+def _exporter(use: ProfileUse, context: Context) -> str:
+    """The name of what makes it, in line/exporters.py: compilers count each in their own way."""
+    if use != "pgo":
+        return use
+    return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"
 
 
 def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
@@ -143,6 +161,8 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
     of functions in pieces is less.
     """
     plain = trainee.model_copy(update={"layout_seed": None, "order": None, "lines": True})
+    if use == "pgo":
+        return plain.model_copy(update={"profile": value.model_copy(update={"use": (), "trained_for": "pgo"})})
     if use == "autofdo":
         if value.rounds == 1 or value.on:
             return plain

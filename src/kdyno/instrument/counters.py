@@ -1,0 +1,98 @@
+"""What an instrumented kernel counted: snapshots that the agent took before the tests of a boot and after each.
+
+The file comes from a guest: a line of JSON before the bytes of each item, and one at the end. An item is there again
+only where it differs from the snapshot before. The first two snapshots are taken one right after the other, so that
+their difference is what taking one adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from kdyno.errors import InfrastructureError
+from kdyno.frozen import Frozen
+from kdyno.instrument.job import PROTOCOL
+
+COUNTERS = "counters.bin"
+"""Name of the file in the directory of a boot."""
+MOST_BYTES = 1 << 28
+LONGEST_LINE = 4096
+BEFORE = 2
+"""Snapshots before the first test."""
+
+
+class CountersUnsound(InfrastructureError):
+    message = "{path} isn't what a guest's counters look like: {why}"
+    hint = "run the same command again; a kernel that damages its own counters can't be trained"
+
+
+class _Item(Frozen):
+    v: Literal[1] = PROTOCOL
+    snapshot: Annotated[int, Field(ge=0, le=1000)]
+    after: Annotated[str, Field(max_length=80)]
+    name: Annotated[str, Field(min_length=1, max_length=2000)]
+    bytes: Annotated[int, Field(ge=0, le=MOST_BYTES)]
+
+
+class _End(Frozen):
+    v: Literal[1] = PROTOCOL
+    snapshots: Annotated[int, Field(ge=BEFORE, le=1001)]
+
+
+_LINE: TypeAdapter[_Item | _End] = TypeAdapter(_Item | _End)
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """The counters of one boot."""
+
+    items: dict[str, tuple[bytes, ...]]
+    """By name: the content in each snapshot. The first two are before the first test, the others after one each."""
+    tests: tuple[str, ...]
+    """The test before the third snapshot, and before each one after it."""
+
+
+def read_snapshots(path: Path) -> Snapshots:
+    """Raises CountersUnsound."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CountersUnsound(path=path, why=error.strerror) from error
+    contents: dict[str, list[bytes]] = {}
+    after: dict[int, str] = {}
+    place, snapshot = 0, 0
+    while True:
+        end = data.find(b"\n", place, place + LONGEST_LINE)
+        if end < 0:
+            raise CountersUnsound(path=path, why="it ends early")
+        line = _line(data[place:end], path)
+        place = end + 1
+        if isinstance(line, _End):
+            break
+        content = data[place : place + line.bytes]
+        if len(content) < line.bytes:
+            raise CountersUnsound(path=path, why="it ends early")
+        if line.snapshot < snapshot or after.setdefault(line.snapshot, line.after) != line.after:
+            raise CountersUnsound(path=path, why=f"snapshot {line.snapshot} is out of order")
+        place, snapshot = place + line.bytes, line.snapshot
+        history = contents.setdefault(line.name, [])
+        if (not history and snapshot > 0) or len(history) > snapshot:
+            raise CountersUnsound(path=path, why=f"{line.name!r} is not in the first snapshot, or twice in one")
+        history += history[-1:] * (snapshot - len(history))
+        history.append(content)
+    if place < len(data) or snapshot >= line.snapshots or not contents:
+        raise CountersUnsound(path=path, why="its end isn't the end of what it says")
+    tests = tuple(after.get(number, "") for number in range(BEFORE, line.snapshots))
+    whole = {name: (*history, *history[-1:] * (line.snapshots - len(history))) for name, history in contents.items()}
+    return Snapshots(whole, tests)
+
+
+def _line(text: bytes, path: Path) -> _Item | _End:
+    try:
+        return _LINE.validate_json(text)
+    except ValidationError as error:
+        raise CountersUnsound(path=path, why=f"a line of it is {text[:60]!r}") from error

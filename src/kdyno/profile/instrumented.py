@@ -1,0 +1,111 @@
+"""What compilers read of the counters of instrumented kernels: gcc's .gcda files, clang's indexed profile.
+
+Between two snapshots of a boot lies one test; what taking a snapshot adds, the first two show. Tests weigh alike: the
+counts of each are scaled to one sum.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.instrument.counters import BEFORE, Snapshots, read_snapshots
+from kdyno.kernel.image import Image
+from kdyno.kernel.recipe import ProfileSettings
+from kdyno.llvm_tools import find_tool
+from kdyno.process import output
+from kdyno.profile import counters
+from kdyno.profile.counters import Counts, NothingCounted
+from kdyno.profile.gcda import GcovFile, read_gcda, written
+from kdyno.profile.gcda_sums import counts_of, hot_summary, with_counts
+from kdyno.profile.ir_profile import counted_functions, counters_range, text_profile
+from kdyno.profile.ir_profile import counts_of as memory_counts
+
+TOTAL = 200_000_000
+"""Of all counts of a profile: some 10^9 instructions, as other profiles have, at five instructions for each counter."""
+
+
+def gcda_files(snapshots: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:
+    """For each object that has counts, a line `# object fs/open.o` and its .gcda file in hexadecimal digits.
+
+    `snapshots` are files of boots. Raises CountersUnsound, NothingCounted, and what reading .gcda files raises.
+    """
+    boots = [_gcov_snapshots(read_snapshots(path)) for path in snapshots]
+    names = sorted(set.intersection(*(set(boot) for boot in boots)))
+    counted = _trained(
+        [{name: np.array([counts_of(file) for file in boot[name]]) for name in names} for boot in boots], image
+    )
+    summary = hot_summary(settings.hot, settings.cold)
+    below = posixpath.commonpath([posixpath.dirname(name) for name in names])
+    lines = []
+    for name in names:
+        if counted[name].any():
+            file = replace(with_counts(boots[0][name][0], counted[name]), summary=summary)
+            object_file = PurePosixPath(name).relative_to(below).with_suffix(".o")
+            lines.append(f"# object {object_file}\n{written(file).hex()}\n")
+    return "".join(lines).encode()
+
+
+def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001
+    """What clang reads, as the newest llvm-profdata writes it; functions that never ran are left out.
+
+    Raises CountersUnsound, NothingCounted, CountersWentBack, and what reading the vmlinux raises.
+    """
+    functions = counted_functions(image.vmlinux)
+    start = counters_range(image.vmlinux).start
+    boots = [
+        np.array([memory_counts(functions, start, content) for content in contents])
+        for path in snapshots
+        for contents in read_snapshots(path).items.values()
+    ]
+    counts = _trained([{"memory": boot} for boot in boots], image)["memory"]
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        text, indexed = Path(scratch, "text"), Path(scratch, "indexed")
+        text.write_text(text_profile(functions, counts, executed_only=True), encoding="utf-8")
+        output([find_tool("llvm-profdata"), "merge", text, "-o", indexed])
+        return indexed.read_bytes()
+
+
+def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:
+    """By name the file in each snapshot; one that didn't change is read once."""
+    files: dict[str, list[GcovFile]] = {}
+    for name, contents in snapshots.items.items():
+        history: list[GcovFile] = []
+        for before, content in zip((None, *contents), contents, strict=False):
+            history.append(history[-1] if content is before else read_gcda(content, name))
+        files[name] = history
+    return files
+
+
+def _trained(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str, Counts]:
+    """The counts of all tests of all boots, which weigh alike. Each boot has, by name, an array of
+    snapshots × counters. Raises NothingCounted and CountersWentBack.
+    """
+    parts: list[tuple[dict[str, Counts], float]] = []
+    for boot in boots:
+        between = {name: _differences(history, name) for name, history in boot.items()}
+        for test in range(len(next(iter(between.values())))):
+            counted = {name: differences[test] for name, differences in between.items()}
+            if total := sum(int(counts.sum()) for counts in counted.values()):
+                parts.append((counted, 1 / total))
+    if not parts:
+        raise NothingCounted(name=f"image {image.record.key[:12]}", counters=sum(b.shape[1] for b in boots[0].values()))
+    scale = TOTAL / len(parts)
+    return {
+        name: counters.added([(counted[name], weight * scale) for counted, weight in parts], name) for name in boots[0]
+    }
+
+
+def _differences(history: Counts, name: str) -> NDArray[Any]:
+    """What each test counted, an array of tests × counters: without what a snapshot adds."""
+    steps = [counters.difference(after, before, name) for before, after in pairwise(history)]
+    own, tests = steps[0], np.array(steps[BEFORE - 1 :])
+    return tests - np.minimum(tests, own)
