@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ from kdyno.machine.ktap import read_ktap
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
+from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
+from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.merge import Read, merge
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
@@ -53,7 +56,7 @@ from kdyno.text import UNSHOWN, clean, clean_lines
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import to_json
 from tests.fuzz.check import LARGEST, Target
-from tests.unit import pmu_specimen, specimen
+from tests.unit import ir_specimen, pmu_specimen, specimen
 from tests.unit.block_map_specimen import listing
 
 HERE = Path(__file__).parent
@@ -234,6 +237,34 @@ def blocks(path: Path) -> None:
         assert all(max(source, target) < len(function.ids) and count > 0 for source, target, count in function.edges)
 
 
+def gcda(path: Path) -> None:
+    """What was read is written and read again, as gcc would."""
+    file = read_gcda(path.read_bytes(), "vmscan.gcda")
+    again = replace(file, summary=file.summary or (1, 1))
+    assert read_gcda(written(again), "again") == again
+
+
+def gcdas() -> Sequence[bytes]:
+    arcs = ((3, 1 << 40, 0), (0, 0), ())
+    functions = tuple(GcovFunction(index, 5, 6, each) for index, each in enumerate(arcs, 1))
+    whole = written(GcovFile("B22*", 99, functions, (1, 1 << 31)))
+    return whole, whole[:16] + whole[32:-4]
+
+
+def instrumented(path: Path) -> None:
+    """Whatever counters a file says it has, they are in the memory that it says they are in."""
+    functions, memory = counted_functions(path), counters_range(path)
+    counts = counts_of(functions, memory.start, bytes(min(len(memory), LARGEST)))
+    assert text_profile(functions, counts).count("# Func Hash:") == len(functions)
+    assert not any("\n" in each.name for each in functions)
+
+
+@cache
+def instrumented_programs() -> Sequence[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        return [ir_specimen.build(Path(directory)).read_bytes()]
+
+
 def experiment(path: Path) -> None:
     assert plan_boots(load_experiment(path))
 
@@ -391,6 +422,8 @@ TARGETS = {
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
         Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
         Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
+        Target("gcda", gcda, gcdas, (b"\0\0\0\x01\x0c\0\0\0", b"\0\0\xa1\x01", b"\xf8\xff\xff\xff")),
+        Target("instrumented", instrumented, instrumented_programs, examples=200),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(

@@ -108,8 +108,13 @@ def _is_text(head: bytes) -> bool:
 
 
 def require_whole(path: Path) -> None:
-    """Raise ProfileCutShort if a text ends amid a line; binary profiles are checked by llvm-profdata."""
+    """Raise ProfileCutShort if a text ends amid a line, and NotAProfile of an empty file.
+
+    Binary profiles are checked by llvm-profdata.
+    """
     head = _head(path)
+    if not head:
+        raise NotAProfile(path=path, why="it is empty")
     if not _is_text(head):
         return
     with path.open("rb") as file:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 RELOCATABLE = 1
 NOBITS = 8
+HEADER_SIZE = 64
+LONGEST_LABEL = 64
+"""Bytes of a section's name that are looked at."""
 SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
@@ -24,8 +28,18 @@ class Section:
     size: int
     content: bytes
     """Its bytes in the file; none if it begins as zeros in memory."""
+
+
+class _Head(NamedTuple):
+    """A section's header, as far as it is used: Elf64_Shdr."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    start: int
+    size: int
     link: int
-    """The index of a section that this one goes with: of a table of symbols, its names."""
 
 
 class Elf:
@@ -37,40 +51,44 @@ class Elf:
         kind, offset, size, number, names = struct.unpack_from("<16xH22xQ10xHHH", data)
         if kind == RELOCATABLE:
             raise Damaged("it is an object file, and isn't linked yet")
+        if size < HEADER_SIZE:
+            raise Damaged("it has no headers of sections")
+        self._data = data
         try:
-            heads = [struct.unpack_from("<IIQQQQI", data, offset + size * index) for index in range(number)]
-            labels = data[heads[names][4] :][: heads[names][5]]
+            self._heads = [_Head(*struct.unpack_from("<IIQQQQI", data, offset + size * part)) for part in range(number)]
+            labels = self._content(self._heads[names])
         except (struct.error, OverflowError, IndexError):
             raise Damaged("its headers point outside of it") from None
-        self._sections = [
-            Section(address, length, b"" if kind == NOBITS else data[start : start + length], link)
-            for _, kind, _, address, start, length, link in heads
-        ]
-        self._index: dict[bytes, list[int]] = {}
-        for index, head in enumerate(heads):
-            self._index.setdefault(labels[head[0] : labels.find(b"\0", head[0])], []).append(index)
+        self._named: dict[bytes, list[_Head]] = {}
+        for head in self._heads:
+            label, _, _ = labels[head.name : head.name + LONGEST_LABEL].partition(b"\0")
+            self._named.setdefault(label, []).append(head)
 
     def section(self, name: str) -> Section | None:
         """The section of this name; None if there is none. Raises Damaged if there are several."""
-        indices = self._index.get(name.encode(), [])
-        if len(indices) > 1:
-            raise Damaged(f"it has {len(indices)} sections {name}")
-        return self._sections[indices[0]] if indices else None
+        heads = self._named.get(name.encode(), [])
+        if len(heads) > 1:
+            raise Damaged(f"it has {len(heads)} sections {name}")
+        return Section(heads[0].address, heads[0].size, self._content(heads[0])) if heads else None
 
     def at(self, address: int, size: int) -> bytes:
         """The bytes at an address; empty if no section has all of them."""
-        for section in self._sections:
-            start = address - section.address
-            if section.address and 0 <= start <= len(section.content) - size:
-                return section.content[start : start + size]
+        for head in self._heads:
+            start = address - head.address
+            if head.address and head.kind != NOBITS and 0 <= start <= head.size - size:
+                return self._data[head.start + start : head.start + start + size]
         return b""
 
     def symbol(self, name: str) -> int | None:
         """The address of the first symbol of this name."""
-        table = self.section(".symtab")
-        if table is None or table.link >= len(self._sections):
+        tables = self._named.get(b".symtab", [])
+        if len(tables) != 1 or tables[0].link >= len(self._heads):
             return None
-        place = self._sections[table.link].content.find(b"\0" + name.encode() + b"\0")
-        symbols = np.frombuffer(table.content[: len(table.content) // SYMBOL.itemsize * SYMBOL.itemsize], SYMBOL)
-        named = symbols["value"][symbols["name"] == place + 1] if place >= 0 else symbols["value"][:0]
-        return int(named[0]) if len(named) else None
+        place = self._content(self._heads[tables[0].link]).find(b"\0" + name.encode() + b"\0")
+        content = self._content(tables[0])
+        symbols = np.frombuffer(content[: len(content) // SYMBOL.itemsize * SYMBOL.itemsize], SYMBOL)
+        named = symbols["value"][symbols["name"] == place + 1]
+        return int(named[0]) if place >= 0 and len(named) else None
+
+    def _content(self, head: _Head) -> bytes:
+        return b"" if head.kind == NOBITS else self._data[head.start : head.start + head.size]

@@ -177,11 +177,11 @@ def _section(elf: Elf, name: str, path: Path) -> Section:
 
 
 def _require_version(elf: Elf) -> None:
-    """Raise Damaged if the variable that says so says another layout; a linker may have dropped it."""
+    """Raise Damaged unless the variable that says so says this layout; only -fprofile-generate makes it."""
     address = elf.symbol(VERSION_SYMBOL)
     content = elf.at(address, 8) if address is not None else b""
     if not content:
-        return
+        raise Damaged(f"there is no {VERSION_SYMBOL}: it is stripped, or was compiled without -fprofile-generate")
     said = int.from_bytes(content, "little")
     if said % IR_LEVEL != VERSION:
         raise Damaged(f"its raw version is {said % (1 << 32)}, not {VERSION}")
