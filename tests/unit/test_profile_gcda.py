@@ -27,6 +27,7 @@ from kdyno.profile.gcda import (
     OtherGcda,
     OtherKindOfCounters,
     ProfileOfOtherGcc,
+    profile_name,
     read_gcda,
     require_compiler,
     version_of,
@@ -108,6 +109,48 @@ def test_what_never_ran_in_training_stays_where_it_was_with_partial_training(pro
     profile = written(replace(read_gcda(content, "a"), summary=hot_summary(100)))
     placed = sections(compiler, directory, profile, "-fprofile-partial-training")
     assert placed["never"] == ".text" and placed["hundred"] == ".text.hot"
+
+
+@pytest.mark.parametrize("output", ["program.o", "fs/open.o", "../odd name/open.o", "a.b/c.d.o"])
+def test_gcc_finds_a_profile_in_a_directory_by_the_name_of_the_object(
+    program: tuple[str, Path, bytes], output: str, tmp_path: Path
+) -> None:
+    compiler, directory, content = program
+    for name in ("odd name", "work/fs", "work/a.b", "profiles"):
+        (tmp_path / name).mkdir(parents=True)
+    working = tmp_path / "work"
+    (working / f"{NAME}.c").write_bytes((directory / f"{NAME}.c").read_bytes())
+    (tmp_path / "profiles" / profile_name(working, output)).write_bytes(content)
+    words = (compiler, "-O2", f"-fprofile-use={tmp_path}/profiles", "-Wmissing-profile", "-Werror", "-c", f"{NAME}.c")
+    run(working, *words, "-o", output)
+    with pytest.raises(subprocess.CalledProcessError) as lacking:
+        run(working, *words, "-o", "other.o")
+    assert "other.gcda" in lacking.value.stderr and "file not found" in lacking.value.stderr
+
+
+def test_gcc_knows_a_static_function_only_under_the_same_names_of_source_and_object(
+    program: tuple[str, Path, bytes], tmp_path: Path
+) -> None:
+    compiler, _, _ = program
+    (tmp_path / "o").mkdir()
+    (tmp_path / "a.c").write_text(
+        "volatile int sink;\nstatic __attribute__((noinline)) void own(int n) { if (n) sink = n; }\n"
+        "void all(int n) { own(n); }\nint main(void) { all(3); return 0; }\n"
+    )
+
+    def idents(working: str, source: str, output: str) -> set[int]:
+        directory = tmp_path / working
+        run(directory, compiler, "-O2", "-fprofile-arcs", "-c", source, "-o", output)
+        run(directory, compiler, output, "-lgcov", "-o", "a")
+        run(directory, f"{directory}/a")
+        content = Path(directory, output).with_suffix(".gcda").read_bytes()
+        return {function.ident for function in read_gcda(content, "a").functions}
+
+    first = idents("o", "../a.c", "a.o")
+    (tmp_path / "other").mkdir()
+    assert idents("other", "../a.c", "a.o") == first and len(first) == 3
+    for source, output in ((f"{tmp_path}/a.c", "a.o"), ("../a.c", "b.o"), ("../a.c", f"{tmp_path}/o/a.o")):
+        assert len(idents("o", source, output) & first) == 2
 
 
 def test_counts_that_do_not_add_up_are_an_error_unless_gcc_corrects_them(program: tuple[str, Path, bytes]) -> None:
