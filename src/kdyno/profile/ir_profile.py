@@ -2,8 +2,8 @@
 
 `-mllvm -disable-vp=true` leaves counters and their description, and no undefined symbol. The counters are read out of
 the kernel's memory, and what they belong to out of its vmlinux. The layout is LLVM 19's INSTR_PROF_DATA in
-profile/InstrProfData.inc, which comes with clang; the same bytes are used in LLVM 18 to 20. Runtime and raw profile
-aren't needed: llvm-profdata merges the text form (lib/ProfileData/InstrProfWriter.cpp), which hasn't changed for years.
+profile/InstrProfData.inc, which comes with clang. No raw profile is written: llvm-profdata merges the text form, too
+(lib/ProfileData/InstrProfWriter.cpp).
 
 A static function is called `../fs/open.c;do_open` in it: by the path that the compiler was given.
 """
@@ -42,7 +42,7 @@ RECORD = np.dtype(
 """`counters` is the distance of the counters from this record; a counter has 8 bytes."""
 VERSION_SYMBOL = "__llvm_profile_raw_version"
 VERSION = 10
-"""INSTR_PROF_RAW_VERSION of LLVM 19 and 20."""
+"""INSTR_PROF_RAW_VERSION of LLVM 19."""
 IR_LEVEL = 1 << 56
 """VARIANT_MASK_IR_PROF: the one variant whose counters are plain counts by -fprofile-generate."""
 SEPARATOR = b"\x01"
