@@ -1,0 +1,86 @@
+//! What there is: printed by `status`, and the first file of what `send` sends.
+
+use crate::VERSION;
+use crate::failure::Failure;
+use crate::kernel::Kernel;
+use crate::snapshot::{self, FORMAT};
+use crate::store::{Store, Stored};
+use serde::Serialize;
+use std::path::Path;
+
+#[derive(Debug, Serialize)]
+pub struct Listing {
+    pub v: u32,
+    pub version: &'static str,
+    pub directory: String,
+    /// Whether a kdyno-pgod takes snapshots now.
+    pub running: bool,
+    /// Of all snapshots.
+    pub bytes: u64,
+    /// By the time of their last snapshot.
+    pub runs: Vec<Run>,
+    /// Files that are no snapshots, or that this version can't read.
+    pub unreadable: Vec<String>,
+}
+
+/// A run, as its last snapshot shows it.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    pub boot: String,
+    pub run: u32,
+    pub kernel: Kernel,
+    /// How many snapshots of it there are.
+    pub snapshots: u64,
+    /// How many there have been in this boot.
+    pub sequence: u64,
+    /// Seconds since 1970.
+    pub taken: u64,
+    pub milliseconds: u64,
+    pub objects: u64,
+    pub counter_bytes: u64,
+    /// The file of the last snapshot, below the directory, and its size.
+    pub file: String,
+    pub file_bytes: u64,
+}
+
+impl Listing {
+    pub fn of(store: &Store, directory: &Path) -> Result<Listing, Failure> {
+        let stored = store.snapshots()?;
+        let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
+        for run in stored.chunk_by(|a, b| (&a.boot, a.run) == (&b.boot, b.run)) {
+            let last = run.last().expect("chunks aren't empty");
+            match snapshot::description(&store.path(last)) {
+                Some(about) if (&about.boot, about.run, about.sequence) == (&last.boot, last.run, last.sequence) => {
+                    runs.push(of_run(last, run.len(), about));
+                }
+                _ => unreadable.push(last.name()),
+            }
+        }
+        runs.sort_by_key(|run| (run.taken, run.sequence));
+        Ok(Listing {
+            v: FORMAT,
+            version: VERSION,
+            directory: directory.display().to_string(),
+            running: store.is_written_to(),
+            bytes: stored.iter().map(|snapshot| snapshot.size).sum(),
+            runs,
+            unreadable,
+        })
+    }
+}
+
+fn of_run(last: &Stored, snapshots: usize, about: snapshot::Description) -> Run {
+    Run {
+        boot: about.boot,
+        run: about.run,
+        kernel: about.kernel,
+        snapshots: snapshots as u64,
+        sequence: about.sequence,
+        taken: about.taken,
+        milliseconds: about.milliseconds,
+        objects: about.objects,
+        counter_bytes: about.bytes,
+        file: last.name(),
+        file_bytes: last.size,
+    }
+}

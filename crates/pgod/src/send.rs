@@ -1,0 +1,62 @@
+//! The last snapshot of each run as one tar archive on standard output, `listing.json` first.
+
+use crate::failure::Failure;
+use crate::listing::Listing;
+use crate::store::Store;
+use crate::tar;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+
+/// While it looks, the program that takes snapshots may remove some: then it looks again.
+const TRIES: usize = 10;
+
+pub fn send(directory: &Path, boots: &[String]) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::of_user("an archive isn't for a terminal", "`kdyno profile pull HOST` calls this by ssh"));
+    }
+    let store = Store::open(directory)?;
+    let (listing, files) = opened(&store, directory, boots)?;
+    let written = write(&mut BufWriter::new(io::stdout().lock()), &listing, files);
+    written.map_err(|error| Failure::of_surroundings(format!("can't send: {error}"), ""))
+}
+
+/// What is to be sent, with its files open, so that they stay whatever is removed.
+fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing, Vec<File>), Failure> {
+    for _ in 0..TRIES {
+        let mut listing = Listing::of(store, directory)?;
+        listing.runs.retain(|run| boots.is_empty() || boots.iter().any(|start| run.boot.starts_with(start.as_str())));
+        if listing.runs.is_empty() {
+            let message = format!(
+                "there is no snapshot {}in {}",
+                if boots.is_empty() { "" } else { "of that boot " },
+                directory.display()
+            );
+            return Err(Failure::of_user(message, "`kdyno-pgod status` says what there is"));
+        }
+        let files: io::Result<Vec<File>> =
+            listing.runs.iter().map(|run| File::open(directory.join(&run.file))).collect();
+        match files {
+            Ok(files) => return Ok((listing, files)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Failure::of_file("read a snapshot in", directory, &error)),
+        }
+    }
+    Err(Failure::of_surroundings(
+        format!("snapshots in {} go faster than they are read", directory.display()),
+        "use a larger --keep",
+    ))
+}
+
+fn write(out: &mut impl Write, listing: &Listing, files: Vec<File>) -> io::Result<()> {
+    tar::file(out, b"listing.json", &serde_json::to_vec(listing).expect("strings and numbers"))?;
+    for (run, file) in listing.runs.iter().zip(files) {
+        tar::begin(out, run.file.as_bytes(), run.file_bytes)?;
+        if io::copy(&mut file.take(run.file_bytes), out)? != run.file_bytes {
+            return Err(io::Error::other(format!("{} was cut off", run.file)));
+        }
+        tar::pad(out, run.file_bytes)?;
+    }
+    tar::end(out)?;
+    out.flush()
+}

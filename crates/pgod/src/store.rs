@@ -1,0 +1,234 @@
+//! The directory with the snapshots: one directory for each boot, named by its id, and in it
+//!
+//!     0001-000007.tar.gz    the seventh snapshot of the boot, in its first run
+//!     run                   the run that is now; `2 reset`: the second, and the counters are still to be reset for it
+//!
+//! Everything is written beside its place, in `.writing`, and renamed. So whatever has a name is whole, and a program
+//! that was killed leaves one file more at most, which the next one removes.
+
+use crate::failure::Failure;
+use crate::kernel::is_boot_id;
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+const LOCK: &str = "lock";
+const WRITING: &str = ".writing";
+const RUN: &str = "run";
+const SUFFIX: &str = ".tar.gz";
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+pub struct Store {
+    root: PathBuf,
+}
+
+/// Only one program writes to a store. The lock dies with it.
+pub struct Writer {
+    pub store: Store,
+    _lock: Flock<File>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    pub boot: String,
+    pub run: u32,
+    pub sequence: u64,
+    pub size: u64,
+    pub written: SystemTime,
+}
+
+impl Stored {
+    /// Below the store's directory.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.boot, file_name(self.run, self.sequence))
+    }
+}
+
+/// The run of a boot that is now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    pub number: u32,
+    /// Its counters are still to be set to 0.
+    pub reset: bool,
+}
+
+fn file_name(run: u32, sequence: u64) -> String {
+    format!("{run:04}-{sequence:06}{SUFFIX}")
+}
+
+fn parsed(name: &str) -> Option<(u32, u64)> {
+    let (run, sequence) = name.strip_suffix(SUFFIX)?.split_once('-')?;
+    let numbers = (run.parse().ok()?, sequence.parse().ok()?);
+    (file_name(numbers.0, numbers.1) == name).then_some(numbers)
+}
+
+impl Store {
+    /// A store to read. Fails if there is none.
+    pub fn open(root: &Path) -> Result<Store, Failure> {
+        match fs::read_dir(root) {
+            Ok(_) => Ok(Store { root: root.into() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("there is no directory {}", root.display());
+                Err(Failure::of_user(message, "`kdyno-pgod run` makes it; --directory names another one"))
+            }
+            Err(error) => Err(Failure::of_file("read", root, &error)),
+        }
+    }
+
+    /// Whether a kdyno-pgod writes to it now.
+    pub fn is_written_to(&self) -> bool {
+        let lock = File::open(self.root.join(LOCK));
+        lock.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
+    }
+
+    /// All snapshots, by boot, run and sequence.
+    pub fn snapshots(&self) -> Result<Vec<Stored>, Failure> {
+        let failed = |error: io::Error| Failure::of_file("read", &self.root, &error);
+        let mut stored = Vec::new();
+        for folder in fs::read_dir(&self.root).map_err(failed)?.flatten() {
+            let boot = folder.file_name().to_string_lossy().into_owned();
+            // What is no directory, or gone meanwhile, holds none.
+            let files = is_boot_id(&boot).then(|| fs::read_dir(folder.path()).ok()).flatten();
+            for file in files.into_iter().flatten().flatten() {
+                let (Some((run, sequence)), Ok(about)) = (parsed(&file.file_name().to_string_lossy()), file.metadata())
+                else {
+                    continue;
+                };
+                let written = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                stored.push(Stored { boot: boot.clone(), run, sequence, size: about.len(), written });
+            }
+        }
+        stored.sort_by(|a, b| (&a.boot, a.run, a.sequence).cmp(&(&b.boot, b.run, b.sequence)));
+        Ok(stored)
+    }
+
+    pub fn path(&self, stored: &Stored) -> PathBuf {
+        self.root.join(stored.name())
+    }
+}
+
+impl Writer {
+    /// A store to write to, made if it isn't there, in a directory that is. Removes what a killed program left.
+    pub fn open(root: &Path) -> Result<Writer, Failure> {
+        match DirBuilder::new().mode(0o700).create(root) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Failure::of_file("make", root, &error));
+            }
+            _ => require_ours(root)?,
+        }
+        let path = root.join(LOCK);
+        let options = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).clone();
+        let lock = locked(|| options.open(&path)).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                let message = format!("another kdyno-pgod writes to {}", root.display());
+                Failure::of_user(message, "`kdyno-pgod status` shows what it has; --directory names another place")
+            }
+            _ => Failure::of_file("lock", &path, &error),
+        })?;
+        let left = root.join(WRITING);
+        match fs::remove_file(&left) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::of_file("remove", &left, &error)),
+            _ => Ok(Writer { store: Store { root: root.into() }, _lock: lock }),
+        }
+    }
+
+    /// Makes a snapshot appear, whole, on the disk.
+    pub fn add(&self, boot: &str, run: u32, sequence: u64, content: &[u8]) -> Result<(), Failure> {
+        self.write(boot, &file_name(run, sequence), content)
+    }
+
+    /// The run of this boot that is now; the first if nothing is said of it.
+    pub fn run(&self, boot: &str) -> Result<Run, Failure> {
+        let path = self.store.root.join(boot).join(RUN);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Run { number: 1, reset: false }),
+            read => read.map_err(|error| Failure::of_file("read", &path, &error))?,
+        };
+        let (number, reset) = text.trim().strip_suffix(" reset").map_or((text.trim(), false), |number| (number, true));
+        let number = number.parse().map_err(|_| {
+            Failure::of_surroundings(format!("{} holds no number of a run", path.display()), "remove that file")
+        })?;
+        Ok(Run { number, reset })
+    }
+
+    pub fn set_run(&self, boot: &str, run: Run) -> Result<(), Failure> {
+        let text = format!("{}{}\n", run.number, if run.reset { " reset" } else { "" });
+        self.write(boot, RUN, text.as_bytes())
+    }
+
+    /// Removes a snapshot, and its boot's directory with the last one of a boot that is over.
+    pub fn remove(&self, stored: &Stored, running: &str) -> Result<(), Failure> {
+        let path = self.store.path(stored);
+        fs::remove_file(&path).map_err(|error| Failure::of_file("remove", &path, &error))?;
+        let folder = self.store.root.join(&stored.boot);
+        let is_last =
+            fs::read_dir(&folder).is_ok_and(|mut left| left.all(|file| file.is_ok_and(|f| f.file_name() == RUN)));
+        if is_last && stored.boot != running {
+            // What can't be removed is a small file or an empty directory.
+            let _ = fs::remove_file(folder.join(RUN)).and_then(|()| fs::remove_dir(&folder));
+            let _ = fs::remove_dir(&folder);
+        }
+        Ok(())
+    }
+
+    fn write(&self, boot: &str, name: &str, content: &[u8]) -> Result<(), Failure> {
+        let folder = self.store.root.join(boot);
+        let (writing, path) = (self.store.root.join(WRITING), folder.join(name));
+        let written = write_durably(&writing, content).and_then(|()| {
+            if DirBuilder::new().mode(0o700).create(&folder).is_ok() {
+                sync(&self.store.root)?;
+            }
+            fs::rename(&writing, &path)?;
+            sync(&folder)
+        });
+        written.map_err(|error| {
+            // It takes the space that others may need; if it stays, the next one that is written takes its place.
+            let _ = fs::remove_file(&writing);
+            Failure::of_file("write", &path, &error)
+        })
+    }
+}
+
+/// A lock that nobody else has. `status` holds it for a moment, to see whether it can.
+fn locked(open: impl Fn() -> io::Result<File>) -> io::Result<Flock<File>> {
+    for _ in 0..LOCK_TRIES {
+        if let Ok(lock) = Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
+            return Ok(lock);
+        }
+        sleep(LOCK_PAUSE);
+    }
+    Flock::lock(open()?, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error.into())
+}
+
+fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Root writes to no directory that somebody else may change.
+fn require_ours(root: &Path) -> Result<(), Failure> {
+    let about = fs::symlink_metadata(root).map_err(|error| Failure::of_file("read", root, &error))?;
+    let why = if !about.is_dir() {
+        "it is no directory"
+    } else if about.uid() != nix::unistd::geteuid().as_raw() {
+        "it belongs to another user"
+    } else if about.mode() & 0o022 != 0 {
+        "others may write to it"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::of_user(
+        format!("can't keep snapshots in {}: {why}", root.display()),
+        "--directory names another place",
+    ))
+}
