@@ -32,6 +32,8 @@ from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.merge_files import Merged
 from kdyno.profile.overlap import Overlap
+from kdyno.profile.pgod import PgodListing
+from kdyno.profile.pull import Pulled
 from kdyno.profile.show import ProfileView
 from kdyno.profile.stale import Stale
 from kdyno.search.tuned import Tuned
@@ -55,6 +57,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "image": TypeAdapter(ImageRecord),
     "job": TypeAdapter(Job),
     "march-list": TypeAdapter(tuple[March, ...]),
+    "pgod-listing": TypeAdapter(PgodListing),
     "probe-list": TypeAdapter(ProgramList),
     "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
     "record": RECORD,
@@ -80,6 +83,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "profile-cover": TypeAdapter(Coverage),
     "profile-merge": TypeAdapter(Merged),
     "profile-overlap": TypeAdapter(Overlap),
+    "profile-pull": TypeAdapter(Pulled),
     "profile-show": TypeAdapter(ProfileView),
     "profile-stale": TypeAdapter(Stale),
     "report": TypeAdapter(RunReport),

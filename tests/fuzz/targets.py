@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -45,6 +46,7 @@ from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
 from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.merge import Read, merge
+from kdyno.profile.pgod import read_sent
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
 from kdyno.size import compare
@@ -56,7 +58,7 @@ from kdyno.text import UNSHOWN, clean, clean_lines
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import to_json
 from tests.fuzz.check import LARGEST, Target
-from tests.unit import ir_specimen, pmu_specimen, specimen
+from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, specimen
 from tests.unit.block_map_specimen import listing
 
 HERE = Path(__file__).parent
@@ -376,11 +378,25 @@ def journals() -> Sequence[bytes]:
     return [Journal(boot_id="5b4a", values=values).model_dump_json().encode()]
 
 
+def pulled(path: Path) -> object:
+    with path.open("rb") as file:
+        return list(read_sent(file.read, "m"))
+
+
+def pulled_snapshot(path: Path) -> object:
+    """The same, where the inner archive is what was changed."""
+    run, _ = pgod_specimen.snapshot(COUNTERS)
+    content = gzip.compress(path.read_bytes())
+    sent = pgod_specimen.sent((run | {"file_bytes": len(content)}, content))
+    return list(read_sent(io.BytesIO(sent).read, "m"))
+
+
 def all_foreign() -> Sequence[bytes]:
     return [seed for name, names in FOREIGN.items() if name not in ALONE for seed in foreign_seeds(*names)()]
 
 
 PMU_HEADER = pmu_header()
+COUNTERS = {"kernel/fork.gcda": pgod_specimen.gcda([5, 0], [100]), f"{'a' * 90}/mm/slub.gcda": pgod_specimen.gcda([1])}
 TOML = (
     b"[variants.a]\n",
     b"matrix = { opt = ['O2', 'O3'] }\n",
@@ -424,6 +440,8 @@ TARGETS = {
         Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
         Target("gcda", gcda, gcdas, (b"\0\0\0\x01\x0c\0\0\0", b"\0\0\xa1\x01", b"\xf8\xff\xff\xff")),
         Target("instrumented", instrumented, instrumented_programs, examples=200),
+        Target("pulled", pulled, lambda: [pgod_specimen.sent(pgod_specimen.snapshot(COUNTERS))]),
+        Target("pulled-snapshot", pulled_snapshot, lambda: [gzip.decompress(pgod_specimen.snapshot(COUNTERS)[1])]),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(

@@ -406,7 +406,7 @@ PRINTED_AS = {
         )
     },
     "march list": "march-list",
-    **{f"profile {action}": f"profile-{action}" for action in ("cover", "merge", "overlap", "show", "stale")},
+    **{f"profile {action}": f"profile-{action}" for action in ("cover", "merge", "overlap", "pull", "show", "stale")},
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",

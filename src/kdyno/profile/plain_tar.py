@@ -1,0 +1,124 @@
+"""Regular files out of a tar archive that somebody sent, one after the other, within limits.
+
+Python's tarfile reads far more than kdyno-pgod writes: links, devices, sparse files, extended headers that may claim
+gigabytes of memory. Here an entry is a regular file with a plain name, or it is refused. The format is POSIX's ustar,
+and GNU's `L` entry, which holds a name of more than 100 bytes (GNU tar's manual, "Basic Tar Format").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kdyno.errors import InfrastructureError
+
+BLOCK = 512
+PIECE = 1 << 20
+LONGEST_NAME = 4096
+LONGEST_PART = 255
+FILE, LONG_NAME = (b"0", b"\0"), b"L"
+OCTAL = frozenset(b"01234567")
+
+Read = Callable[[int], bytes]
+"""Up to so many bytes; none only at the end."""
+
+
+class ArchiveDamaged(InfrastructureError):
+    message = "{name} can't be used: {why}"
+    hint = "pull again; `kdyno-pgod status` on that machine says what there is"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one archive."""
+
+    files: int
+    file_bytes: int
+    total_bytes: int
+
+
+def files(read: Read, limits: Limits, archive: str) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file; `archive` is what messages call it. No more memory is taken than a file has.
+
+    A name is relative, has neither empty parts nor `.` or `..`, and comes once. Raises ArchiveDamaged, also if the
+    archive ends too early or goes on after its end.
+    """
+    reader = _Reader(read, archive)
+    seen: set[str] = set()
+    total = 0
+    while (entry := reader.entry()) is not None:
+        name, size = entry
+        total += size
+        if name in seen:
+            raise reader.damaged(f"it holds {name} twice")
+        if len(seen) >= limits.files:
+            raise reader.damaged(f"it holds more than {limits.files:,} files")
+        if size > limits.file_bytes or total > limits.total_bytes:
+            raise reader.damaged(f"{name} of {size:,} bytes is more than is taken")
+        seen.add(name)
+        yield name, reader.content(size)
+
+
+class _Reader:
+    def __init__(self, read: Read, archive: str) -> None:
+        self._read = read
+        self._archive = archive
+
+    def damaged(self, why: str) -> ArchiveDamaged:
+        return ArchiveDamaged(name=self._archive, why=why)
+
+    def entry(self) -> tuple[str, int] | None:
+        """Name and size of the next file; None at the end."""
+        header = self._exactly(BLOCK)
+        if not any(header):
+            if any(self._exactly(BLOCK)) or self._read(1):
+                raise self.damaged("it goes on after its end")
+            return None
+        kind, size = self._parsed(header)
+        name = header[:100].split(b"\0")[0]
+        if kind == LONG_NAME:
+            if not 100 < size <= LONGEST_NAME:
+                raise self.damaged(f"a name has {size:,} bytes")
+            name = self.content(size).rstrip(b"\0")
+            kind, size = self._parsed(self._exactly(BLOCK))
+        if kind not in FILE:
+            raise self.damaged("it holds something else than regular files")
+        return self._plain(name), size
+
+    def content(self, size: int) -> bytes:
+        content = self._exactly(size)
+        self._exactly(-size % BLOCK)
+        return content
+
+    def _parsed(self, header: bytes) -> tuple[bytes, int]:
+        """Kind and size of an entry."""
+        sum_of_bytes = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
+        if self._octal(header[148:156]) != sum_of_bytes or header[345:500].strip(b"\0"):
+            raise self.damaged("it is no archive of kdyno-pgod's")
+        return header[156:157], self._octal(header[124:136])
+
+    def _octal(self, text: bytes) -> int:
+        digits = text.strip(b" \0")
+        if not digits or not OCTAL.issuperset(digits):
+            raise self.damaged("it is no archive of kdyno-pgod's")
+        return int(digits, 8)
+
+    def _plain(self, name: bytes) -> str:
+        """The name, if it is one that stays below the directory that it is written to."""
+        try:
+            text = name.decode()
+        except UnicodeDecodeError:
+            raise self.damaged("a name in it is no UTF-8") from None
+        parts = text.split("/")
+        if not text.isprintable() or {"", ".", ".."} & {*parts} or max(map(len, map(str.encode, parts))) > LONGEST_PART:
+            raise self.damaged(f"it holds a file with the name {text[:LONGEST_PART]!r}")
+        return text
+
+    def _exactly(self, size: int) -> bytes:
+        content = bytearray()
+        while len(content) < size:
+            piece = self._read(min(size - len(content), PIECE))
+            if not piece:
+                raise self.damaged("it is cut short")
+            content += piece
+        return bytes(content)

@@ -1,0 +1,129 @@
+"""A program on another machine, by ssh, and what it prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Thread
+from typing import IO
+
+from kdyno import process
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.profile.plain_tar import Read
+
+HOST = re.compile(r"[!-~]+")
+SSH = (
+    *("ssh", "-T"),
+    # A question could not be answered: kdyno's children are in groups of their own, away from the terminal.
+    *("-o", "BatchMode=yes"),
+    *("-o", "ConnectTimeout=20"),
+    *("-o", "ServerAliveInterval=15"),
+)
+SSH_FAILED = 255
+NOT_FOUND = 127
+SILENCE_SECONDS = 120.0
+SAID = 2000
+"""Bytes that are kept of what it says on standard error, its last."""
+
+
+class NoHost(UserError):
+    message = "{host!r} is no name of a machine that ssh could be given"
+    hint = "name it as for ssh: HOST or USER@HOST"
+
+
+class NotConnected(InfrastructureError):
+    message = "ssh has no connection to {host}: {said}"
+    hint = "`ssh {host}` has to work without a password: with a key, and ssh-agent if the key has a passphrase"
+
+
+class NotThere(InfrastructureError):
+    message = "{host} has no {program}: {said}"
+    hint = "copy the kdyno-pgod that lies beside kdyno to it, or say where it is with --program"
+
+
+class RemoteFailed(InfrastructureError):
+    message = "{program} on {host} ended with status {status}: {said}"
+    hint = "--sudo runs it as root there, --directory says where its snapshots are"
+
+
+class RemoteSilent(InfrastructureError):
+    message = "{host} has sent nothing for {seconds:g} s"
+    hint = "see what it is at, and pull again"
+
+
+def require_host(host: str) -> None:
+    """Raise NoHost for what ssh would take for an option, or what no machine is called."""
+    if host.startswith("-") or not HOST.fullmatch(host):
+        raise NoHost(host=host)
+
+
+@contextmanager
+def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
+    """Run a program there; the body reads what it prints, to the end.
+
+    The shell there gets each word quoted. Raises NoHost, and when the body is done NotConnected, NotThere or
+    RemoteFailed if the program failed: also in the place of what the body raised, since that then says no more than
+    that something is missing. Reading raises RemoteSilent.
+    """
+    require_host(host)
+    with process.spawned(
+        [*SSH, "--", host, shlex.join(command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as ssh:
+        assert ssh.stdout is not None and ssh.stderr is not None
+        said = bytearray()
+        listener = Thread(target=_keep_the_last, args=(ssh.stderr, said), daemon=True)
+        listener.start()
+        output = _Output(ssh.stdout, host)
+        try:
+            yield output.read
+        except InfrastructureError:
+            if not output.ended:
+                raise
+            _require_success(ssh, host, command, listener, said)
+            raise
+        _require_success(ssh, host, command, listener, said)
+
+
+def _require_success(
+    ssh: subprocess.Popen[bytes], host: str, command: Sequence[str], listener: Thread, said: bytearray
+) -> None:
+    try:
+        status = ssh.wait(SILENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RemoteSilent(host=host, seconds=SILENCE_SECONDS) from None
+    listener.join(1)
+    program = next(word for word in command if word not in ("sudo", "-n"))
+    words = said.decode(errors="replace").strip() or "nothing was said"
+    if status == SSH_FAILED:
+        raise NotConnected(host=host, said=words)
+    if status == NOT_FOUND:
+        raise NotThere(host=host, program=program, said=words)
+    if status != 0:
+        raise RemoteFailed(host=host, program=program, status=status, said=words)
+
+
+class _Output:
+    """What comes through a pipe, as long as something comes."""
+
+    def __init__(self, pipe: IO[bytes], host: str) -> None:
+        self._pipe = pipe
+        self._host = host
+        self.ended = False
+
+    def read(self, size: int) -> bytes:
+        if not select.select([self._pipe], [], [], SILENCE_SECONDS)[0]:
+            raise RemoteSilent(host=self._host, seconds=SILENCE_SECONDS)
+        piece = os.read(self._pipe.fileno(), size)
+        self.ended = not piece
+        return piece
+
+
+def _keep_the_last(pipe: IO[bytes], said: bytearray) -> None:
+    while piece := os.read(pipe.fileno(), SAID):
+        said += piece
+        del said[:-SAID]
