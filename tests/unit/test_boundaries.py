@@ -27,6 +27,7 @@ from kdyno.cycles.kernel_measured import Validation
 from kdyno.cycles.measure import QEMU_USER, find_probe
 from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.hostknobs.turn import Turn, Turned
+from kdyno.installed import find_program
 from kdyno.instrument import agent as agents
 from kdyno.instrument import pmu_limits, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
@@ -41,6 +42,7 @@ from kdyno.machine.console import diagnose
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.qemu import COUNTERS_PORT, PORT, PORT_MISSING, QemuConfig
 from kdyno.profile.coverage import Coverage
+from kdyno.profile.pgod import listing_of
 from kdyno.schemas import PRINTED, READ, schema
 from kdyno.workload.lmbench import LmbenchWorkload
 from tests.unit import cycles_specimen, kernel_specimen, pmu_specimen, specimen
@@ -355,6 +357,23 @@ def test_the_lines_of_the_probe_are_read() -> None:
         check(json.loads(line), "probe-line")
     assert TimedProgram.model_validate_json(timed).cycles > 0
     assert MarkedProgram.model_validate_json(marked).benchmark == 0
+
+
+# The program that keeps a live machine's counters.
+
+
+def test_the_listing_of_kdyno_pgod_is_read_and_its_unit_gives_it_the_directory_that_it_looks_in(tmp_path: Path) -> None:
+    program = find_program("kdyno-pgod", "this test")
+    listed = printed(program, "status", "--json", "--directory", str(tmp_path))
+    check(json.loads(listed), "pgod-listing")
+    assert listing_of(listed.encode(), "here").runs == ()
+    unit = (ROOT / "src" / "kdyno" / "data" / "systemd" / "kdyno-pgod.service").read_text()
+    [directory] = re.findall(r"^StateDirectory=(.*)$", unit, re.MULTILINE)
+    [words] = re.findall(r"^ExecStart=/usr/local/sbin/kdyno-pgod (run .*)$", unit, re.MULTILINE)
+    assert f"(/var/lib/{directory})" in printed(program, "--help")
+    nowhere = ["--gcov", str(tmp_path), "--directory", str(tmp_path / "state")]
+    done = subprocess.run([program, *words.split(), *nowhere], capture_output=True, text=True, check=False)
+    assert (done.returncode, "holds no .gcda file" in done.stderr) == (3, True)
 
 
 # The linker's delegate.
