@@ -201,8 +201,9 @@ def _make(work: Work, make: Sequence[str], progress: Progress, expected: int | N
 
     def on_line(line: str) -> None:
         nonlocal done
-        done += build_log.is_step(line)
-        progress(done, max(expected, done) if expected else None, about + line.strip())
+        if build_log.is_step(line):
+            done += 1
+            progress(done, max(expected, done) if expected else None, about + line.strip())
 
     lkd.forget(work.objects)
     work.run([*make, f"-j{jobs}", *TARGETS], on_line)
