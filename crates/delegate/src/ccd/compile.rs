@@ -199,6 +199,12 @@ impl Call {
         model.is_some_and(|item| item.is("-mcmodel=kernel")) && self.has("-D__KERNEL__") && !self.is_for_other_code()
     }
 
+    /// Whether the link compiles its object: the last word about that decides.
+    pub fn is_for_lto(&self) -> bool {
+        let last = self.items.iter().rev().find(|item| item.starts_with("-flto") || item.is("-fno-lto"));
+        last.is_some_and(|item| !item.is("-fno-lto"))
+    }
+
     /// Whether its words are those of code that isn't the running kernel's: of 16 or 32 bits, or that can be moved.
     pub fn is_for_other_code(&self) -> bool {
         ["-m16", "-m32", "-fPIC", "-fpic", "-fPIE", "-fpie"].iter().any(|option| self.has(option))
@@ -245,6 +251,13 @@ mod tests {
 
     fn call(line: &str) -> Call {
         Call::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_object_is_compiled_by_the_link_if_the_last_word_about_that_says_so() {
+        let is_for_lto = |line: &str| call(line).is_for_lto();
+        assert!(is_for_lto("-c -flto=thin -fsplit-lto-unit a.c") && is_for_lto("-c -fno-lto -flto a.c"));
+        assert!(!is_for_lto("-c a.c") && !is_for_lto("-c -flto=thin -fno-lto a.c"));
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub fn told(plan: &Plan, family: Family, call: &Call, compile: &Compile, source:
         let text =
             fs::read(&profile.file).map_err(|error| format!("can't read {}: {error}", profile.file.display()))?;
         let path = match profile.cut {
+            // Each object says what counts its profile has (ProfileSummary), and ld.lld takes only one of them.
+            Cut::Sources if call.is_for_lto() => part_of(&text, source).map(|_| profile.file.clone()),
             Cut::Sources => part_of(&text, source).map(|part| kept(&named(&profile.name, &part), &part)).transpose()?,
             Cut::Objects => counters_of(&text, &compile.object)?
                 .map(|counters| {

@@ -165,6 +165,10 @@ fn a_source_is_compiled_by_the_part_of_a_profile_that_is_about_it() {
     let [part] = &parts[..] else { panic!("{parts:?}") };
     assert_eq!(std::fs::read_to_string(part.path()).unwrap(), "f:9000:900\n 2: 900\n");
 
+    place.compile(&["-g1", "-fdebug-info-for-profiling", "-flto=thin"]);
+    let parts = std::fs::read_dir(place.file(".kdyno-profiles")).unwrap().count();
+    assert_eq!(parts, 1, "where the link compiles, all objects get the same file");
+
     place.write("profile", "# file b.c\nf:9000:900\n 2: 900\n");
     assert_eq!(place.compile(&["-g1"])["profiles"], json!([]));
     assert!(!place.tool("readelf", &["-SW", "a.o"]).contains(".text.hot."), "no profile is about it");
