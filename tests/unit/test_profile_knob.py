@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Context, Contribution
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang, ProfileUnfit
+from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
 from kdyno.kernel.recipe import Profile, Recipe, Trainee, Training
 from kdyno.state import State
@@ -26,9 +27,10 @@ class Planner:
     def __init__(self, where: Context) -> None:
         self.where = replace(where, trained=self.trained)
         self.trainings: dict[str, Training] = {}
+        self.exporters: list[str] = []
 
     def trained(self, name: str, training: Training, exporter: str) -> Input:
-        assert name == exporter
+        self.exporters.append(exporter)
         if training.recipe.profile is not None:
             contribute("profile", training.recipe.profile, self.where)
         digest = f"{len(self.trainings):064x}"
@@ -86,6 +88,31 @@ def test_another_variant_is_trained_on_with_its_own_profile() -> None:
     assert booted and booted.use == ("autofdo",) and booted.trained_for == "order"
 
 
+def test_a_kernel_that_counts_is_trained_and_compiled_by_its_counters_with_gcc() -> None:
+    planner, made = planned("gcc", "12.2.0", use=("pgo", "order"))
+    assert set(planner.exporters) == {"pgo-gcc", "order"}
+    counting = contribute("profile", planner.trainings["pgo"].recipe.profile, planner.where)
+    assert {ask.symbol for ask in counting.asks} >= {"GCOV_KERNEL", "GCOV_PROFILE_ALL", "DEBUG_FS"}
+    assert not counting.profiles and not counting.inputs
+    [use] = made.profiles
+    assert (use.family, use.cut, use.option) == ("gcc", "objects", "-fprofile-use=")
+    assert "-fprofile-partial-training" in use.add and "-fprofile-correction" in use.add
+    assert not any(ask.symbol == "GCOV_KERNEL" for ask in made.asks), "the tuned kernel doesn't count"
+    ordered = planner.trainings["order"].recipe.profile
+    assert ordered and ordered.use == ("pgo",) and ordered.trained_for == "order"
+
+
+def test_a_kernel_that_counts_is_trained_and_compiled_by_its_counters_with_clang() -> None:
+    planner, made = planned(use=("pgo", "propeller"), hot=500, cold=7)
+    assert set(planner.exporters) == {"pgo-clang", "propeller"}
+    counting = contribute("profile", planner.trainings["pgo"].recipe.profile, planner.where)
+    assert any(word.startswith("CFLAGS_GCOV=-fprofile-generate") for word in counting.make)
+    assert "PROC_KCORE" in {ask.symbol for ask in counting.asks}
+    use, _ = made.profiles
+    assert (use.family, use.cut, use.option) == ("clang", "whole", "-fprofile-use=")
+    assert "-profile-summary-hot-count=500" in use.add
+
+
 def test_thresholds_go_to_the_compiler_and_to_the_link_and_decide_the_key() -> None:
     _, made = planned(use=("autofdo",), hot=500, cold=7)
     [use] = made.profiles
@@ -102,6 +129,10 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
     with pytest.raises(ClangTooOld, match=r'use = \["propeller"\] needs clang 19, and clang-18 is version 18.1.0'):
         planned("clang-18", "18.1.0", use=("propeller",))
     assert planned("gcc", "12.2.0", use=("order",))[1].inputs
+    with pytest.raises(NotCounting, match=r"gcc 12 to 16 and clang 19 and 20, and gcc is version 11\.4\.0"):
+        planned("gcc", "11.4.0", use=("pgo",))
+    with pytest.raises(NotCounting, match=r"clang-18 is version 18\.1\.0"):
+        planned("clang-18", "18.1.0", use=("pgo",))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +143,8 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
         ({"use": ("order",), "train": ()}, "`train` names nothing"),
         ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
         ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
+        ({"use": ("pgo", "autofdo")}, "`pgo` and `autofdo` are two ways to the same"),
+        ({"use": ("pgo",), "from": "x"}, "`pgo` trains"),
         ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
         ({"use": ("order",), "rounds": 2}, "`rounds` is for `autofdo`"),
         ({"use": ("autofdo",), "hot": 5, "cold": 5}, "`cold` must be less than `hot`"),

@@ -73,6 +73,7 @@ class TrainingPlanner:
         recipe = training.recipe
         assert recipe.source and recipe.config, "load_experiment names them"
         counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
+        EXPORTERS[exporter].check(training.settings)
         families = {name: load_family(name) for name in training.settings.families}
         machine, about = self.machine_for(counts)
         source = self.source_of(recipe.source)

@@ -11,7 +11,7 @@ from kdyno.instrument.pmu import Events
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.autofdo import sample_profile
-from kdyno.profile.instrumented import gcda_files, indexed_profile
+from kdyno.profile.instrumented import gcc_thresholds, gcda_files, indexed_profile
 from kdyno.profile.order import order
 from kdyno.profile.propeller import clusters
 
@@ -27,6 +27,8 @@ class Exporter:
     write: Callable[[Sequence[Path], Image, ProfileSettings], bytes]
     """The content, of the files that boots of one image left, one for each seed: PMU records with the names of their
     benchmarks, or snapshots of counters."""
+    check: Callable[[ProfileSettings], object] = lambda _: None
+    """Raises UserError for settings that it can't heed, before anything is built."""
     settings: tuple[str, ...] = ()
     """The fields of ProfileSettings that it heeds: another value of the others makes nothing anew."""
 
@@ -35,7 +37,9 @@ EXPORTERS: dict[str, Exporter] = {
     "autofdo": Exporter(version=1, counts="edges", write=sample_profile),
     "propeller": Exporter(version=1, counts="edges", write=clusters, settings=("cold",)),
     "order": Exporter(version=1, counts="trace", write=order, settings=("families", "guard")),
-    "pgo-gcc": Exporter(version=1, counts=GcovCounters(), write=gcda_files, settings=("hot", "cold")),
+    "pgo-gcc": Exporter(
+        version=1, counts=GcovCounters(), write=gcda_files, check=gcc_thresholds, settings=("hot", "cold")
+    ),
     "pgo-clang": Exporter(version=1, counts=ClangCounters(), write=indexed_profile),
 }
 """By name, which is part of the digest too."""

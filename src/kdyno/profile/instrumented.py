@@ -43,7 +43,7 @@ def gcda_files(snapshots: Sequence[Path], image: Image, settings: ProfileSetting
     counted = _trained(
         [{name: np.array([counts_of(file) for file in boot[name]]) for name in names} for boot in boots], image
     )
-    summary = hot_summary(settings.hot, settings.cold)
+    summary = gcc_thresholds(settings)
     below = posixpath.commonpath([posixpath.dirname(name) for name in names])
     lines = []
     for name in names:
@@ -52,6 +52,11 @@ def gcda_files(snapshots: Sequence[Path], image: Image, settings: ProfileSetting
             object_file = PurePosixPath(name).relative_to(below).with_suffix(".o")
             lines.append(f"# object {object_file}\n{written(file).hex()}\n")
     return "".join(lines).encode()
+
+
+def gcc_thresholds(settings: ProfileSettings) -> tuple[int, int]:
+    """The summary that tells gcc what is hot and cold. Raises NoSuchThreshold."""
+    return hot_summary(settings.hot, settings.cold)
 
 
 def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001

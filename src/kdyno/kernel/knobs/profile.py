@@ -55,7 +55,7 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
     """What all uses add. The inputs that are made of boots are planned here, with all that has to come before them."""
     if value is None:
         return Contribution()
-    for use in value.use:
+    for use in (*value.use, value.trained_for):
         _require(use, context)
     makers = {"pgo": _pgo, "autofdo": _autofdo, "propeller": _propeller, "order": _order}
     parts = [makers[use](value, _input(value, use, context), context) for use in USES if use in value.use]
@@ -74,8 +74,10 @@ def _laid_out(context: Context) -> Contribution:
     return ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})
 
 
-def _require(use: ProfileUse, context: Context) -> None:
-    """Raise NeedsClang or ClangTooOld for what the compiler can't do."""
+def _require(use: ProfileUse | None, context: Context) -> None:
+    """Raise NeedsClang, ClangTooOld or NotCounting for what the compiler can't do."""
+    if use == "pgo":
+        profile_pgo.require(context.toolchain)
     if use not in OLDEST_CLANG:
         return
     if not context.toolchain.is_clang:

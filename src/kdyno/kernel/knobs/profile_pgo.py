@@ -6,6 +6,7 @@ holds for clang's counters as well, so that they go the same way.
 
 from __future__ import annotations
 
+from kdyno.errors import UserError
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import DIRECTORY, Input
 from kdyno.kernel.knobs.base import Ask, Contribution
@@ -29,6 +30,21 @@ GCC_WORDS = (
     "-Wno-missing-profile",
 )
 CLANG_WORDS = ("-Wno-profile-instr-out-of-date", "-Wno-backend-plugin")
+
+RELEASES = {"gcc": range(12, 17), "clang": range(19, 21)}
+"""Those whose counters kdyno reads; see docs/instrumented.md."""
+
+
+class NotCounting(UserError):
+    message = 'use = ["pgo"] can be had with gcc 12 to 16 and clang 19 and 20, and {name} is version {version}'
+    hint = "kdyno reads the counters of these releases only: set `toolchain` to one of them in the same variant"
+
+
+def require(toolchain: Toolchain) -> None:
+    """Raise NotCounting for a compiler whose counters can't be read."""
+    identity = toolchain.identity
+    if int(identity.version.split(".")[0]) not in RELEASES["clang" if toolchain.is_clang else "gcc"]:
+        raise NotCounting(name=identity.name, version=identity.version)
 
 
 def counting(toolchain: Toolchain) -> Contribution:
