@@ -169,6 +169,7 @@ def encode(record: PmuRecord) -> bytes:
         "opened": record.opened,
         "gave_up": None,
         **({"benchmarks": list(record.benchmarks)} if record.benchmarks else {}),
+        **({"unmeasured": True} if record.unmeasured is not None else {}),
     }
     return encoded(header, body)
 
@@ -196,6 +197,8 @@ def encode_body(record: PmuRecord) -> bytes:
             out += varints([node.parent, node.function, node.kind, node.instructions])
         if region.trace:
             out += _trace(region.trace)
+    if record.unmeasured is not None:
+        out += _blocks(record.unmeasured)
     return bytes(out)
 
 
@@ -208,12 +211,17 @@ def _trace(trace: Trace) -> bytes:
     return bytes(out + varint(len(trace.steps)) + varints(trace.steps.tolist()) + varint(trace.left_out))
 
 
-def _context(part: Context) -> bytes:
-    out = bytearray(varint(len(part.blocks)))
+def _blocks(blocks: Any) -> bytes:
+    out = bytearray(varint(len(blocks)))
     before = 0
-    for start, *rest in part.blocks.tolist():
+    for start, *rest in blocks.tolist():
         out += varints([zigzag(start - before), *rest])
         before = start
+    return bytes(out)
+
+
+def _context(part: Context) -> bytes:
+    out = bytearray(_blocks(part.blocks))
     out += varint(len(part.branches))
     before = 0
     for source, target, kind, count in part.branches.tolist():

@@ -72,6 +72,17 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert encode(record) == encode(specimen())
 
 
+def test_what_ran_outside_of_regions_is_read_where_the_plugin_has_written_it(tmp_path: Path) -> None:
+    assert read_pmu_record(write(tmp_path / "r")).unmeasured is None
+    outside = context(blocks=[(WORK, 3, 6, 8, 5), (WORK - 0x40, 1, 0, 2, 7)]).blocks
+    record = replace(specimen(), unmeasured=outside)
+    found = read_pmu_record(write(tmp_path / "r", record)).unmeasured
+    assert found is not None and found.tolist() == [(WORK - 0x40, 1, 0, 2, 7), (WORK, 3, 6, 8, 5)]
+    cut = encoded(header(encode(record)) | {"bytes": len(body := encode_body(record)[:-3])}, body)
+    assert isinstance(error_of(tmp_path / "cut", cut), PmuRecordDamaged)
+    assert isinstance(error_of(tmp_path / "unsaid", with_body(encode_body(record))), PmuRecordDamaged)
+
+
 def test_a_record_knows_its_benchmarks_by_name_or_by_index() -> None:
     assert specimen().benchmark_name(2) == "lat_pipe.roundtrip"
     assert specimen().benchmark_name(3) == "#3"

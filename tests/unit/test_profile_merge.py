@@ -19,7 +19,7 @@ from kdyno.profile.select import added
 from kdyno.profile.stacks import stacks
 from kdyno.profile.vmlinux import RecordOfNoImage
 from tests.unit import pmu_specimen
-from tests.unit.pmu_specimen import FUNCTIONS, iteration, specimen
+from tests.unit.pmu_specimen import FUNCTIONS, WORK, iteration, specimen
 
 HERE = Path("r.kpmu")
 
@@ -67,6 +67,17 @@ def test_sequences_of_blocks_are_left_out_and_the_rest_adds_up(tmp_path: Path) -
     record = read_pmu_record(tmp_path / "r")
     assert record.events == "all" and not any(region.trace for region in record.regions.values())
     assert record.opened == 2 * specimen().opened
+
+
+def test_what_ran_outside_of_regions_adds_up_if_all_records_know_it(tmp_path: Path) -> None:
+    blocks = np.array([(WORK, 3, 6, 8, 5), (WORK + 8, 1, 0, 5, 2)], BLOCK)
+    one, another = other(unmeasured=blocks), other(unmeasured=blocks[1:])
+    both = merged(one, another)
+    assert both.unmeasured is not None and both.unmeasured["count"].tolist() == [5, 4]
+    write_pmu_record(both, tmp_path / "r")
+    again = read_pmu_record(tmp_path / "r")
+    assert again.unmeasured is not None and np.array_equal(again.unmeasured, both.unmeasured)
+    assert merged(one, specimen()).unmeasured is None
 
 
 def test_merging_merged_records_counts_their_boots() -> None:

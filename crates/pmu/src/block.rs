@@ -3,8 +3,10 @@
 use crate::decode::{Exit, Facts, decode};
 use crate::events::{CONTEXTS, Counts, EVENTS};
 use crate::limits::{Room, Thing};
+use crate::region::Range;
 use crate::symbols::{Role, Symbols};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::ptr::{null, null_mut};
 
@@ -20,6 +22,8 @@ pub struct Block {
     /// How the kernel is entered here.
     pub arrival: Option<Arrival>,
     pub is_fork: bool,
+    /// How often QEMU began to execute it outside of all regions.
+    pub unmeasured: u64,
     /// Stands for code that is not counted.
     is_outside: bool,
     pub bytes: Box<[u8]>,
@@ -103,6 +107,7 @@ impl Block {
             counts: null_mut(),
             arrival: None,
             is_fork: false,
+            unmeasured: 0,
             is_outside: false,
             bytes: bytes.into(),
             links: Vec::new(),
@@ -262,6 +267,20 @@ impl Blocks {
         {
             block.facts = facts;
         }
+    }
+
+    /// What was executed outside of all regions. None if there is no room for all of it.
+    pub fn unmeasured(&mut self) -> Option<BTreeMap<Range, u64>> {
+        let mut executed = BTreeMap::new();
+        // SAFETY: blocks are never freed, and nobody else looks at them now.
+        for block in self.known.values().map(|block| unsafe { &mut **block }).filter(|block| block.unmeasured > 0) {
+            self.prepare(block);
+            if block.facts.instructions.is_empty() {
+                continue;
+            }
+            *executed.entry(Range::of(&block.facts)).or_default() += block.unmeasured;
+        }
+        self.room.take(Thing::executed_blocks, executed.len()).then_some(executed)
     }
 
     /// The part of a block before an address; None if nothing is before it, or there is no room for it.

@@ -9,10 +9,11 @@ use crate::hardware::{Hardware, Place};
 use crate::limits::{Excess, Thing};
 use crate::pipeline::Pipeline;
 use crate::predictor::Predictor;
-use crate::region::{Identity, Regions};
+use crate::region::{Identity, Range, Regions};
 use crate::stacks::{Node, Task, Tasks};
 use crate::trace::{Trace, Way};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 pub struct Counter {
     /// Inside a region.
@@ -153,6 +154,7 @@ impl Counter {
         unsafe {
             if self.is_warming {
                 self.blocks.prepare(&mut *block);
+                self.unmeasured(block);
             } else {
                 self.step(previous, block);
             }
@@ -162,6 +164,16 @@ impl Counter {
             // SAFETY: as above.
             unsafe { self.in_detail(previous, context, block) };
         }
+    }
+
+    /// A block of counted code begins outside of all regions: in the boot, between benchmarks, in a warm-up.
+    ///
+    /// # Safety
+    /// `block` came from [`Blocks::intern`].
+    #[inline(always)]
+    pub unsafe fn unmeasured(&mut self, block: *mut Block) {
+        // SAFETY: as promised; blocks are never freed, and one virtual CPU calls this.
+        unsafe { (*block).unmeasured += 1 };
     }
 
     /// # Safety
@@ -484,7 +496,9 @@ impl Counter {
     pub fn finish(&mut self) -> Finished<'_> {
         self.end_iteration();
         self.end_benchmark();
+        let unmeasured = self.blocks.unmeasured().unwrap_or_default();
         Finished {
+            unmeasured,
             gave_up: self.blocks.room.excess(),
             opened: self.opened,
             unclosed: self.identity.filter(|_| self.active && !self.is_warming),
@@ -501,6 +515,8 @@ pub struct Finished<'a> {
     /// A region that was open when QEMU ended.
     pub unclosed: Option<Identity>,
     pub regions: &'a Regions,
+    /// What was executed outside of them.
+    pub unmeasured: BTreeMap<Range, u64>,
     pub symbols: &'a crate::symbols::Symbols,
 }
 

@@ -364,8 +364,11 @@ unsafe extern "C" fn on_block(_: c_uint, data: *mut c_void) {
     // SAFETY: a callback, with the block that was given for it.
     unsafe {
         let counter = &mut plugin().counter;
+        let block = data.cast::<Block>();
         if counter.active {
-            counter.block(data.cast::<Block>());
+            counter.block(block);
+        } else {
+            counter.unmeasured(block);
         }
     }
 }

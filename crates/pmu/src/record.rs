@@ -4,7 +4,7 @@ use crate::counter::Finished;
 use crate::events::{Counts, EDGE_EVENTS, NAMES};
 use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
-use crate::region::{Executed, Region};
+use crate::region::{Executed, Range, Region};
 use crate::stacks::Node;
 use crate::trace::Trace;
 use flate2::Compression;
@@ -40,6 +40,8 @@ struct Header<'a> {
     bytes: usize,
     unclosed: Option<Unclosed>,
     opened: u64,
+    /// The body ends with what was executed outside of all regions.
+    unmeasured: bool,
     gave_up: Option<Excess>,
 }
 
@@ -66,6 +68,7 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
             .unclosed
             .map(|identity| Unclosed { benchmark: identity.benchmark, iteration: identity.iteration }),
         opened: finished.opened,
+        unmeasured: true,
         gave_up,
     };
     let mut partial = path.as_os_str().to_owned();
@@ -93,8 +96,8 @@ pub fn body(finished: &Finished, is_detailed: bool, room: &mut Room) -> (Vec<u8>
     }
 }
 
-/// No functions and no regions.
-const EMPTY: [u8; 2] = [0, 0];
+/// No functions, no regions, and nothing outside of them.
+const EMPTY: [u8; 3] = [0, 0, 0];
 
 /// Numbers, seven bits to a byte (LEB128).
 struct Body {
@@ -119,6 +122,7 @@ impl Body {
                 body.trace(trace);
             }
         }
+        body.blocks(&finished.unmeasured);
         body.bytes
     }
 
@@ -154,8 +158,8 @@ impl Body {
         }
     }
 
-    fn executed(&mut self, executed: &Executed, places: &BTreeMap<u32, u64>) {
-        let blocks: Vec<_> = executed.blocks.iter().filter(|(_, count)| **count > 0).collect();
+    fn blocks(&mut self, blocks: &BTreeMap<Range, u64>) {
+        let blocks: Vec<_> = blocks.iter().filter(|(_, count)| **count > 0).collect();
         self.number(blocks.len() as u64);
         let mut before = 0;
         for (range, count) in blocks {
@@ -166,6 +170,10 @@ impl Body {
             self.number(*count);
             before = range.start;
         }
+    }
+
+    fn executed(&mut self, executed: &Executed, places: &BTreeMap<u32, u64>) {
+        self.blocks(&executed.blocks);
         self.number(executed.branches.len() as u64);
         let mut before = 0;
         for (branch, count) in &executed.branches {

@@ -2,7 +2,7 @@
 
 use crate::block::{Action, Block, Blocks, Link};
 use crate::counter::Counted;
-use crate::decode::Exit;
+use crate::decode::{Exit, Facts};
 use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event};
 use crate::limits::{Room, Thing};
 use crate::stacks::Node;
@@ -60,6 +60,13 @@ pub struct Range {
     pub instructions: u32,
     pub last: u64,
     pub end: u64,
+}
+
+impl Range {
+    pub fn of(facts: &Facts) -> Range {
+        let instructions = facts.instructions.len() as u32;
+        Range { start: facts.start, instructions, last: facts.last, end: facts.end }
+    }
 }
 
 /// A branch that was taken.
@@ -337,10 +344,7 @@ impl Sums {
             if block.is_outside() {
                 continue;
             }
-            let facts = &block.facts;
-            let instructions = facts.instructions.len() as u32;
-            let range = Range { start: facts.start, instructions, last: facts.last, end: facts.end };
-            let sum = entry(&mut executed.blocks, range, || 0, Thing::executed_blocks, room)?;
+            let sum = entry(&mut executed.blocks, Range::of(&block.facts), || 0, Thing::executed_blocks, room)?;
             *sum = sum.wrapping_add(count);
         }
         for (branch, count) in self.branches {

@@ -169,6 +169,8 @@ class PmuRecord:
     """Of how many boots it is."""
     qemu_api: int = 0
     """Version of QEMU's plugin interface."""
+    unmeasured: Array | None = None
+    """What was executed outside of all regions, of dtype BLOCK; None: the plugin that wrote it didn't look."""
 
     def benchmark_name(self, benchmark: int) -> str:
         return self.benchmarks[benchmark] if benchmark < len(self.benchmarks) else f"#{benchmark}"
@@ -204,6 +206,7 @@ class _Header(Frozen):
     unclosed: _Open | None
     opened: _Count
     gave_up: _GaveUp | None = None
+    unmeasured: bool = False
     benchmarks: Annotated[tuple[_Benchmark, ...], Field(max_length=10_000)] = ()
     merged: Annotated[int, Field(ge=1, le=1 << 31, strict=True)] = 1
 
@@ -289,6 +292,7 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
             raise Unsound("its regions are not in order")
         latest = region.benchmark
         regions[latest] = region
+    unmeasured = _blocks(values, room) if header.unmeasured else None
     values.expect_end()
     return PmuRecord(
         plugin=header.plugin,
@@ -304,6 +308,7 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
         benchmarks=header.benchmarks,
         merged=header.merged,
         qemu_api=header.qemu_api,
+        unmeasured=unmeasured,
     )
 
 
@@ -350,13 +355,18 @@ def _trace(values: Values, room: Room) -> Trace:
     return Trace(blocks, steps, values.number())
 
 
-def _context(values: Values, room: Room, events: int, functions: int) -> Context:
+def _blocks(values: Values, room: Room) -> Array:
     rows = _table(values, room, "executed_blocks", 5)
     blocks = np.empty(len(rows), BLOCK)
     blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
     for column, name in enumerate(("instructions", "last", "length"), start=1):
         blocks[name] = _below(1 << 32, rows[:, column], name)
     blocks["count"] = rows[:, 4]
+    return blocks
+
+
+def _context(values: Values, room: Room, events: int, functions: int) -> Context:
+    blocks = _blocks(values, room)
     rows = _table(values, room, "executed_branches", 4)
     branches = np.empty(len(rows), BRANCH)
     branches["source"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)

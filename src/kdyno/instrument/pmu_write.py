@@ -39,6 +39,7 @@ def encode(record: PmuRecord) -> bytes:
         "gave_up": None,
         "benchmarks": record.benchmarks,
         "merged": record.merged,
+        "unmeasured": record.unmeasured is not None,
     }
     line = json.dumps(header, separators=(",", ":")).encode()
     return b"\n".join((MAGIC + VERSION, line, zlib.compress(body)))
@@ -48,6 +49,8 @@ def encode_body(record: PmuRecord) -> bytes:
     parts = [_numbers([len(record.functions)]), *_functions(record.functions), _numbers([len(record.regions)])]
     for region in record.regions.values():
         parts += _region(region, len(record.names))
+    if record.unmeasured is not None:
+        parts.append(_blocks(record.unmeasured))
     return b"".join(parts)
 
 
@@ -72,11 +75,14 @@ def _region(region: Region, events: int) -> list[bytes]:
     return [*parts, _table(np.array(nodes, np.uint64).reshape(-1, 4))]
 
 
-def _context(context: Context, events: int) -> list[bytes]:
-    blocks, branches = context.blocks, context.branches
-    starts, sources = blocks["start"].astype(np.uint64), branches["source"].astype(np.uint64)
+def _blocks(blocks: Array) -> bytes:
     columns = (blocks[name] for name in ("instructions", "last", "length", "count"))
-    of_blocks = (zigzag(_differences(starts)), *columns)
+    return _columns((zigzag(_differences(blocks["start"].astype(np.uint64))), *columns))
+
+
+def _context(context: Context, events: int) -> list[bytes]:
+    branches = context.branches
+    sources = branches["source"].astype(np.uint64)
     of_branches = (
         zigzag(_differences(sources)),
         zigzag(branches["target"] - sources),
@@ -88,7 +94,7 @@ def _context(context: Context, events: int) -> list[bytes]:
         np.concatenate((index.reshape(1), counts))
         for index, counts in zip(indices, context.functions.values(), strict=True)
     ]
-    return [_columns(of_blocks), _columns(of_branches), _table(_rows(of_functions, 1 + events))]
+    return [_blocks(context.blocks), _columns(of_branches), _table(_rows(of_functions, 1 + events))]
 
 
 def _differences(values: Counts) -> Counts:

@@ -10,12 +10,13 @@ import numpy as np
 
 from kdyno.errors import UserError
 from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, in_words
-from kdyno.instrument.pmu_record import Context, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_record import Array, Context, Function, PmuRecord, Region, StackNode
 from kdyno.instrument.pmu_values import Counts
 from kdyno.instrument.pmu_write import encode_body
 from kdyno.profile.select import summed
 from kdyno.profile.vmlinux import RecordOfNoImage
 
+BLOCK_KEYS = ("start", "instructions", "last", "length")
 WORD = 1 << 64
 """Counts are modulo this, as everything in a record is."""
 
@@ -75,6 +76,7 @@ def merge(records: Sequence[Read]) -> PmuRecord:
         benchmarks=benchmarks,
         merged=sum(each.record.merged for each in records),
         qemu_api=first.qemu_api,
+        unmeasured=_unmeasured(records),
     )
     _require_room(merged)
     return merged
@@ -130,6 +132,13 @@ def _merged(benchmark: int, regions: Sequence[Region]) -> Region:
     return Region(benchmark, iterations, (task, exception, interrupt), _stacks(regions))
 
 
+def _unmeasured(records: Sequence[Read]) -> Array | None:
+    """What all of them executed outside of regions; None if one doesn't say."""
+    parts = [each.record.unmeasured for each in records]
+    known = [part for part in parts if part is not None]
+    return summed(np.concatenate(known), BLOCK_KEYS) if len(known) == len(parts) else None
+
+
 def _added(contexts: Sequence[Context]) -> Context:
     functions: dict[int, Counts] = {}
     for part in contexts:
@@ -138,7 +147,7 @@ def _added(contexts: Sequence[Context]) -> Context:
     blocks = np.concatenate([part.blocks for part in contexts])
     branches = np.concatenate([part.branches for part in contexts])
     return Context(
-        blocks=summed(blocks, ("start", "instructions", "last", "length")),
+        blocks=summed(blocks, BLOCK_KEYS),
         branches=summed(branches, ("source", "target", "kind")),
         functions=dict(sorted(functions.items())),
     )
@@ -168,7 +177,8 @@ def _require_room(record: PmuRecord) -> None:
         "functions": len(record.functions),
         "regions": len(regions),
         "iterations": sum(len(region.iterations) for region in regions),
-        "executed_blocks": sum(len(context.blocks) for context in contexts),
+        "executed_blocks": sum(len(context.blocks) for context in contexts)
+        + (0 if record.unmeasured is None else len(record.unmeasured)),
         "executed_branches": sum(len(context.branches) for context in contexts),
         "executed_functions": sum(len(context.functions) for context in contexts),
         "stack_nodes": sum(len(region.stacks) for region in regions),

@@ -444,3 +444,21 @@ fn a_trace_has_the_blocks_of_the_last_iteration_and_how_each_was_come_to() {
     assert_eq!(steps, [(0x1000, Way::Entered), (0x2000, Way::Taken), (0x2001, Way::Through), (0x1000, Way::Entered)]);
     assert_eq!(trace.left_out, 0);
 }
+
+#[test]
+fn what_runs_outside_of_regions_is_kept_apart() {
+    let mut kernel = Kernel::new();
+    kernel.enter().run(0x2000, &[NOP, RET]);
+    kernel.counter.close();
+    let boot = kernel.counter.intern(0x2100, &[NOP, NOP, RET]).unwrap();
+    // SAFETY: interned just now.
+    unsafe { (kernel.counter.unmeasured(boot), kernel.counter.unmeasured(boot)) };
+    announce(&mut kernel.counter, 0, kdyno_marker::WARM_UP.into());
+    kernel.counter.open();
+    kernel.run(0x2000, &[NOP, RET]).counter.close();
+    let finished = kernel.counter.finish();
+    let counts: Vec<_> = finished.unmeasured.iter().map(|(range, count)| (range.start, range.end, *count)).collect();
+    assert_eq!(counts, [(0x2000, 0x2002, 1), (0x2100, 0x2103, 2)]);
+    let measured = &finished.regions.by_benchmark[&0].contexts[Context::Task as usize].blocks;
+    assert!(measured.values().all(|count| *count == 1) && measured.keys().all(|range| range.start != 0x2100));
+}
