@@ -17,6 +17,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from kdyno.coverage.executions import Executions
+from kdyno.coverage.functions import Part, Parts
+from kdyno.coverage.kbuild import files_of_symbols, read_rules
+from kdyno.coverage.line_table import parse_line_table
+from kdyno.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 from kdyno.cycles.family import read_family
 from kdyno.experiment.load import load_experiment, read_experiment
 from kdyno.experiment.plan import plan_boots
@@ -60,6 +65,7 @@ from kdyno.verdicts.model import to_json
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, specimen
 from tests.unit.block_map_specimen import listing
+from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -98,6 +104,8 @@ BLOCKS = listing(
     }
 ).encode()
 """What llvm-readobj lists of the blocks of two functions."""
+LINES = f"{DWARF_4}\n{DWARF_5}".encode()
+MAKEFILE = b"ifdef CONFIG_B\nobj-$(CONFIG_A) += a.o net/ \\\n  b.o\na-y := net/core/dev.o\nelse\nobj-y := a.o\nendif\n"
 UNITS = b"""0x0000000b: DW_TAG_compile_unit
               DW_AT_name	("../init/main.c")
               DW_AT_comp_dir	("/state/builds/key/o")
@@ -227,6 +235,27 @@ def units(path: Path) -> None:
     """What llvm-dwarfdump lists of a vmlinux: names in it are whatever the tree's files are called."""
     sources = Sources(read_units(path.read_text(encoding="utf-8", errors="replace")))
     assert all(isinstance(file, str) for file in sources.files(np.array([0, 1 << 32, (1 << 64) - 1], np.uint64)))
+
+
+def lines(path: Path) -> None:
+    """What llvm-dwarfdump lists of line tables: any numbers, any names; and lines of code that ran in part."""
+    table = parse_line_table(path.read_text(encoding="utf-8", errors="replace"))
+    first = 0xFFFF_FFFF_8100_0000
+    parts = Parts([Part(first, 0x10, "f", "f", "a.c"), Part(first + 0x10, 0x1000, "g", "g", "")])
+    starts = np.array([0, first, first + 4, first + 0x20], np.uint64)
+    ran = Executions(starts, np.array([0, 7, 0, 3], np.uint64), np.zeros(4, bool), starts[2:3])
+    coverage = line_coverage(table, parts, ran, lambda asked: list(range(len(asked))))
+    assert all(state in (NEVER, PARTLY, FULLY) for state in coverage.lines["state"])
+    assert np.array_equal(coverage.lines["count"] > 0, coverage.lines["state"] != NEVER)
+    assert coverage.copies["count"].sum() == coverage.lines["count"].sum()
+
+
+def makefile(path: Path) -> None:
+    """A stranger's makefile: whatever it says, files are those that were compiled."""
+    rules = list(read_rules(path.read_text(encoding="utf-8", errors="replace")))
+    assert all(rule.name and "\n" not in "".join(rule.items) for rule in rules)
+    known = ("a.c", "net/core/dev.c")
+    assert all(added <= set(known) for added in files_of_symbols(path.parent, known).values())
 
 
 def blocks(path: Path) -> None:
@@ -437,6 +466,8 @@ TARGETS = {
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
         Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
+        Target("lines", lines, lambda: [LINES], (b"file_names[  1]:", b"0xffffffff81000004 ", b" is_stmt")),
+        Target("makefile", makefile, lambda: [MAKEFILE], (b"obj-$(CONFIG_A) += ", b"endif\n"), file="Makefile"),
         Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
         Target("gcda", gcda, gcdas, (b"\0\0\0\x01\x0c\0\0\0", b"\0\0\xa1\x01", b"\xf8\xff\xff\xff")),
         Target("instrumented", instrumented, instrumented_programs, examples=200),

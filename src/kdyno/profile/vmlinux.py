@@ -30,7 +30,7 @@ class NotAVmlinux(UserError):
 
 
 class NoLineTables(UserError):
-    message = "vmlinux {vmlinux} has no line tables: a compiler's profile can't be made with it"
+    message = "vmlinux {vmlinux} has no line tables, which lead from code to its source"
     hint = "lines = true in the recipe, then build and record that kernel"
 
 
