@@ -6,6 +6,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from kdyno.coverage.diff import CoverageDifference
+from kdyno.coverage.model import CoverageReport
+from kdyno.coverage.unused import Unused
 from kdyno.cycles.budget import Budgets
 from kdyno.cycles.calibrate import CalibrationReport
 from kdyno.cycles.family import FamilyFile
@@ -70,6 +73,9 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "calibrate": TypeAdapter(CalibrationReport),
     "calibrate-kernel": TypeAdapter(KernelCalibrationReport),
     "compare": TypeAdapter(tuple[RunReport, ...]),
+    "coverage": TypeAdapter(CoverageReport),
+    "coverage-diff": TypeAdapter(CoverageDifference),
+    "coverage-unused": TypeAdapter(Unused),
     "delegation": TypeAdapter(PlanView),
     "delegation-image": TypeAdapter(ImageView),
     "doctor": TypeAdapter(tuple[Finding, ...]),

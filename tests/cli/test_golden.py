@@ -64,6 +64,10 @@ def test_help_of_a_verb_names_its_options(lab: Lab) -> None:
     check("help-run", lab, lab("run", "--help"))
 
 
+def test_help_of_coverage_names_its_options(lab: Lab) -> None:
+    check("help-coverage", lab, lab("coverage", "--help"))
+
+
 def test_a_run_prints_its_table(lab: Lab) -> None:
     lab.recording.add("slow", slower("lat_syscall.null", 10))
     lab.recording.add("shaky", died("init-exited.log"), blocks=[1])

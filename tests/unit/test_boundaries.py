@@ -411,6 +411,7 @@ PRINTED_AS = {
             "build",
             "calibrate",
             "compare",
+            "coverage",
             "doctor",
             "judge",
             "lint",
@@ -451,6 +452,8 @@ def test_whatever_is_printed_as_json_has_a_schema() -> None:
     others = {
         "budget",
         "calibrate-kernel",
+        "coverage-diff",
+        "coverage-unused",
         "delegation-image",
         "doctor-host",
         "doctor-set",

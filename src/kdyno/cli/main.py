@@ -38,6 +38,7 @@ VERBS = {
     "report": "write a run's report: terminal, HTML, JSON or CSV",
     "lint": "look through kernels and objects for what compilers did wrong",
     "profile": "record, look at and export profiles of a kernel",
+    "coverage": "show which lines of a kernel's source were executed, and how often",
     "delegation": "check and show which compiler makes which file of a kernel",
     "tune": "find which compiler and flags for which file make the fewest modelled cycles",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",

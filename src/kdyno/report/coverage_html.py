@@ -1,0 +1,185 @@
+"""What was executed as a directory of HTML pages: an index, and a page for each source file that has code."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdyno.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
+from kdyno.coverage.measure import Measured
+from kdyno.coverage.model import FileCoverage, FunctionCoverage, Totals
+from kdyno.coverage.sources import Tree
+from kdyno.files import NotWritable, write_whole
+from kdyno.report.coverage_page import Key, Shown, listing, percent, render
+from kdyno.state import disk_full_is_said
+
+MARKS = {FULLY: "f", PARTLY: "p", NEVER: "n"}
+KEYS = (
+    Key("f", "executed"),
+    Key("p", "partly: some of its code never ran, or a branch went one way only"),
+    Key("n", "never executed"),
+)
+MOST_COPIES, MOST_PIECES = 4, 6
+"""What a line's title tells of."""
+PAGES = "src"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file in the index."""
+
+    name: str
+    page: str
+    """Empty for one without a page."""
+    totals: Totals
+
+
+def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
+    """Write them, and return how many there are. Raises NotWritable, DiskFull, NotATree and SourceChanged."""
+    tree.require_files([file.path for file in measured.report.files if file.totals.lines])
+    of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
+    for function in measured.report.functions:
+        of_files[function.file].append(function)
+    pages = {}
+    for file in measured.report.files:
+        shown = shown_lines(measured.lines, file.path)
+        text = tree.text(file.path, max(shown, default=0)) if shown else None
+        if text is not None:
+            place = pages[file.path] = page_of(file.path)
+            facts = _file(measured, file, of_files[file.path])
+            content = render("coverage_file.html.j2", listing=listing(text, shown, 1), **facts)
+            write_page(directory / place, content)
+    write_page(directory / "index.html", render("coverage_index.html.j2", **_index(measured, pages)))
+    return len(pages) + 1
+
+
+def write_page(path: Path, content: str) -> None:
+    """Pages aren't flushed one by one: they can be made again."""
+    try:
+        with disk_full_is_said(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise NotWritable(path=path.parent, why=error.strerror) from error
+    write_whole(path, content, durable=False)
+
+
+def page_of(path: str) -> str:
+    return f"{PAGES}/{path}.html"
+
+
+def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
+    """What a page says of each line of a file that has code."""
+    own = _of_file(lines.lines, lines, path)
+    titles = _titles(lines, path)
+    return {
+        int(line["line"]): Shown(MARKS[int(line["state"])], (int(line["count"]),), titles.get(int(line["line"]), ""))
+        for line in own
+    }
+
+
+def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
+    if path not in lines.files:
+        return rows[:0]
+    number = lines.files.index(path)
+    first, behind = np.searchsorted(rows["file"], [number, number + 1])
+    return rows[first:behind]
+
+
+def _titles(lines: LineCoverage, path: str) -> dict[int, str]:
+    """Where the code of a line is, if that is several pieces: functions that ran it, with the counts of its pieces."""
+    titles = {}
+    rows = _of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
+    for line, pieces in groupby(rows, key=itemgetter(0)):
+        by_owner = {owner: [count for *_, count in counted] for owner, counted in groupby(pieces, key=itemgetter(1))}
+        if len(by_owner) > 1 or len(set(next(iter(by_owner.values())))) > 1:
+            titles[line] = _title({lines.owners[owner]: counts for owner, counts in by_owner.items()})
+    return titles
+
+
+def _title(counts: Mapping[str, list[int]]) -> str:
+    ran = sorted(((max(pieces), name, pieces) for name, pieces in counts.items() if max(pieces)), reverse=True)
+    parts = [f"{name} {_counts(pieces)}" for _, name, pieces in ran[:MOST_COPIES]]
+    if len(ran) > MOST_COPIES:
+        parts.append(f"{len(ran) - MOST_COPIES:,} more functions")
+    if len(counts) > len(ran):
+        parts.append(f"never in {len(counts) - len(ran):,} functions")
+    return "; ".join(parts)
+
+
+def _counts(pieces: list[int]) -> str:
+    """In the order of addresses, neighbours with one count as one."""
+    counts = [count for count, _ in groupby(pieces)]
+    shown = " · ".join(f"{count:,}" for count in counts[:MOST_PIECES])
+    return f"{shown} …" if len(counts) > MOST_PIECES else shown
+
+
+def _file(measured: Measured, file: FileCoverage, functions: list[FunctionCoverage]) -> dict[str, Any]:
+    totals = file.totals
+    return {
+        "title": file.path,
+        "wide": True,
+        "index": "../" * page_of(file.path).count("/") + "index.html",
+        "about": measured.report.subject,
+        "summary": (
+            f"{totals.executed:,} of {totals.lines:,} lines executed ({percent(totals.executed, totals.lines)}), "
+            f"{totals.partly:,} of them partly; {totals.functions_executed:,} of {totals.functions:,} functions. "
+            "Titles say where the code of a line is, and how often each piece of it ran."
+        ),
+        "keys": KEYS,
+        "columns": ("calls", "bytes executed", "of"),
+        "functions": [
+            {
+                "name": function.name,
+                "line": function.line,
+                "ran": function.bytes_executed > 0,
+                "numbers": (function.calls, function.bytes_executed, function.bytes),
+            }
+            for function in sorted(functions, key=lambda function: (-function.calls, -function.bytes, function.name))
+        ],
+    }
+
+
+def _index(measured: Measured, pages: Mapping[str, str]) -> dict[str, Any]:
+    report = measured.report
+    totals = report.totals
+    return {
+        "title": "Coverage",
+        "wide": False,
+        "about": f"{report.subject}; {len(report.regions)} benchmarks" + (", and the boot" if report.with_boot else ""),
+        "notes": report.notes,
+        "cards": [
+            card("lines", totals.executed, totals.lines, f"; {totals.partly:,} of them partly"),
+            card("functions", totals.functions_executed, totals.functions),
+            card("bytes of code", totals.bytes_executed, totals.bytes),
+        ],
+        "keys": KEYS,
+        "directories": [
+            (each.path, each.totals) for each in report.directories if each.path in _with_files(report.files)
+        ],
+        "listed": list(listed(report.files, pages)),
+    }
+
+
+def _with_files(files: tuple[FileCoverage, ...]) -> set[str]:
+    return {file.path.rpartition("/")[0] for file in files}
+
+
+def card(name: str, part: int, whole: int, more: str = "") -> dict[str, str]:
+    return {"name": name, "share": percent(part, whole), "of": f"{part:,} of {whole:,} executed{more}"}
+
+
+def listed(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
+    """The files of each directory, by path."""
+    ordered = sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path))
+    for folder, own in groupby(ordered, key=lambda file: file.path.rpartition("/")[0]):
+        yield (
+            folder,
+            [Listed(file.path.rpartition("/")[2] or "(all)", pages.get(file.path, ""), file.totals) for file in own],
+        )
