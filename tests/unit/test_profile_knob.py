@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Context, Contribution
-from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang, ProfileUnfit
+from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
+from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
 from kdyno.kernel.recipe import Profile, Recipe, Trainee, Training
@@ -144,7 +145,6 @@ def test_what_a_compiler_cannot_do_is_refused_with_the_reason() -> None:
         ({"use": ("order", "autofdo"), "from": "x"}, "`from` is one file for one use"),
         ({"use": ("order",), "from": "x", "train": "general"}, "`from` is one file for one use"),
         ({"use": ("pgo", "autofdo")}, "`pgo` and `autofdo` are two ways to the same"),
-        ({"use": ("pgo",), "from": "x"}, "`pgo` trains"),
         ({"use": ("propeller",), "on": "other"}, "`on` can name no other"),
         ({"use": ("order",), "rounds": 2}, "`rounds` is for `autofdo`"),
         ({"use": ("autofdo",), "hot": 5, "cold": 5}, "`cold` must be less than `hot`"),
@@ -167,6 +167,7 @@ def test_one_name_is_a_list_of_one() -> None:
         ("autofdo", "clang-19", b"\xff" * 64, "is no sample profile of clang"),
         ("propeller", "clang-19", b"m fs/open.c\n", "its first line isn't `v1`"),
         ("order", "gcc", b"# nothing\n", "it names none"),
+        ("pgo", "clang-19", b"\xff" * 64, "is no profile of clang"),
     ],
 )
 def test_a_file_that_is_no_profile_is_refused_by_name(
@@ -186,3 +187,25 @@ def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_
     with pytest.raises(ProfileUnfit) as refused:
         contribute("profile", Profile.model_validate({"use": "autofdo", "from": str(path)}), where)
     assert "was it cut short, or edited?" in refused.value.advice
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"# object fs/open.o\n616463672a323242\n", ""),
+        (b"# object fs/open.o\n616463672a323342\n", "was counted by code of gcc 13.2, and gcc is version 12.2.0"),
+        (b"# object fs/open.o\n61646367\n", "it doesn't begin with the counters of an object"),
+        (b"# object fs/open.o\nby hand\n", "it doesn't begin with the counters of an object"),
+        (b"\xff" * 64, "it doesn't begin with the counters of an object"),
+    ],
+)
+def test_counters_from_elsewhere_are_those_of_the_same_gcc(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "gcc.profile"
+    path.write_bytes(content)
+    where = replace(context("gcc", "12.2.0"), state=State(tmp_path / "state"))
+    profile = Profile.model_validate({"use": "pgo", "from": str(path)})
+    if not why:
+        assert [use.cut for use in contribute("profile", profile, where).profiles] == ["objects"]
+        return
+    with pytest.raises((ProfileUnfit, ProfileOfOtherGcc), match=why):
+        contribute("profile", profile, where)

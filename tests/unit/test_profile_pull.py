@@ -80,7 +80,10 @@ def test_the_last_snapshots_of_all_runs_are_added_up_with_an_object_summary(
     assert [(run["boot"], run["taken"]) for run in printed["runs"]] == [
         (boot, "2026-11-23T12:43:09+00:00") for boot in BOOTS
     ]
-    assert {path.name for path in out.rglob("*") if path.is_file()} == {"fork.gcda", "slub.gcda", "pulled.json"}
+    files = {path.name for path in out.rglob("*") if path.is_file()}
+    assert files == {"fork.gcda", "slub.gcda", "pulled.json", "gcc.profile"}
+    named = [line for line in (out / "gcc.profile").read_text().splitlines() if line.startswith("#")]
+    assert [Path(name).stem for name in named] == ["fork", "slub"], "what a recipe's `from` takes"
     assert "BatchMode=yes" in log.read_text() and log.read_text().endswith("-- me@machine kdyno-pgod send\n")
 
 
@@ -91,7 +94,8 @@ def test_runs_of_another_kernel_than_the_newest_are_left_out_and_said(
     serve(tmp_path, sent(old, snapshot({FORK: gcda([9])}, BOOTS[1])))
     assert pulled(tmp_path) == 0
     assert arcs(tmp_path / "out" / FORK) == [(9,)]
-    left, last = capsys.readouterr().out.splitlines()[1:]
+    left, last, use = capsys.readouterr().out.splitlines()[1:]
+    assert use == f'profile = {{ use = "pgo", from = "{tmp_path}/out/gcc.profile" }} compiles by them'
     assert left.startswith("left out, as it is of kernel 6.12.117 (77)") and BOOTS[0] in left
     assert last.endswith("out: 1 object of kernel 6.12.117 (80180898f590), 1 run, 0.0 MB")
 

@@ -56,7 +56,7 @@ class Profile(ProfileSettings):
     version or configuration. Not for `propeller`."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """Instead of training: the file of a profile that exists, for one `use`: clang's sample profile, clusters of
-    blocks, or an order of functions. Not for `pgo`."""
+    blocks, an order of functions; for `pgo` what `kdyno profile pull` wrote, or clang's indexed profile."""
     trainee: Trainee | None = None
     """What is booted for training: filled in when the experiment is loaded."""
     trained_for: ProfileUse | None = None
@@ -78,8 +78,6 @@ class Profile(ProfileSettings):
             raise PydanticCustomError("profile", "`train` names nothing")
         if self.from_ is not None and (len(self.use) > 1 or self.train or self.on):
             raise PydanticCustomError("profile", "`from` is one file for one use, and leaves nothing to train")
-        if self.from_ is not None and "pgo" in self.use:
-            raise PydanticCustomError("profile", "`from` is for the other uses: `pgo` trains")
         if self.on is not None and "propeller" in self.use:
             raise PydanticCustomError(
                 "profile", "`propeller` lays out the blocks of the kernel that was booted: `on` can name no other"

@@ -25,7 +25,7 @@ from kdyno.process import output
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts, NothingCounted
 from kdyno.profile.gcda import GcovFile, read_gcda, written
-from kdyno.profile.gcda_sums import counts_of, hot_summary, with_counts
+from kdyno.profile.gcda_sums import added, counts_of, hot_summary, require_counts, total, with_counts
 from kdyno.profile.ir_profile import counted_functions, counters_range, text_profile
 from kdyno.profile.ir_profile import counts_of as memory_counts
 
@@ -43,14 +43,27 @@ def gcda_files(snapshots: Sequence[Path], image: Image, settings: ProfileSetting
     counted = _trained(
         [{name: np.array([counts_of(file) for file in boot[name]]) for name in names} for boot in boots], image
     )
+    return _listed({name: with_counts(boots[0][name][0], counted[name]) for name in names}, settings)
+
+
+def gcc_profile(files: Mapping[str, GcovFile]) -> bytes:
+    """The same of .gcda files from elsewhere, for `from`: scaled to the sum that all profiles have, and with thresholds
+    at the knob's defaults. Raises OtherBuild and NothingCounted.
+    """
+    require_counts(list(files.values()), "the profile")
+    weight = TOTAL / total(files.values())
+    return _listed({name: added([(file, weight)]) for name, file in files.items()}, ProfileSettings())
+
+
+def _listed(files: Mapping[str, GcovFile], settings: ProfileSettings) -> bytes:
+    """The files of objects that ran. Names lose what all have in common: where the kernel was compiled."""
     summary = gcc_thresholds(settings)
-    below = posixpath.commonpath([posixpath.dirname(name) for name in names])
+    below = posixpath.commonpath([posixpath.dirname(name) for name in files])
     lines = []
-    for name in names:
-        if counted[name].any():
-            file = replace(with_counts(boots[0][name][0], counted[name]), summary=summary)
+    for name, file in sorted(files.items()):
+        if any(any(function.arcs) for function in file.functions):
             object_file = PurePosixPath(name).relative_to(below).with_suffix(".o")
-            lines.append(f"# object {object_file}\n{written(file).hex()}\n")
+            lines.append(f"# object {object_file}\n{written(replace(file, summary=summary)).hex()}\n")
     return "".join(lines).encode()
 
 
@@ -99,8 +112,8 @@ def _trained(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str, C
         between = {name: _differences(history, name) for name, history in boot.items()}
         for test in range(len(next(iter(between.values())))):
             counted = {name: differences[test] for name, differences in between.items()}
-            if total := sum(int(counts.sum()) for counts in counted.values()):
-                parts.append((counted, 1 / total))
+            if executions := sum(int(counts.sum()) for counts in counted.values()):
+                parts.append((counted, 1 / executions))
     if not parts:
         raise NothingCounted(name=f"image {image.record.key[:12]}", counters=sum(b.shape[1] for b in boots[0].values()))
     scale = TOTAL / len(parts)

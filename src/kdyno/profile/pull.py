@@ -14,14 +14,15 @@ from kdyno.files import NotWritable, write_whole
 from kdyno.frozen import Frozen
 from kdyno.profile.gcda import WORD, GcovFile, written
 from kdyno.profile.gcda_sums import added, require_counts
+from kdyno.profile.instrumented import gcc_profile
 from kdyno.profile.pgod import Kernel, PgodRun, Sent, read_sent
 from kdyno.profile.remote import remote_output
 from kdyno.state import disk_full_is_said
 from kdyno.talk import Talk
 from kdyno.text import counted, harmless_json
 
-RECORD = "pulled.json"
-"""Beside the counters; no name of theirs."""
+RECORD, PROFILE = "pulled.json", "gcc.profile"
+"""Beside the counters; no names of theirs. The profile is what a recipe's `from` takes."""
 
 
 class TargetThere(UserError):
@@ -162,6 +163,7 @@ def _write(objects: dict[str, GcovFile], pulled: Pulled, out: Path) -> Pulled:
                 size += len(content)
                 _write_object(incoming / name, content, name)
             pulled = pulled.model_copy(update={"bytes": size})
+            (incoming / PROFILE).write_bytes(gcc_profile(objects))
             write_whole(incoming / RECORD, harmless_json(pulled.model_dump_json(indent=2)) + "\n")
             incoming.chmod(0o755)
             os.sync()
@@ -185,4 +187,5 @@ def summary_lines(pulled: Pulled) -> list[str]:
     lines += [f"left out, as it is of kernel {run.kernel.in_words()}: {run.in_words()}" for run in pulled.left_out]
     objects, runs = counted(pulled.objects, "object"), counted(len(pulled.runs), "run")
     kernel, size = pulled.kernel.in_words(), f"{pulled.bytes / 1e6:.1f} MB"
-    return [*lines, f"{pulled.directory}: {objects} of kernel {kernel}, {runs}, {size}"]
+    lines.append(f"{pulled.directory}: {objects} of kernel {kernel}, {runs}, {size}")
+    return [*lines, f'profile = {{ use = "pgo", from = "{pulled.directory}/{PROFILE}" }} compiles by them']

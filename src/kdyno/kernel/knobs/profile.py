@@ -7,20 +7,17 @@ stage is the same recipe with the uses before it, so that planning a stage plans
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
-from kdyno.kernel.inputs import DIRECTORY, Input, InputUnreadable, read_input
-from kdyno.kernel.knobs import order, profile_pgo
+from kdyno.kernel.inputs import DIRECTORY, Input, read_input
+from kdyno.kernel.knobs import profile_given, profile_pgo
 from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
-from kdyno.llvm_tools import find_tool
 from kdyno.names import absolute
-from kdyno.process import attempt
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
@@ -37,11 +34,6 @@ class NeedsClang(UserError):
 class ClangTooOld(UserError):
     message = 'use = ["{use}"] needs clang {oldest}, and {name} is version {version}'
     hint = "install a newer one: apt-get install clang-19 lld-19 llvm-19"
-
-
-class ProfileUnfit(UserError):
-    message = "{path} is no {kind}: {why}"
-    hint = "{way_out}"
 
 
 WHY_NOT_GCC = {
@@ -135,7 +127,7 @@ def _order(_: Profile, functions: Input, __: Context) -> Contribution:
 def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
-        CHECKS[use](path)
+        profile_given.check(use, path, context.toolchain)
         return read_input(use, path, context.state)
     assert value.trainee, "load_experiment names it"
     training = Training(
@@ -174,39 +166,6 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
     profile = (plain.profile if value.on else None) or value.model_copy(update={"use": () if value.on else value.use})
     uses = tuple(other for other in USES[: USES.index(use)] if other in profile.use)
     return plain.model_copy(update={"profile": profile.model_copy(update={"use": uses, "trained_for": use})})
-
-
-def _check_samples(path: Path) -> None:
-    """Raise InputUnreadable, or ProfileUnfit unless llvm-profdata reads it as a sample profile."""
-    _first_bytes(path, "autofdo")
-    done = attempt([find_tool("llvm-profdata"), "show", "--sample", str(path)], guarded=True)
-    if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
-        way_out = "`kdyno profile cover RECORD --vmlinux FILE -o PROFILE` makes one; was it cut short, or edited?"
-        raise ProfileUnfit(path=path, kind="sample profile of clang", why=why, way_out=way_out)
-
-
-def _check_clusters(path: Path) -> None:
-    """Raise InputUnreadable, or ProfileUnfit if it doesn't begin as such a list."""
-    first = _first_bytes(path, "propeller").partition(b"\n")[0]
-    if first.strip() not in (b"v1", b"v0") and not first.startswith(b"!"):
-        way_out = "`kdyno profile export --format propeller` writes one"
-        raise ProfileUnfit(path=path, kind="list of clusters", why="its first line isn't `v1`", way_out=way_out)
-
-
-def _first_bytes(path: Path, use: ProfileUse) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(80)
-    except OSError as error:
-        raise InputUnreadable(path=path, name=use, why=error.strerror) from error
-
-
-CHECKS: dict[ProfileUse, Callable[[Path], None]] = {
-    "autofdo": _check_samples,
-    "propeller": _check_clusters,
-    "order": order.check,
-}
 
 
 def located(value: Profile | None, base: Path) -> Profile | None:

@@ -1,0 +1,83 @@
+"""Profiles from elsewhere, which a recipe names with `from`: looked at before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.kernel.inputs import InputUnreadable
+from kdyno.kernel.knobs import order
+from kdyno.kernel.recipe import ProfileUse
+from kdyno.llvm_tools import find_tool
+from kdyno.process import attempt
+from kdyno.toolchain import Toolchain
+
+OBJECT = b"# object "
+"""Begins the profile that `kdyno profile pull` writes; a line of hexadecimal digits follows, a .gcda file."""
+
+
+class ProfileUnfit(UserError):
+    message = "{path} is no {kind}: {why}"
+    hint = "{way_out}"
+
+
+class ProfileOfOtherGcc(UserError):
+    message = "{path} was counted by code of gcc {counted}, and {name} is version {version}"
+    hint = "gcc reads the counters of its own release only: compile with that one, or train again"
+
+
+def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
+    """Raise InputUnreadable, ProfileUnfit or ProfileOfOtherGcc unless the file can be what this use takes."""
+    match use:
+        case "order":
+            order.check(path)
+        case "propeller":
+            _check_clusters(path)
+        case "autofdo":
+            way_out = "`kdyno profile cover RECORD --vmlinux FILE -o PROFILE` makes one; was it cut short, or edited?"
+            _check_by_profdata(path, use, "sample profile of clang", ["--sample"], way_out)
+        case "pgo" if toolchain.is_clang:
+            way_out = "llvm-profdata merge makes one; was it cut short, or edited?"
+            _check_by_profdata(path, use, "profile of clang", [], way_out)
+        case "pgo":
+            _check_counters(path, toolchain)
+
+
+def _check_by_profdata(path: Path, use: ProfileUse, kind: str, words: list[str], way_out: str) -> None:
+    _first_bytes(path, use)
+    done = attempt([find_tool("llvm-profdata"), "show", *words, str(path)], guarded=True)
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
+        raise ProfileUnfit(path=path, kind=kind, why=why, way_out=way_out)
+
+
+def _check_clusters(path: Path) -> None:
+    first = _first_bytes(path, "propeller").partition(b"\n")[0]
+    if first.strip() not in (b"v1", b"v0") and not first.startswith(b"!"):
+        way_out = "`kdyno profile export --format propeller` writes one"
+        raise ProfileUnfit(path=path, kind="list of clusters", why="its first line isn't `v1`", way_out=way_out)
+
+
+def _check_counters(path: Path, toolchain: Toolchain) -> None:
+    """By its first .gcda file: the magic number, then gcc's release, `B22*` backwards for 12.2 (gcc/gcov-io.h)."""
+    first, _, digits = _first_bytes(path, "pgo").partition(b"\n")
+    try:
+        head = bytes.fromhex(digits[:16].decode("ascii"))
+    except ValueError:
+        head = b""
+    if not first.startswith(OBJECT) or head[:4] != b"adcg" or len(head) < 8:
+        why, way_out = "it doesn't begin with the counters of an object", "`kdyno profile pull HOST -o DIR` writes one"
+        raise ProfileUnfit(path=path, kind="profile of gcc", why=why, way_out=way_out)
+    _, minor, ones, tens = head[4:8]
+    counted = f"{(tens - ord('A')) * 10 + ones - ord('0')}.{chr(minor)}"
+    version = toolchain.identity.version
+    if ".".join(version.split(".")[:2]) != counted:
+        raise ProfileOfOtherGcc(path=path, counted=counted, name=toolchain.identity.name, version=version)
+
+
+def _first_bytes(path: Path, use: ProfileUse) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(4096)
+    except OSError as error:
+        raise InputUnreadable(path=path, name=use, why=error.strerror) from error
