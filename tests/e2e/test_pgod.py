@@ -23,6 +23,8 @@ from kdyno.profile.gcda import read_gcda
 from tests.e2e.conftest import Kdyno
 from tests.unit.pgod_specimen import install_ssh
 
+pytestmark = pytest.mark.long  # a kernel with counters is built for it
+
 COUNTING = """
 [variants.gcov]
 opt = "O2"
@@ -165,7 +167,6 @@ def test_snapshots_of_a_loaded_guest_are_whole_though_it_is_killed_twice_and_out
     require_pulled(store, snapshots[-1], kdyno)
 
 
-@pytest.mark.long
 def test_ten_minutes_under_load_on_two_processors_lose_and_tear_nothing(kdyno: Kdyno) -> None:
     every, third = 10, 185
     store, said = run_scenario(kdyno, "--cpus", "2", "--memory", "1024", every=every, third=third, load="all")
