@@ -14,12 +14,16 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from kdyno.errors import InfrastructureError
+from kdyno.files import read_whole
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import PROTOCOL
 
 COUNTERS = "counters.bin"
 """Name of the file in the directory of a boot."""
 MOST_BYTES = 1 << 28
+"""Of the file."""
+MOST_ITEMS, MOST_SNAPSHOTS = 20_000, 200
+"""An item has a place in each snapshot, however little the file says of it."""
 LONGEST_LINE = 4096
 BEFORE = 2
 """Snapshots before the first test."""
@@ -27,12 +31,12 @@ BEFORE = 2
 
 class CountersUnsound(InfrastructureError):
     message = "{path} isn't what a guest's counters look like: {why}"
-    hint = "run the same command again; a kernel that damages its own counters can't be trained"
+    hint = "a kernel that damages its own counters can't be trained; train another use, such as autofdo"
 
 
 class _Item(Frozen):
     v: Literal[1] = PROTOCOL
-    snapshot: Annotated[int, Field(ge=0, le=1000)]
+    snapshot: Annotated[int, Field(ge=0, lt=MOST_SNAPSHOTS)]
     after: Annotated[str, Field(max_length=80)]
     name: Annotated[str, Field(min_length=1, max_length=2000)]
     bytes: Annotated[int, Field(ge=0, le=MOST_BYTES)]
@@ -40,7 +44,7 @@ class _Item(Frozen):
 
 class _End(Frozen):
     v: Literal[1] = PROTOCOL
-    snapshots: Annotated[int, Field(ge=BEFORE, le=1001)]
+    snapshots: Annotated[int, Field(ge=BEFORE, le=MOST_SNAPSHOTS)]
 
 
 _LINE: TypeAdapter[_Item | _End] = TypeAdapter(_Item | _End)
@@ -52,14 +56,12 @@ class Snapshots:
 
     items: dict[str, tuple[bytes, ...]]
     """By name: the content in each snapshot. The first two are before the first test, the others after one each."""
-    tests: tuple[str, ...]
-    """The test before the third snapshot, and before each one after it."""
 
 
 def read_snapshots(path: Path) -> Snapshots:
     """Raises CountersUnsound."""
     try:
-        data = path.read_bytes()
+        data = read_whole(path, MOST_BYTES)
     except OSError as error:
         raise CountersUnsound(path=path, why=error.strerror) from error
     contents: dict[str, list[bytes]] = {}
@@ -82,13 +84,14 @@ def read_snapshots(path: Path) -> Snapshots:
         history = contents.setdefault(line.name, [])
         if (not history and snapshot > 0) or len(history) > snapshot:
             raise CountersUnsound(path=path, why=f"{line.name!r} is not in the first snapshot, or twice in one")
+        if len(contents) > MOST_ITEMS:
+            raise CountersUnsound(path=path, why=f"it has more than {MOST_ITEMS:,} items")
         history += history[-1:] * (snapshot - len(history))
         history.append(content)
     if place < len(data) or snapshot >= line.snapshots or not contents:
         raise CountersUnsound(path=path, why="its end isn't the end of what it says")
-    tests = tuple(after.get(number, "") for number in range(BEFORE, line.snapshots))
     whole = {name: (*history, *history[-1:] * (line.snapshots - len(history))) for name, history in contents.items()}
-    return Snapshots(whole, tests)
+    return Snapshots(whole)
 
 
 def _line(text: bytes, path: Path) -> _Item | _End:
