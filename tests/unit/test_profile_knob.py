@@ -19,6 +19,8 @@ from kdyno.kernel.recipe import Profile, Recipe, Trainee, Training
 from kdyno.state import State
 from tests.unit.test_kernel_knobs import context, contribute
 
+REST = b"070000000000000000000000\n"
+"""Stamp, checksum and end of a .gcda file, in hexadecimal digits."""
 TRAINEE = Trainee(variant="tuned", recipe=Recipe(source="s", config="c", opt="O2", layout_seed=3), tests=("lat_pipe",))
 
 
@@ -192,11 +194,14 @@ def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"# object fs/open.o\n616463672a323242\n", ""),
-        (b"# object fs/open.o\n616463672a323342\n", "was counted by code of gcc 13.2, and gcc is version 12.2.0"),
-        (b"# object fs/open.o\n61646367\n", "it doesn't begin with the counters of an object"),
-        (b"# object fs/open.o\nby hand\n", "it doesn't begin with the counters of an object"),
-        (b"\xff" * 64, "it doesn't begin with the counters of an object"),
+        (b"# object fs/open.o\n616463672a323242" + REST, ""),
+        (b"# object fs/open.o\n616463672a323342" + REST, "was counted by code of gcc 13.2, and gcc is version 12.2.0"),
+        (b"# object fs/open.o\n616463672a323242" + REST[:-3] + b"\n", "line 1 doesn't begin the counters of an object"),
+        (b"# object fs/open.o\n616463672a323242" + REST[:-1], "line 3 doesn't begin the counters of an object"),
+        (b"# object a.o\n616463672a323242" + REST + b"# object b.o\nby hand\n", "line 3 doesn't begin the counters"),
+        (b"# object fs/open.o\nby hand\n", "line 1 doesn't begin the counters of an object"),
+        (b"\xff" * 64, "line 1 doesn't begin the counters of an object"),
+        (b"", "line 1 doesn't begin the counters of an object"),
     ],
 )
 def test_counters_from_elsewhere_are_those_of_the_same_gcc(tmp_path: Path, content: bytes, why: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 from kdyno.coverage.line_table import GENERATED
 from kdyno.errors import UserError
 from kdyno.files import read_whole
-from kdyno.frozen import digest
 from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.patches import patched_tree
 from kdyno.kernel.source_trees import tree_path
 from kdyno.state import State
 
@@ -75,8 +75,7 @@ def find_tree(image: ImageRecord | None, named: Path | None, state: State) -> Tr
         raise SourceUnknown()
     root = tree_path(image.source.identity, state)
     if image.patches:
-        # As kernel/patches.py names the tree that it makes.
-        root = state.sources / f"patched-{digest([image.source.identity, *image.patches])[:32]}"
+        root = patched_tree(image.source.identity, image.patches, state)
     if not root.is_dir():
         raise SourceGone(spec=image.source.spec, identity=image.source.identity[:24])
     return Tree(root)

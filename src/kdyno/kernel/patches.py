@@ -88,12 +88,16 @@ def read_patches(paths: Sequence[str]) -> tuple[Patch, ...]:
     return tuple(read_patch(Path(path).absolute()) for path in paths)
 
 
+def patched_tree(identity: str, patches: Sequence[str], state: State) -> Path:
+    """Where the tree of this source with these patches (SHA-256 of each) is kept."""
+    return state.sources / f"patched-{digest([identity, *patches])[:32]}"
+
+
 def patched(source: Source, patches: Sequence[Patch], state: State, say: Say) -> Patched:
     """Return the tree of `source` with the patches in it; made at the first call, kept for the next ones."""
     if not patches:
         return Patched(tree=source.tree)
-    name = digest([source.identity.identity, *(patch.digest for patch in patches)])
-    tree = state.sources / f"patched-{name[:32]}"
+    tree = patched_tree(source.identity.identity, [patch.digest for patch in patches], state)
     record = tree.with_suffix(".json")
 
     def fill(partial: Path) -> None:

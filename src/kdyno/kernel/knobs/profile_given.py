@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.kernel.inputs import InputUnreadable
+from kdyno.files import read_whole
+from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable
 from kdyno.kernel.knobs import order
 from kdyno.kernel.recipe import ProfileUse
 from kdyno.llvm_tools import find_tool
@@ -14,6 +16,7 @@ from kdyno.toolchain import Toolchain
 
 OBJECT = b"# object "
 """Begins the profile that `kdyno profile pull` writes; a line of hexadecimal digits follows, a .gcda file."""
+COUNTED = re.compile(rb"61646367(?:[0-9a-f]{8}){3,}00000000")
 
 
 class ProfileUnfit(UserError):
@@ -59,20 +62,28 @@ def _check_clusters(path: Path) -> None:
 
 
 def _check_counters(path: Path, toolchain: Toolchain) -> None:
-    """By its first .gcda file: the magic number, then gcc's release, `B22*` backwards for 12.2 (gcc/gcov-io.h)."""
-    first, _, digits = _first_bytes(path, "pgo").partition(b"\n")
+    """Each .gcda file by its magic number and its end, a word of 0; gcc's release is `B22*`, backwards, for 12.2
+    (gcc/gcov-io.h).
+    """
     try:
-        head = bytes.fromhex(digits[:16].decode("ascii"))
-    except ValueError:
-        head = b""
-    if not first.startswith(OBJECT) or head[:4] != b"adcg" or len(head) < 8:
-        why, way_out = "it doesn't begin with the counters of an object", "`kdyno profile pull HOST -o DIR` writes one"
+        lines = read_whole(path, MOST_BYTES).split(b"\n")
+    except OSError as error:
+        raise InputUnreadable(path=path, name="pgo", why=error.strerror) from error
+    pairs = list(zip(lines[::2], lines[1::2], strict=False))
+    bad = next((number for number, pair in enumerate(pairs) if not _is_counted(*pair)), None)
+    if bad is not None or not pairs or lines[-1]:
+        why = f"line {1 + 2 * (len(pairs) if bad is None else bad)} doesn't begin the counters of an object"
+        way_out = "`kdyno profile pull HOST -o DIR` writes one; was it cut short, or edited?"
         raise ProfileUnfit(path=path, kind="profile of gcc", why=why, way_out=way_out)
-    _, minor, ones, tens = head[4:8]
+    _, minor, ones, tens = bytes.fromhex(pairs[0][1][8:16].decode("ascii"))
     counted = f"{(tens - ord('A')) * 10 + ones - ord('0')}.{chr(minor)}"
     version = toolchain.identity.version
     if ".".join(version.split(".")[:2]) != counted:
         raise ProfileOfOtherGcc(path=path, counted=counted, name=toolchain.identity.name, version=version)
+
+
+def _is_counted(named: bytes, digits: bytes) -> bool:
+    return named.startswith(OBJECT) and COUNTED.fullmatch(digits) is not None
 
 
 def _first_bytes(path: Path, use: ProfileUse) -> bytes:
