@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::call::KernelLink;
 use crate::copies::{Copies, Ranked};
+use crate::data::with_data;
 use crate::exec::become_tool;
 use crate::first::First;
 use crate::listed::{Gap, Listed};
@@ -28,6 +29,8 @@ const SEED: &str = "KDYNO_LAYOUT_SEED";
 const LTO_WORDS: &str = "KDYNO_LTO_WORDS";
 /// The file whose functions come first, for every call of a build that asks for that.
 const ORDER: &str = "KDYNO_ORDER";
+/// Names of sections that become part of the kernel's data, with blanks between them.
+const DATA: &str = "KDYNO_DATA_SECTIONS";
 /// What this program makes of a seed. kdyno says which one it counts on, because it is part of an image's key: raise
 /// both (FORMAT in kernel/lkd.py) whenever the same seed would give another order.
 const FORMAT: (&str, &str) = ("KDYNO_LAYOUT_FORMAT", "1");
@@ -67,7 +70,9 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
         return Err(format!("its objects are listed in {}, which it doesn't read", list.display()));
     }
     let unreadable = |error| format!("can't read {}: {error}", link.script.display());
-    let given = fs::read_to_string(&link.script).map_err(unreadable)?;
+    let data = env::var(DATA).unwrap_or_default();
+    let data: Vec<&str> = data.split_whitespace().collect();
+    let given = with_data(&fs::read_to_string(&link.script).map_err(unreadable)?, &data)?;
     let script = Script::parse(&given)?;
     let wanted = asked.order.as_ref().map_or(&[][..], |order| &order.functions);
     let mut survey = Survey::of(&link.candidates, &script, wanted)?;

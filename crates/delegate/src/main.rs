@@ -8,6 +8,7 @@
 mod call;
 mod ccd;
 mod copies;
+mod data;
 mod exec;
 mod first;
 #[cfg(test)]

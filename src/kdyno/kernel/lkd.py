@@ -20,6 +20,8 @@ SCRIPT = ".kdyno-layout.lds"
 """Where lkd leaves the linker script that it made, in the object directory."""
 SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
 """The variables that ask lkd for an order: a number, and a file of functions that come first."""
+DATA = "KDYNO_DATA_SECTIONS"
+"""The variable with names of sections that become part of the kernel's data, with blanks between them."""
 LINKER = "KDYNO_LD"
 """The variable that names the linker itself."""
 LTO_WORDS = "KDYNO_LTO_WORDS"
@@ -62,9 +64,9 @@ def forget(objects: Path) -> None:
 
 
 def check(objects: Path, environment: Mapping[str, str], log: Path) -> None:
-    """Raise LayoutNotMade unless vmlinux was just linked in the order that this environment asks for, if it does."""
+    """Raise LayoutNotMade unless vmlinux was just linked as this environment asks for, if it does."""
     order, seed = environment.get(ORDER), environment.get(SEED)
-    if order is None and seed is None:
+    if order is None and seed is None and DATA not in environment:
         return
     asked = _layout(FORMAT, Path(order).name if order else NONE, seed or NONE)
     try:

@@ -7,6 +7,7 @@ holds for clang's counters as well, so that they go the same way.
 from __future__ import annotations
 
 from kdyno.errors import UserError
+from kdyno.kernel import lkd
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import DIRECTORY, Input
 from kdyno.kernel.knobs.base import Ask, Contribution
@@ -15,6 +16,8 @@ from kdyno.toolchain import Toolchain
 BY = 'profile, use = ["pgo"]'
 CLANG_COUNTS = "CFLAGS_GCOV=-fprofile-generate -mllvm -disable-vp=true"
 """clang's counters without its runtime: profiles of values need one."""
+CLANG_SECTIONS = "__llvm_prf_cnts __llvm_prf_data __llvm_prf_names"
+"""Of its counters. The linker, left alone, puts them among what the kernel frees after boot."""
 NEEDED = {
     "gcc": ("DEBUG_FS", "GCOV_KERNEL", "GCOV_PROFILE_ALL"),
     "clang": ("DEBUG_FS", "GCOV_KERNEL", "GCOV_PROFILE_ALL", "PROC_KCORE"),
@@ -53,6 +56,7 @@ def counting(toolchain: Toolchain) -> Contribution:
     return Contribution(
         asks=tuple(Ask(symbol=symbol, value="y", by=BY) for symbol in NEEDED[family]),
         make=(CLANG_COUNTS,) if toolchain.is_clang else (),
+        environment={lkd.DATA: CLANG_SECTIONS} if toolchain.is_clang else {},
     )
 
 
