@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,9 @@ import pytest
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.counters import CountersWentBack, NothingCounted
-from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
-from kdyno.profile.instrumented import TOTAL, gcda_files
+from kdyno.profile.gcda import ARCS, GcdaDamaged, GcovFile, GcovFunction, read_gcda, written
+from kdyno.profile.gcda_sums import OtherBuild
+from kdyno.profile.instrumented import MOST_COUNTERS, TOTAL, gcda_files
 
 IMAGE = cast(Image, SimpleNamespace(record=SimpleNamespace(key="1234567890abcdef"), vmlinux=Path("vmlinux")))
 OPEN, FORK = "root/objects/fs/open.gcda", "root/objects/kernel/fork.gcda"
@@ -79,6 +81,26 @@ def test_counters_that_go_back_are_refused(tmp_path: Path) -> None:
     back = boot(tmp_path, [("", {OPEN: gcda(9)}), ("", {}), ("lat_fs", {OPEN: gcda(4)})])
     with pytest.raises(CountersWentBack, match=r"fs/open\.gcda"):
         gcda_files([back], IMAGE, ProfileSettings())
+
+
+def test_a_snapshot_of_another_build_is_refused(tmp_path: Path) -> None:
+    longer = boot(tmp_path, [("", {OPEN: gcda(9)}), ("", {}), ("lat_fs", {OPEN: gcda(11, 5)})])
+    with pytest.raises(OtherBuild, match=r"fs/open\.gcda .* the functions differ"):
+        gcda_files([longer], IMAGE, ProfileSettings())
+
+
+def test_boots_that_counted_in_different_objects_have_nothing_to_add_up(tmp_path: Path) -> None:
+    boots = [boot(tmp_path, [("", {name: gcda(1)}), ("", {})], str(n)) for n, name in enumerate((OPEN, FORK))]
+    with pytest.raises(NothingCounted):
+        gcda_files(boots, IMAGE, ProfileSettings())
+
+
+def test_files_that_claim_many_counters_in_few_bytes_are_refused(tmp_path: Path) -> None:
+    zeros = 1 << 20
+    claim = gcda(0)[:36] + struct.pack("<Ii", ARCS, -8 * zeros)
+    files = {f"root/objects/{number}.gcda": claim for number in range(MOST_COUNTERS // zeros + 1)}
+    with pytest.raises(GcdaDamaged, match=r"it claims more than 4,194,304 counters"):
+        gcda_files([boot(tmp_path, [("", files), ("", {})])], IMAGE, ProfileSettings())
 
 
 def test_the_helper_writes_what_a_kernel_writes() -> None:

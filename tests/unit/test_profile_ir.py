@@ -12,16 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno.errors import UserError
-from kdyno.profile.clang import ProfileCutShort
 from kdyno.profile.counters import NothingCounted, difference, require_counts
-from kdyno.profile.ir_given import NotIrProfile, require_ir_profile
 from kdyno.profile.ir_profile import (
     COUNTERS,
     DATA,
     NAMES,
     VERSION_SYMBOL,
-    CountedFunction,
     NotInstrumented,
     OtherLayout,
     OtherMemory,
@@ -116,7 +112,6 @@ def test_llvm_profdata_reads_the_same_counts_out_of_the_text(ran: tuple[Path, by
     counts = counts_of(functions, counters_range(program).start, memory)
     profile = tmp_path / "profile.txt"
     profile.write_text(text_profile(functions, counts))
-    assert require_ir_profile(profile) == len(ENTRIES)
     shown = run(tmp_path, PROFDATA, "show", "--all-functions", "--counts", profile).decode()
     for name, own in counts_by_function(program, memory).items():
         part = shown.partition(f"\n  {name}:\n")[2]
@@ -245,33 +240,6 @@ def test_names_that_inflate_to_more_than_they_say_take_no_memory(ran: tuple[Path
     path = changed(ran[0], place, bytes([100, len(bomb)]) + bomb, tmp_path)
     with pytest.raises(OtherLayout, match="are not 100 bytes long"):
         counted_functions(path)
-
-
-def test_a_profile_that_is_given_is_looked_at(tmp_path: Path) -> None:
-    text = text_profile([CountedFunction("../fs/open.c;do_open", 5, 0, 2)], np.array([3, 2**60], np.uint64))
-    path = tmp_path / "given"
-    path.write_text(text)
-    assert require_ir_profile(path) == 1
-    run(tmp_path, PROFDATA, "merge", "-o", "binary", path)
-    assert require_ir_profile(tmp_path / "binary") == 1
-    binary = (tmp_path / "binary").read_bytes()
-    cases: list[tuple[bytes, type[UserError], str]] = [
-        (text.replace(":ir", ":fe").encode(), NotIrProfile, "another instrumentation"),
-        (text.replace("\n3\n", "\n0\n").replace(str(2**60), "0").encode(), NotIrProfile, "all its counts are 0"),
-        (b":ir\n", NotIrProfile, "all its counts are 0"),
-        (text[: text.index(str(2**60)) + 3].encode(), ProfileCutShort, "cut short"),
-        (text[: text.index(str(2**60))].encode(), NotIrProfile, "is no profile of a kernel"),
-        (binary[: len(binary) // 2], NotIrProfile, "is no profile of a kernel"),
-        (b"\x7fELF" + bytes(64), NotIrProfile, "unrecognized"),
-        (b"vfs_read:100:1\n 1: 100\n", NotIrProfile, "is no profile of a kernel"),
-        (b"", NotIrProfile, "it is empty"),
-    ]
-    for content, error, message in cases:
-        path.write_bytes(content)
-        with pytest.raises(error, match=message):
-            require_ir_profile(path)
-    with pytest.raises(NotIrProfile, match="there is none"):
-        require_ir_profile(tmp_path / "missing")
 
 
 def test_counters_are_found_where_a_linker_gives_them_no_bytes(ran: tuple[Path, bytes], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from tests.unit.test_kernel_knobs import context, contribute
 
 REST = b"070000000000000000000000\n"
 """Stamp, checksum and end of a .gcda file, in hexadecimal digits."""
+IR_PROFILE = b":ir\n../fs/open.c;do_open\n5\n2\n3\n4096\n"
+"""Of clang: a function, the hash of its control flow, and its two counters."""
 TRAINEE = Trainee(variant="tuned", recipe=Recipe(source="s", config="c", opt="O2", layout_seed=3), tests=("lat_pipe",))
 
 
@@ -169,7 +172,13 @@ def test_one_name_is_a_list_of_one() -> None:
         ("autofdo", "clang-19", b"\xff" * 64, "is no sample profile of clang"),
         ("propeller", "clang-19", b"m fs/open.c\n", "its first line isn't `v1`"),
         ("order", "gcc", b"# nothing\n", "it names none"),
-        ("pgo", "clang-19", b"\xff" * 64, "is no profile of clang"),
+        ("pgo", "clang-19", b"\xff" * 64, "is no profile of a kernel that clang instrumented"),
+        ("pgo", "clang-19", b"", "is no profile of a kernel"),
+        ("pgo", "clang-19", b"vfs_read:100:1\n 1: 100\n", "is no profile of a kernel"),
+        ("pgo", "clang-19", IR_PROFILE.replace(b":ir", b":fe"), "another instrumentation"),
+        ("pgo", "clang-19", IR_PROFILE.replace(b"3\n4096", b"0\n0"), "all its counts are 0"),
+        ("pgo", "clang-19", IR_PROFILE[:-3], "it ends amid a line"),
+        ("pgo", "clang-19", IR_PROFILE[:-5], "is no profile of a kernel"),
     ],
 )
 def test_a_file_that_is_no_profile_is_refused_by_name(
@@ -180,6 +189,16 @@ def test_a_file_that_is_no_profile_is_refused_by_name(
     profile = Profile.model_validate({"use": use, "from": str(path)})
     with pytest.raises(Exception, match=f"{path}.*{why}"):
         contribute("profile", profile, replace(context(compiler, "19.1.7"), state=State(tmp_path / "state")))
+
+
+def test_counters_of_clang_from_elsewhere_are_taken_as_text_and_as_llvm_writes_them(tmp_path: Path) -> None:
+    path = tmp_path / "profile"
+    path.write_bytes(IR_PROFILE)
+    subprocess.run(["llvm-profdata-19", "merge", path, "-o", tmp_path / "indexed"], check=True)
+    where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
+    for given in (path, tmp_path / "indexed"):
+        profile = Profile.model_validate({"use": "pgo", "from": str(given)})
+        assert [use.cut for use in contribute("profile", profile, where).profiles] == ["whole"]
 
 
 def test_a_profile_that_was_cut_short_is_refused_with_what_may_have_happened_to_it(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_what_an_endless_standard_error_says_is_not_kept(tmp_path: Path, capsys:
     serve(tmp_path, b"", "yes noise | head -c 5000000 >&2; echo the end >&2; exit 3")
     assert pulled(tmp_path) == 3
     error = capsys.readouterr().err
-    assert "the end" in error and len(error) < 4 * remote.SAID
+    assert "the end" in error and len(error) < 4 * remote.MOST_COMPLAINT
 
 
 @pytest.mark.parametrize(

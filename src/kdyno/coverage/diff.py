@@ -107,13 +107,13 @@ def _functions(first: Measured, second: Measured) -> tuple[FunctionDifference, .
         {(function.file, function.name): function for function in measured.report.functions}
         for measured in (first, second)
     ]
-    found = []
+    differing = []
     for file, name in sorted(sides[0].keys() | sides[1].keys()):
         pair = [side.get((file, name)) for side in sides]
         run = tuple(function.bytes_executed if function else 0 for function in pair)
         if (run[0] > 0) != (run[1] > 0):
             calls = tuple(function.calls if function else 0 for function in pair)
-            found.append(
+            differing.append(
                 FunctionDifference(name=name, file=file, calls=(calls[0], calls[1]), bytes_executed=(run[0], run[1]))
             )
-    return tuple(sorted(found, key=lambda each: (-sum(each.bytes_executed), each.file, each.name)))
+    return tuple(sorted(differing, key=lambda function: (-sum(function.bytes_executed), function.file, function.name)))

@@ -91,10 +91,10 @@ def _steps(blocks: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]
 def _padding(starts: NDArray[np.uint64], counts: NDArray[np.uint64], code: Code) -> NDArray[np.bool_]:
     """Of segments that weren't executed, which hold nothing but padding."""
     lengths = np.diff(starts, append=starts[-1:])
-    found = np.zeros(len(starts), bool)
+    is_padding = np.zeros(len(starts), bool)
     for place in np.flatnonzero((counts == 0) & (lengths > 0) & (lengths <= LONGEST_PADDING)).tolist():
-        found[place] = PADDING.fullmatch(code.at(int(starts[place]), int(lengths[place]))) is not None
-    return found
+        is_padding[place] = PADDING.fullmatch(code.at(int(starts[place]), int(lengths[place]))) is not None
+    return is_padding
 
 
 def _is_conditional(instruction: bytes) -> bool:

@@ -54,12 +54,12 @@ class Parts:
 def read_parts(vmlinux: Path) -> Parts:
     """Raises VmlinuxUnfit, and what read_sources raises."""
     symbols = functions(output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
-    return parts_of([(each.address, each.size, each.name) for each in symbols], read_sources(vmlinux))
+    return parts_of([(symbol.address, symbol.size, symbol.name) for symbol in symbols], read_sources(vmlinux))
 
 
 def parts_of(symbols: Sequence[tuple[int, int, str]], sources: Sources) -> Parts:
     """Of address, size and name of each symbol, in the order of addresses. Pure."""
-    named = [each for each in symbols if each[1] and not each[2].startswith(PADDING_BEFORE)]
+    named = [symbol for symbol in symbols if symbol[1] and not symbol[2].startswith(PADDING_BEFORE)]
     files = sources.files(np.array([address for address, *_ in named], np.uint64))
     return Parts(
         [

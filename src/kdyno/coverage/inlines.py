@@ -30,9 +30,9 @@ def read_copies(text: str, number: int) -> list[int]:
     instruction; all else is the copy that it is in. Pure.
     """
     ids: dict[str, int] = {}
-    found = []
+    numbers = []
     for answer in text.split("\n\n")[:number]:
         function, _, rest = answer.strip().partition("\n")
         _, _, callers = rest.partition("\n")
-        found.append(ids.setdefault(f"{function}\n{callers}", len(ids)))
-    return found + [-1] * (number - len(found))
+        numbers.append(ids.setdefault(f"{function}\n{callers}", len(ids)))
+    return numbers + [-1] * (number - len(numbers))

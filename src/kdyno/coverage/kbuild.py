@@ -40,15 +40,15 @@ class Rule:
 def files_of_symbols(tree: Path, files: Iterable[str]) -> dict[str, set[str]]:
     """The files among `files`, relative to the tree, that each symbol (without CONFIG_) adds."""
     known = set(files)
-    found: dict[str, set[str]] = defaultdict(set)
+    files_of: dict[str, set[str]] = defaultdict(set)
     for folder in sorted({"", *(above for file in known for above in _above(file))}):
         rules = list(_rules(tree, folder))
         for rule in rules:
             if rule.symbols:
                 added = {file for item in rule.items for file in _files(item, folder, rules, known)}
                 for symbol in rule.symbols:
-                    found[symbol] |= added
-    return {symbol: added for symbol, added in found.items() if added}
+                    files_of[symbol] |= added
+    return {symbol: added for symbol, added in files_of.items() if added}
 
 
 def _above(file: str) -> Iterator[str]:

@@ -42,15 +42,15 @@ class LineTable:
 
     def lines_at(self, addresses: NDArray[Any]) -> list[dict[str, int]]:
         """For each address the files with lines that have code or begin there, each with the first of its lines."""
-        found: list[dict[str, int]] = [{} for _ in addresses]
+        lines_of: list[dict[str, int]] = [{} for _ in addresses]
         for rows in (self.pieces, self.marks):
             first = np.searchsorted(rows["start"], addresses, side="left").tolist()
             behind = np.searchsorted(rows["start"], addresses, side="right").tolist()
-            for lines, start, end in zip(found, first, behind, strict=True):
+            for lines, start, end in zip(lines_of, first, behind, strict=True):
                 for row in rows[start:end]:
                     file, line = self.files[row["file"]], int(row["line"])
                     lines[file] = min(line, lines.get(file, line))
-        return found
+        return lines_of
 
 
 GENERATED = "o/"

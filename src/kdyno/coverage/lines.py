@@ -127,13 +127,13 @@ def _marked(
     at. What else there is of them in that function is of the same copy.
     """
     marks, owned = _inside(marks, parts, owner_of)
-    found = np.zeros(len(marks), COPY)
-    found["file"], found["line"], found["owner"], found["copy"] = marks["file"], marks["line"], owned, MARK
-    found["begins"] = found["whole"] = True
-    found["count"] = executed.at(marks["start"])
-    keys, of_code = _packed(found), _packed(rows)
+    begun = np.zeros(len(marks), COPY)
+    begun["file"], begun["line"], begun["owner"], begun["copy"] = marks["file"], marks["line"], owned, MARK
+    begun["begins"] = begun["whole"] = True
+    begun["count"] = executed.at(marks["start"])
+    keys, of_code = _packed(begun), _packed(rows)
     has_run = np.isin(keys, of_code[(rows["count"] > 0) & rows["begins"]])
-    return found[~has_run & ((found["count"] > 0) | ~np.isin(keys, of_code))]
+    return begun[~has_run & ((begun["count"] > 0) | ~np.isin(keys, of_code))]
 
 
 def _packed(keys: NDArray[Any]) -> NDArray[np.uint64]:

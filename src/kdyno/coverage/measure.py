@@ -156,7 +156,7 @@ def directory_coverage(files: Iterable[FileCoverage]) -> tuple[DirectoryCoverage
 
 
 def summed(totals: Sequence[Totals]) -> Totals:
-    return Totals(**{name: sum(getattr(each, name) for each in totals) for name in Totals.model_fields})
+    return Totals(**{name: sum(getattr(total, name) for total in totals) for name in Totals.model_fields})
 
 
 def _notes(regions: Sequence[Region], wanted: Wanted) -> tuple[str, ...]:

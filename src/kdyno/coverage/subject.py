@@ -125,9 +125,9 @@ def _of_run(asked: Asked, state: State, store: Store) -> Subject:
     except RunUnknown:
         raise NothingOfThatName(named=asked.named) from None
     name = asked.variant or run.baseline
-    variant = next((each for each in run.variants if each.name == name), None)
+    variant = next((of_run for of_run in run.variants if of_run.name == name), None)
     if variant is None:
-        raise NoSuchVariant(run=run.id, variant=name, known=", ".join(each.name for each in run.variants))
+        raise NoSuchVariant(run=run.id, variant=name, known=", ".join(of_run.name for of_run in run.variants))
     boots = [boot for boot in store.boots(run.id) if boot.variant == name and boot.status == "ok" and boot.pmu]
     if not boots or not variant.images:
         key = variant.images[0].key[:12] if variant.images else "IMAGE"

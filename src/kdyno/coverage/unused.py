@@ -58,7 +58,7 @@ def unused(report: CoverageReport, tree: Path, config: str | None) -> Unused:
     run = {function.file for function in report.functions if function.bytes_executed} | lines_run
     numbers = {file.path: file.totals.functions for file in report.files}
     idle = {path: size for path, size in compiled.items() if path not in run}
-    functions = [each for each in report.functions if not each.bytes_executed]
+    functions = [function for function in report.functions if not function.bytes_executed]
     symbols = [
         UnusedSymbol(name=name, files=tuple(sorted(files)), bytes=sum(compiled[file] for file in files))
         for name, files in files_of_symbols(tree, compiled).items()
@@ -70,8 +70,8 @@ def unused(report: CoverageReport, tree: Path, config: str | None) -> Unused:
         bytes_executed=report.totals.bytes_executed,
         bytes_of_functions=sum(function.bytes for function in functions),
         functions=tuple(
-            UnusedFunction(name=each.name, file=each.file, bytes=each.bytes)
-            for each in sorted(functions, key=lambda each: (-each.bytes, each.file, each.name))
+            UnusedFunction(name=function.name, file=function.file, bytes=function.bytes)
+            for function in sorted(functions, key=lambda function: (-function.bytes, function.file, function.name))
         ),
         files=tuple(
             UnusedFile(path=path, functions=numbers.get(path, 0), bytes=size)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kdyno.errors import UserError
 
@@ -66,11 +65,6 @@ class NoSummary(UserError):
     hint = "train with kdyno, which completes what kernels write"
 
 
-class ProfileOfOtherGcc(UserError):
-    message = "{name} was counted by code of gcc {counted}, and gcc {compiler} reads only its own"
-    hint = "compile with gcc {counted}, or train again with gcc {compiler}"
-
-
 @dataclass(frozen=True)
 class GcovFunction:
     """A function, and how often each of its instrumented arcs was taken."""
@@ -101,36 +95,11 @@ class GcovFile:
     """For messages."""
 
 
-def version_of(compiler: str) -> str:
-    """What this version of gcc (`12.2.0`) writes into a header: `B22*`. Raises OtherGcda.
-
-    From gcc/gcov-io.h. The last letter is `*` for a release, also in Debian.
-    """
-    major, _, rest = compiler.partition(".")
-    if not major.isdecimal() or not OLDEST <= int(major) <= NEWEST:
-        raise OtherGcda(name="a profile", version=compiler, oldest=OLDEST, newest=NEWEST)
-    return f"{chr(ord('A') + int(major) // 10)}{int(major) % 10}{rest[:1] or '0'}*"
-
-
 def compiler_of(version: str) -> str:
-    """The version of gcc that a header's says: `12.2`."""
-    return f"{(ord(version[0]) - ord('A')) * 10 + int(version[1])}.{version[2]}"
-
-
-def require_compiler(file: GcovFile, compiler: str) -> None:
-    """Raise ProfileOfOtherGcc unless this version of gcc (`12.2.0`) reads the file."""
-    if file.version != version_of(compiler):
-        raise ProfileOfOtherGcc(name=file.name, counted=compiler_of(file.version), compiler=compiler)
-
-
-def profile_name(working: Path, output: str) -> str:
-    """The file that gcc looks for in DIR with `-fprofile-use=DIR -o OUTPUT`: `#build#o#fs#open.gcda`.
-
-    `working` is the absolute directory that gcc runs in, `output` relative to it. From gcc/coverage.cc and mangle_path
-    in gcc/gcov-io.cc. DIR is always a directory, also where gcc's manual says that it may be a file.
+    """The version of gcc that a header's says: `12.2` for `B22*`, from gcc/gcov-io.h. The last letter is `*` for a
+    release, also in Debian.
     """
-    parts = str(working / output).removesuffix(".o").split("/")
-    return "#".join("^" if part == ".." else part for part in parts) + ".gcda"
+    return f"{(ord(version[0]) - ord('A')) * 10 + int(version[1])}.{version[2]}"
 
 
 def read_gcda(content: bytes, name: str) -> GcovFile:

@@ -56,12 +56,6 @@ def require_counts(files: Sequence[GcovFile], name: str) -> None:
     counters.require_counts(np.concatenate([np.zeros(0, np.uint64), *map(counts_of, files)]), name)
 
 
-def difference(after: GcovFile, before: GcovFile) -> GcovFile:
-    """What was counted between two snapshots of one file; it has no summary. Raises OtherBuild, CountersWentBack."""
-    _require_same_build(before, after)
-    return with_counts(after, counters.difference(counts_of(after), counts_of(before), after.name))
-
-
 def added(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | None = None) -> GcovFile:
     """At least one file, each times its weight, as one that has this summary.
 
@@ -69,20 +63,22 @@ def added(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | No
     snapshot that was taken amid functions: gcc takes them with -fprofile-correction. Raises OtherBuild, CountTooLarge.
     """
     first = parts[0][0]
-    for file, _ in parts:
-        _require_same_build(first, file)
+    require_same_build([file for file, _ in parts])
     counts = counters.added([(counts_of(file), weight) for file, weight in parts], first.name)
     return replace(with_counts(first, counts), summary=summary)
 
 
-def _require_same_build(one: GcovFile, other: GcovFile) -> None:
-    for what, differs in {
-        "the compilers": one.version != other.version,
-        "the stamps": one.stamp != other.stamp,
-        "the functions": _shape(one) != _shape(other),
-    }.items():
-        if differs:
-            raise OtherBuild(name=other.name or "a file", other=one.name or "another", what=what)
+def require_same_build(files: Sequence[GcovFile]) -> None:
+    """Raise OtherBuild unless these are of one object of one build."""
+    first = files[0]
+    for file in files[1:]:
+        for what, differs in {
+            "the compilers": first.version != file.version,
+            "the stamps": first.stamp != file.stamp,
+            "the functions": first.functions is not file.functions and _shape(first) != _shape(file),
+        }.items():
+            if differs:
+                raise OtherBuild(name=file.name or "a file", other=first.name or "another", what=what)
 
 
 def _shape(file: GcovFile) -> list[tuple[int, int, int, int]]:

@@ -27,7 +27,7 @@ SSH = (
 SSH_FAILED = 255
 NOT_FOUND = 127
 SILENCE_SECONDS = 120.0
-SAID = 2000
+MOST_COMPLAINT = 2000
 """Bytes that are kept of what it says on standard error, its last."""
 
 
@@ -37,17 +37,17 @@ class NoHost(UserError):
 
 
 class NotConnected(InfrastructureError):
-    message = "ssh has no connection to {host}: {said}"
+    message = "ssh has no connection to {host}: {complaint}"
     hint = "`ssh {host}` has to work without a password: with a key, and ssh-agent if the key has a passphrase"
 
 
 class NotThere(InfrastructureError):
-    message = "{host} has no {program}: {said}"
+    message = "{host} has no {program}: {complaint}"
     hint = "copy the kdyno-pgod that lies beside kdyno to it, or say where it is with --program"
 
 
 class RemoteFailed(InfrastructureError):
-    message = "{program} on {host} ended with status {status}: {said}"
+    message = "{program} on {host} ended with status {status}: {complaint}"
     hint = "--sudo runs it as root there, --directory says where its snapshots are"
 
 
@@ -66,7 +66,7 @@ def require_host(host: str) -> None:
 def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
     """Run a program there; the body reads what it prints, to the end.
 
-    The shell there gets each word quoted. Raises NoHost, and when the body is done NotConnected, NotThere or
+    The shell there gets every word quoted. Raises NoHost, and when the body is done NotConnected, NotThere or
     RemoteFailed if the program failed: also in the place of what the body raised, since that then says no more than
     that something is missing. Reading raises RemoteSilent.
     """
@@ -75,8 +75,8 @@ def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
         [*SSH, "--", host, shlex.join(command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as ssh:
         assert ssh.stdout is not None and ssh.stderr is not None
-        said = bytearray()
-        listener = Thread(target=_keep_the_last, args=(ssh.stderr, said), daemon=True)
+        complaint = bytearray()
+        listener = Thread(target=_keep_the_last, args=(ssh.stderr, complaint), daemon=True)
         listener.start()
         output = _Output(ssh.stdout, host)
         try:
@@ -84,13 +84,13 @@ def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
         except InfrastructureError:
             if not output.ended:
                 raise
-            _require_success(ssh, host, command, listener, said)
+            _require_success(ssh, host, command, listener, complaint)
             raise
-        _require_success(ssh, host, command, listener, said)
+        _require_success(ssh, host, command, listener, complaint)
 
 
 def _require_success(
-    ssh: subprocess.Popen[bytes], host: str, command: Sequence[str], listener: Thread, said: bytearray
+    ssh: subprocess.Popen[bytes], host: str, command: Sequence[str], listener: Thread, complaint: bytearray
 ) -> None:
     try:
         status = ssh.wait(SILENCE_SECONDS)
@@ -98,13 +98,13 @@ def _require_success(
         raise RemoteSilent(host=host, seconds=SILENCE_SECONDS) from None
     listener.join(1)
     program = next(word for word in command if word not in ("sudo", "-n"))
-    words = said.decode(errors="replace").strip() or "nothing was said"
+    words = complaint.decode(errors="replace").strip() or "nothing was said"
     if status == SSH_FAILED:
-        raise NotConnected(host=host, said=words)
+        raise NotConnected(host=host, complaint=words)
     if status == NOT_FOUND:
-        raise NotThere(host=host, program=program, said=words)
+        raise NotThere(host=host, program=program, complaint=words)
     if status != 0:
-        raise RemoteFailed(host=host, program=program, status=status, said=words)
+        raise RemoteFailed(host=host, program=program, status=status, complaint=words)
 
 
 class _Output:
@@ -123,7 +123,7 @@ class _Output:
         return piece
 
 
-def _keep_the_last(pipe: IO[bytes], said: bytearray) -> None:
-    while piece := os.read(pipe.fileno(), SAID):
-        said += piece
-        del said[:-SAID]
+def _keep_the_last(pipe: IO[bytes], complaint: bytearray) -> None:
+    while piece := os.read(pipe.fileno(), MOST_COMPLAINT):
+        complaint += piece
+        del complaint[:-MOST_COMPLAINT]

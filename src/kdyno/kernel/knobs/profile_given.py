@@ -16,6 +16,9 @@ from kdyno.toolchain import Toolchain
 
 OBJECT = b"# object "
 """Begins the profile that `kdyno profile pull` writes; a line of hexadecimal digits follows, a .gcda file."""
+LEVEL = re.compile(r"^Instrumentation level: (\S+)", re.MULTILINE)
+LARGEST = re.compile(r"^Maximum (?:function|internal block) count: (\d{1,20})$", re.MULTILINE)
+"""In what llvm-profdata shows."""
 COUNTED = re.compile(rb"61646367(?:[0-9a-f]{8}){3,}00000000")
 
 
@@ -38,20 +41,47 @@ def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
             _check_clusters(path)
         case "autofdo":
             way_out = "`kdyno profile cover RECORD --vmlinux FILE -o PROFILE` makes one; was it cut short, or edited?"
-            _check_by_profdata(path, use, "sample profile of clang", ["--sample"], way_out)
+            _listing(path, use, "sample profile of clang", ["--sample"], way_out)
         case "pgo" if toolchain.is_clang:
-            way_out = "llvm-profdata merge makes one; was it cut short, or edited?"
-            _check_by_profdata(path, use, "profile of clang", [], way_out)
+            _check_ir_profile(path)
         case "pgo":
             _check_counters(path, toolchain)
 
 
-def _check_by_profdata(path: Path, use: ProfileUse, kind: str, words: list[str], way_out: str) -> None:
-    _first_bytes(path, use)
+def _check_ir_profile(path: Path) -> None:
+    kind = "profile of a kernel that clang instrumented"
+    way_out = "clang -fprofile-generate and llvm-profdata merge make one; was it cut short, or edited?"
+    listing = _listing(path, "pgo", kind, [], way_out)
+    level = LEVEL.search(listing)
+    if level is None or level[1] != "IR":
+        why = "llvm-profdata finds no counters in it"
+        if level:
+            why = f"it has the counters of another instrumentation ({level[1]})"
+    elif not any(int(count) for count in LARGEST.findall(listing)):
+        why = "all its counts are 0"
+    else:
+        return
+    raise ProfileUnfit(path=path, kind=kind, why=why, way_out=way_out)
+
+
+def _listing(path: Path, use: ProfileUse, kind: str, words: list[str], way_out: str) -> str:
+    """What `llvm-profdata show` prints of it. Raises InputUnreadable and ProfileUnfit."""
+    first = _first_bytes(path, use)
+    if first.isascii() and not _ends_a_line(path):
+        raise ProfileUnfit(path=path, kind=kind, why="it ends amid a line", way_out=way_out)
     done = attempt([find_tool("llvm-profdata"), "show", *words, str(path)], guarded=True)
     if done.returncode != 0:
         why = (done.stderr.strip().splitlines() or ["llvm-profdata doesn't read it"])[-1]
         raise ProfileUnfit(path=path, kind=kind, why=why, way_out=way_out)
+    return done.stdout
+
+
+def _ends_a_line(path: Path) -> bool:
+    """Of a file that isn't empty; llvm-profdata says itself that an empty one is none."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        file.seek(max(end - 1, 0))
+        return file.read(1) in (b"\n", b"")
 
 
 def _check_clusters(path: Path) -> None:
