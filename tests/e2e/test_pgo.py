@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from kdyno.coverage.executions import executions
+from kdyno.instrument.counters import read_snapshots
+from kdyno.instrument.job import ClangCounters
+from kdyno.instrument.pmu_record import CONTEXTS, read_pmu_record
 from kdyno.kernel.delegation.records import read_records
+from kdyno.kernel.image import Image
+from kdyno.kernel.images import load_image
+from kdyno.line.boot_once import Wanted
+from kdyno.line.pmuboot import pmu_job, pmu_machine
+from kdyno.process import output
+from kdyno.profile.code import Code
+from kdyno.profile.ir_profile import counted_functions, counts_of
+from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 from tests.e2e.test_feedback import COMPILED, image, ratios
 
-COUNTED = COMPILED.replace("clang-19", "gcc").replace('["autofdo"]', '"pgo"')
+pytestmark = pytest.mark.long
+
+TESTS = ("lat_syscall", "lat_pipe")
+SYSTEM_CALL = "__x64_sys_"
 
 
-@pytest.mark.long
-def test_a_kernel_is_compiled_by_what_it_counted(kdyno: Kdyno, state: Path) -> None:
-    path = kdyno.experiment("counted", COUNTED, baseline="plain", blocks=2)
+def counted(kdyno: Kdyno, compiler: str) -> str:
+    text = COMPILED.replace("clang-19", compiler).replace('["autofdo"]', '"pgo"')
+    return kdyno.experiment(f"counted-{compiler}", text, baseline="plain", blocks=2)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
+def test_a_kernel_is_compiled_by_what_it_counted(kdyno: Kdyno, state: Path, compiler: str) -> None:
+    path = counted(kdyno, compiler)
     record = image(kdyno, path, "tuned")
     directory = state / "images" / record["key"]
     made = read_records(directory / "delegation.jsonl")
@@ -32,3 +54,52 @@ def test_a_kernel_is_compiled_by_what_it_counted(kdyno: Kdyno, state: Path) -> N
     assert cycles["lat_pipe"] < 1 and cycles["lat_syscall.stat"] < 1, "fewer modelled cycles, the same in every run"
     again = json.loads(kdyno("plan", path, "--json").stdout)
     assert (again["training_boots"], again["boots"]) == (0, []), "the second time nothing is done"
+
+
+def test_the_kernel_counts_the_system_calls_that_the_emulated_pmu_counts(
+    kdyno: Kdyno, state: Path, tmp_path: Path
+) -> None:
+    """A boot with both, of the kernel that clang instrumented. Functions with one counter, that of their entry, which
+    no other function has inlined: system calls. The PMU sees the whole boot, counters end with the last snapshot.
+    """
+    kernel = counting_kernel(image(kdyno, counted(kdyno, "clang-19"), "tuned"), State(state))
+    machine = pmu_machine("edges", "znver4")
+    job = pmu_job(machine.describe(), TESTS, {}).model_copy(update={"counters": ClangCounters()})
+    (tmp_path / "boot").mkdir()
+    order = Wanted("both", kernel, (), job, 1).order(tmp_path / "boot")
+    end = machine.boot(order)
+    assert end.status == "ok" and end.pmu and end.counters, end.reason
+    own = own_counts(kernel, order.job.counters.address, end.counters)  # type: ignore[union-attr]
+    emulated = emulated_entries(kernel, end.pmu, own)
+    assert all(own[name] <= emulated[name] for name in own)
+    apart = {name: (own[name], emulated[name]) for name in own if own[name] != emulated[name]}
+    ran = [name for name in own if emulated[name]]
+    print(f"{len(ran)} of {len(own)} system calls ran; {apart} went on after the last snapshot")
+    assert own[f"{SYSTEM_CALL}getppid"] > 10_000 and f"{SYSTEM_CALL}getppid" not in apart
+    assert len(ran) > 25 and len(apart) < len(ran) / 3
+    assert sum(after - before for before, after in apart.values()) < sum(own.values()) / 100
+
+
+def counting_kernel(tuned: dict[str, Any], state: State) -> Image:
+    """The image that was booted to train another."""
+    provenance = state.inputs / f"{tuned['inputs']['pgo']}.json"
+    return load_image(json.loads(provenance.read_text())["image"], state)
+
+
+def own_counts(kernel: Image, start: int, snapshots: Path) -> dict[str, int]:
+    """What the last snapshot says of each system call with one counter."""
+    [contents] = read_snapshots(snapshots).items.values()
+    functions = counted_functions(kernel.vmlinux)
+    counts = iter(counts_of(functions, start, contents[-1]).tolist())
+    own = {function.name: [next(counts) for _ in range(function.counters)] for function in functions}
+    return {name: counts[0] for name, counts in own.items() if name.startswith(SYSTEM_CALL) and len(counts) == 1}
+
+
+def emulated_entries(kernel: Image, pmu: Path, names: dict[str, int]) -> dict[str, int]:
+    """How often the first instruction of each of these functions was executed in the whole boot."""
+    record = read_pmu_record(pmu)
+    executed = executions(record, list(record.regions.values()), CONTEXTS, Code(kernel.vmlinux), with_boot=True)
+    symbols = [line.split() for line in output(["nm", "--defined-only", kernel.vmlinux]).splitlines()]
+    addresses = {name: int(address, 16) for address, _, name in symbols}
+    entries = executed.at(np.array([addresses[name] for name in names], np.uint64))
+    return dict(zip(names, entries.tolist(), strict=True))
