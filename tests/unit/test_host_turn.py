@@ -15,7 +15,7 @@ from threading import Event
 
 import pytest
 
-from kdyno.hostknobs.journal import LOCK, JournalDamaged, journal_of_this_start, journal_path, read_journal
+from kdyno.hostknobs.journal import SETTING, JournalDamaged, journal_of_this_start, journal_path, read_journal
 from kdyno.hostknobs.turn import UnknownKnob, restore, set_knobs, write_value
 from kdyno.state import DiskFull, State, StateNotOurs, StateNotWritable
 from tests.at_once import at_once
@@ -319,7 +319,7 @@ def test_setting_waits_for_who_sets_already(root: Path, state: State) -> None:
         go.set()
         assert first.result().turns and second.result().turns
     assert said(root, NO_TURBO) == "0"
-    assert (state.locks / f"{LOCK}.lock").exists()
+    assert (state.locks / f"{SETTING.name}.lock").exists()
 
 
 def values_of(state: State, changes: dict[str, str]) -> None:

@@ -74,9 +74,9 @@ def _host(args: argparse.Namespace) -> int:
 
 def _turn(args: argparse.Namespace) -> int:
     from kdyno.hostknobs.show import show_turned
-    from kdyno.hostknobs.turn import restore, set_knobs
+    from kdyno.hostknobs.turn import restore_all, set_knobs
 
-    turned = restore(state_of(args)) if args.restore else set_knobs(state_of(args), args.set)
+    turned = restore_all(state_of(args)) if args.restore else set_knobs(state_of(args), args.set)
     if args.json:
         print_json(turned.model_dump())
     else:

@@ -67,8 +67,8 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
             line(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
             line(f"    make {' '.join(image.make)}")
             line(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
-        if variant.recipe.cmdline:
-            line(f"    command line: {' '.join(variant.recipe.cmdline)}")
+        if variant.recipe.words:
+            line(f"    command line: {' '.join(variant.recipe.words)}")
     line()
     line("boots")
     for variant in run.variants:

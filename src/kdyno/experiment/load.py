@@ -168,7 +168,9 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
         raise OneLayout(path=path, line=line_of(text, ("layouts",)))
     if why := too_many_boots(len(recipes), spec.judge.most_blocks if spec.blocks == "auto" else spec.blocks):
         raise TooManyBoots(path=path, line=line_of(text, ("blocks",)), why=why)
-    settings["source"] = SOURCE.located(spec.source, path.parent)
+    if spec.machine.starts_kernels and not spec.source:
+        raise BadExperiment(problems=_problem(path, text, ("source",), "missing", ""))
+    settings["source"] = SOURCE.located(spec.source or None, path.parent) or ""
     settings["config"] = CONFIG.located(spec.config, path.parent)
     settings["machine"] = spec.machine.located(path.parent)
     return Experiment(

@@ -83,8 +83,9 @@ class JudgeConfig(Frozen):
 
 class _Common(Frozen):
     name: Name
-    source: str
-    """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`; a variant may name another."""
+    source: str = ""
+    """`debian:linux-source-6.12`, a directory, a tarball, or `git:DIR#REV`; a variant may name another. Left out only
+    where the machine starts no kernels."""
     config: str = "dyno"
     """Base configuration: `dyno`, `file:PATH`, `make:TARGET`, `make:localmodconfig?lsmod=PATH`; a variant may name
     another."""

@@ -114,7 +114,7 @@ def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk:
                 store=store,
                 talk=talk,
                 params=params,
-                cmdline=variant.recipe.cmdline,
+                cmdline=variant.recipe.words,
                 settings=experiment.machine,
             )
             records.append(

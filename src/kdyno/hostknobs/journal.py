@@ -6,8 +6,9 @@ It is good until the host starts again: then the kernel's own defaults are back,
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,14 +18,28 @@ from kdyno.errors import UserError
 from kdyno.files import read_whole, write_whole
 from kdyno.frozen import Frozen
 from kdyno.hostknobs import files
-from kdyno.hostknobs.knobs import owner_of
+from kdyno.hostknobs.knobs import KNOBS, RUN_KNOBS, Knob, owner_of
 from kdyno.state import State, StateNotWritable
 
-LOCK = "host-knobs"
 LONGEST_SHOWN = 80
-FILE = "host-knobs.json"
 MOST_BYTES = 8_000_000
 """Of a journal: twice that of a host with 8,192 CPUs and as many interrupts."""
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Who turns knobs, and keeps a journal of it."""
+
+    name: str
+    """Of its lock; its file is NAME.json."""
+    knobs: tuple[Knob, ...]
+    """Those that it may turn."""
+
+
+SETTING = Keeper("host-knobs", KNOBS)
+"""`kdyno doctor --host --set`: until --restore."""
+RUNNING = Keeper("run-knobs", RUN_KNOBS)
+"""A round on the machine `local`: until it ends."""
 
 
 class JournalDamaged(UserError):
@@ -41,14 +56,23 @@ class Journal(Frozen):
     values: dict[str, str] = {}
 
 
+RUN_DIRECTORY = Path("/run/kdyno")
+"""One for the whole host, whoever runs kdyno and wherever its state lies. It goes with the kernel that was set."""
+
+
+def running_state() -> State:
+    """Where the journal of rounds on the machine `local` lies."""
+    return State(RUN_DIRECTORY)
+
+
 @contextmanager
-def journal_lock(state: State) -> Iterator[None]:
+def journal_lock(state: State, keeper: Keeper = SETTING, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Keep other kdynos off the journal. Raises StateNotWritable, also for what the body has no right to write.
 
     After `sudo kdyno doctor --host --set` the lock and the journal are root's.
     """
     try:
-        with state.lock(LOCK):
+        with state.lock(keeper.name, on_wait):
             yield
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -60,18 +84,18 @@ def boot_id(root: Path) -> str:
     return files.text(root / "proc/sys/kernel/random/boot_id") or ""
 
 
-def journal_path(state: State) -> Path:
+def journal_path(state: State, keeper: Keeper = SETTING) -> Path:
     """Raises StateNotOurs."""
-    return state.file(FILE)
+    return state.file(f"{keeper.name}.json")
 
 
-def read_journal(state: State) -> Journal | None:
+def read_journal(state: State, keeper: Keeper = SETTING) -> Journal | None:
     """Return the journal; None if there is none. Raises JournalDamaged and StateNotOurs.
 
     It may be root who reads what somebody else could write: what is no plain file is refused, and so is a path that is
     no knob's, and a value that its file can't hold.
     """
-    path = journal_path(state)
+    path = journal_path(state, keeper)
     try:
         journal = Journal.model_validate_json(read_whole(path, MOST_BYTES, follow_link=False))
     except FileNotFoundError:
@@ -81,7 +105,7 @@ def read_journal(state: State) -> Journal | None:
     except OSError as error:
         raise JournalDamaged(path=path, why=error.strerror) from None
     for name, value in journal.values.items():
-        if (owner := owner_of(name)) is None:
+        if (owner := owner_of(name, keeper.knobs)) is None:
             raise JournalDamaged(path=path, why=f"{name[:LONGEST_SHOWN]!r} is no knob's file")
         if not owner[1].can_be(value):
             raise JournalDamaged(path=path, why=f"{value[:LONGEST_SHOWN]!r} is no value of {name}")
@@ -94,9 +118,9 @@ def journal_of_this_start(state: State, root: Path = Path("/")) -> Journal | Non
     return journal if journal and journal.boot_id == boot_id(root) else None
 
 
-def write_journal(state: State, journal: Journal) -> None:
+def write_journal(state: State, journal: Journal, keeper: Keeper = SETTING) -> None:
     """Put the journal in place at once, and on the disk; one without values is removed."""
-    path = journal_path(state)
+    path = journal_path(state, keeper)
     if not journal.values:
         path.unlink(missing_ok=True)
         return

@@ -7,7 +7,7 @@ intel_pstate.rst and amd-pstate.rst, sysctl/kernel.rst, mm/transhuge.rst, core-a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -91,6 +91,15 @@ def _bracketed(content: str) -> str:
     return chosen[1] if chosen else content
 
 
+def _nothing(_root: Path) -> None:
+    """Of knobs whose values variants say."""
+
+
+def _blanks(value: str) -> str:
+    """Several numbers of one setting with one blank between them, however the kernel prints them."""
+    return " ".join(value.split())
+
+
 def _irq_list(root: Path) -> str | None:
     return cpus.format_list(cpus.housekeeping(root)) or None if cpus.isolated(root) else None
 
@@ -108,16 +117,23 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 NUMBER = re.compile(r"[0-9]{1,10}")
 MASK = re.compile(r"[0-9a-fA-F,]{1,4096}")
 LIST = re.compile(r"[0-9,-]{1,65536}")
+SYSCTL_VALUE = re.compile(r"[!-~]([ -~\t]{0,998}[!-~])?")
 FILE_NAME = re.compile(r"[A-Za-z0-9_./-]{1,200}")
 """All characters of the paths below."""
 
 CPU = "sys/devices/system/cpu"
 KERNEL = "proc/sys/kernel"
 
+THP = "sys/kernel/mm/transparent_hugepage"
+THP_SIZES = f"{THP}/hugepages-*kB"
+"""One directory for each size, since Linux 6.8."""
+GOVERNORS = f"{CPU}/cpufreq/policy*/scaling_governor"
+SYSCTLS = "proc/sys"
+
 KNOBS = (
     Knob(
         "governor",
-        (Setting(f"{CPU}/cpufreq/policy*/scaling_governor", _constantly("performance"), NAME),),
+        (Setting(GOVERNORS, _constantly("performance"), NAME),),
         "others choose the frequency by the load of the moment before",
     ),
     Knob(
@@ -185,7 +201,7 @@ KNOBS = (
         "thp",
         (
             Setting(
-                "sys/kernel/mm/transparent_hugepage/enabled",
+                f"{THP}/enabled",
                 _constantly("never"),
                 _one_of("always", "madvise", "never"),
                 reads=_bracketed,
@@ -195,6 +211,26 @@ KNOBS = (
         unasked=False,
     ),
 )
+
+RUN_KNOBS = (
+    Knob(
+        "page-size",
+        (
+            Setting(f"{THP}/enabled", _nothing, _one_of("always", "madvise", "never"), reads=_bracketed),
+            Setting(
+                f"{THP_SIZES}/enabled", _nothing, _one_of("always", "inherit", "madvise", "never"), reads=_bracketed
+            ),
+        ),
+        "which sizes of pages anonymous memory gets",
+    ),
+    Knob("governor", (Setting(GOVERNORS, _nothing, NAME),), "how the kernel chooses the frequency"),
+    Knob(
+        "sysctl",
+        tuple(Setting(f"{SYSCTLS}{'/*' * depth}", _nothing, SYSCTL_VALUE, spelled=_blanks) for depth in range(2, 7)),
+        "a setting of the kernel's",
+    ),
+)
+"""What variants of a run on the machine `local` may set, each for its own rounds."""
 
 
 def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
@@ -208,12 +244,12 @@ def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
     return readable
 
 
-def owner_of(path: str) -> tuple[Knob, Setting] | None:
+def owner_of(path: str, knobs: Sequence[Knob] = KNOBS) -> tuple[Knob, Setting] | None:
     """The knob and the setting that a path below the root belongs to; None for a path that is no knob's."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not FILE_NAME.fullmatch(path):
         return None
-    for knob in KNOBS:
+    for knob in knobs:
         for setting in knob.settings:
             if len(pure.parts) == setting.pattern.count("/") + 1 and pure.match(setting.pattern):
                 return knob, setting

@@ -6,13 +6,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from kdyno.errors import UserError
+from kdyno.errors import InfrastructureError, UserError
 from kdyno.frozen import Frozen
-from kdyno.hostknobs.journal import Journal, boot_id, journal_lock, read_journal, write_journal
+from kdyno.hostknobs.journal import (
+    RUNNING,
+    SETTING,
+    Journal,
+    Keeper,
+    boot_id,
+    journal_lock,
+    journal_path,
+    read_journal,
+    running_state,
+    write_journal,
+)
 from kdyno.hostknobs.knobs import KNOBS, Knob, KnobFile, Setting, knob_files, owner_of
 from kdyno.state import State
 
@@ -25,6 +37,16 @@ Write = Callable[[Path, str], None]
 class UnknownKnob(UserError):
     message = "{name} is no knob that can be set"
     hint = "knobs: {known}"
+
+
+class Refused(InfrastructureError):
+    message = "can't set /{path} to {value}: {why}"
+    hint = "only root may: run kdyno under sudo; nothing is changed"
+
+
+class NotRestored(InfrastructureError):
+    message = "can't set /{path} back to {value}: {why}"
+    hint = "`kdyno doctor --host --restore` tries again"
 
 
 class Turn(Frozen):
@@ -94,36 +116,100 @@ def set_knobs(state: State, names: Sequence[str] = (), *, root: Path = ROOT, wri
     return Turned(turns=turns, void=void, absent=absent)
 
 
-def restore(state: State, *, root: Path = ROOT, write: Write = write_value) -> Turned:
+def restore(state: State, keeper: Keeper = SETTING, *, root: Path = ROOT, write: Write = write_value) -> Turned:
     """Bring every knob back to what it was before the first `set_knobs`; what is refused stays in the journal.
 
-    Some files wait for others: the policies of CPUs that SMT took away, or the energy preference, which stands still
-    while the governor is `performance`. So what fails is tried again as long as anything moves. Raises JournalDamaged.
+    Raises JournalDamaged.
     """
-    with journal_lock(state):
-        journal, void = _journal_of_this_boot(state, root)
-        left, restored = dict(journal.values), dict[str, Turn]()
-        refused: dict[str, Turn] = {}
-        moved = True
-        while left and moved:
-            turns = {path: _restore(root, path, value, write) for path, value in left.items()}
-            refused = {path: turn for path, turn in turns.items() if turn.outcome == "refused"}
-            restored |= {path: turn for path, turn in turns.items() if path not in refused}
-            moved = len(refused) < len(left)
-            left = {path: left[path] for path in refused}
-        if journal.values:
-            write_journal(state, journal.model_copy(update={"values": left}))
+    with journal_lock(state, keeper):
+        return _restore_all(state, keeper, root, write)
+
+
+def restore_all(state: State) -> Turned:
+    """The same for what `kdyno doctor --host --set` set, and for what a run on the machine `local` left that was
+    killed.
+    """
+    rounds = restore(running_state(), RUNNING) if journal_path(running_state(), RUNNING).exists() else Turned()
+    by_hand = restore(state)
+    return Turned(turns=(*rounds.turns, *by_hand.turns), void=rounds.void or by_hand.void)
+
+
+@contextmanager
+def turned(
+    state: State,
+    values: Mapping[str, str],
+    *,
+    root: Path = ROOT,
+    write: Write = write_value,
+    on_wait: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Set these files, by path below the root, while the body runs; then they are as they were.
+
+    What a kdyno left that was killed meanwhile is brought back first. One such body runs at a time. Raises Refused,
+    JournalDamaged, StateNotWritable and DiskFull; then nothing is changed.
+    """
+    with journal_lock(state, RUNNING, on_wait):
+        _require_restored(_restore_all(state, RUNNING, root, write))
+        before = {path: _owned(path).value(root / path) for path in values}
+        for path, value in before.items():
+            if value is None:
+                raise Refused(path=path, value=values[path], why="what it says now is no value to come back to")
+        if before:
+            write_journal(state, Journal(boot_id=boot_id(root), values=before), RUNNING)
+        try:
+            for path, value in values.items():
+                setting = _owned(path)
+                standing = setting.value(root / path)
+                if standing is not None and setting.same(standing, value):
+                    continue
+                if why := _refusal(setting, root / path, value, write):
+                    raise Refused(path=path, value=value, why=why)
+            yield
+        finally:
+            left = _restore_all(state, RUNNING, root, write)
+        _require_restored(left)
+
+
+def _owned(path: str) -> Setting:
+    owner = owner_of(path, RUNNING.knobs)
+    assert owner is not None, f"{path} is no file that a run may set"
+    return owner[1]
+
+
+def _require_restored(done: Turned) -> None:
+    for turn in done.refused:
+        raise NotRestored(path=turn.path, value=turn.wanted, why=turn.why)
+
+
+def _restore_all(state: State, keeper: Keeper, root: Path, write: Write) -> Turned:
+    """What the journal has, with its lock held.
+
+    Some files wait for others: the policies of CPUs that SMT took away, or the energy preference, which stands still
+    while the governor is `performance`. So what fails is tried again as long as anything moves.
+    """
+    journal, void = _journal_of_this_boot(state, root, keeper)
+    left, restored = dict(journal.values), dict[str, Turn]()
+    refused: dict[str, Turn] = {}
+    moved = True
+    while left and moved:
+        turns = {path: _restore(root, path, value, keeper, write) for path, value in left.items()}
+        refused = {path: turn for path, turn in turns.items() if turn.outcome == "refused"}
+        restored |= {path: turn for path, turn in turns.items() if path not in refused}
+        moved = len(refused) < len(left)
+        left = {path: left[path] for path in refused}
+    if journal.values:
+        write_journal(state, journal.model_copy(update={"values": left}), keeper)
     return Turned(turns=(*restored.values(), *refused.values()), void=void)
 
 
-def _journal_of_this_boot(state: State, root: Path) -> tuple[Journal, bool]:
+def _journal_of_this_boot(state: State, root: Path, keeper: Keeper = SETTING) -> tuple[Journal, bool]:
     """The journal, empty if there is none, and whether one was void and is removed."""
     now = boot_id(root)
-    journal = read_journal(state)
+    journal = read_journal(state, keeper)
     if journal is not None and journal.boot_id == now:
         return journal, False
     if journal is not None:
-        write_journal(state, Journal(boot_id=now))
+        write_journal(state, Journal(boot_id=now), keeper)
     return Journal(boot_id=now), journal is not None
 
 
@@ -140,8 +226,8 @@ def _set(root: Path, file: KnobFile, write: Write) -> Turn:
     )
 
 
-def _restore(root: Path, name: str, value: str, write: Write) -> Turn:
-    owner = owner_of(name)
+def _restore(root: Path, name: str, value: str, keeper: Keeper, write: Write) -> Turn:
+    owner = owner_of(name, keeper.knobs)
     assert owner is not None  # read_journal has looked
     knob, setting = owner
     before = setting.value(root / name)

@@ -17,6 +17,23 @@ ProfileUse = Literal["order", "autofdo", "propeller", "pgo"]
 USES: tuple[ProfileUse, ...] = ("pgo", "autofdo", "propeller", "order")
 """In the order in which they are made: each is made from boots of a kernel that has those before it."""
 
+BASE_PAGE, HUGE_PAGE = "4k", "2M"
+
+
+def page_size_words(page_size: str | None) -> tuple[str, ...]:
+    """What the kernel command line says of a size of pages."""
+    match page_size:
+        case None:
+            return ()
+        case "madvise":
+            return ("transparent_hugepage=madvise",)
+        case "always" | "2M":
+            return ("transparent_hugepage=always",)
+        case "4k":
+            return ("transparent_hugepage=never",)
+        case size:
+            return ("transparent_hugepage=never", f"thp_anon={size.upper()}:always")
+
 
 def _listed(value: Any) -> Any:
     """One name is a list of one."""
@@ -124,8 +141,21 @@ class Recipe(Frozen):
     """Files of Kconfig fragments, merged in order after `kconfig`."""
     patches: tuple[str, ...] = ()
     """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source."""
+    page_size: Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None = None
+    """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
+    `madvise` for memory that asks for it."""
+    sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_:-]+){1,5}$")], str | int] = Field(
+        default_factory=dict
+    )
+    """Settings of the running kernel, as `sysctl` names them, and the value each gets."""
     cmdline: tuple[str, ...] = ()
     """Words added to the kernel command line. They don't change the image."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words that it adds to the kernel command line."""
+        of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
+        return (*page_size_words(self.page_size), *of_sysctl, *self.cmdline)
 
 
 class Training(Frozen):

@@ -38,7 +38,7 @@ WORDS = (
 def checks_left(prepared: Prepared, store: Store) -> int:
     """How many check boots a run will begin with, as far as recipes and base configurations tell."""
     keys = {
-        check_key(plan.key, prepared.experiment.variants[variant].cmdline, prepared.about.facts)
+        check_key(plan.key, prepared.experiment.variants[variant].words, prepared.about.facts)
         for variant, layouts in prepared.plans.items()
         for plan in layouts
         if plan.asks_for_kunit
@@ -76,7 +76,7 @@ class _Checker:
 
     def check(self, variant: str, image: Image) -> str:
         """Why the boot was lost, if it was: it is started again when the run is."""
-        cmdline = self.prepared.experiment.variants[variant].cmdline
+        cmdline = self.prepared.experiment.variants[variant].words
         key = check_key(image.record.key, cmdline, self.prepared.about.facts)
         with self.state.lock(f"boot-{key[:24]}", on_wait=lambda: self.talk.say(f"KUnit of {variant}: waiting for it")):
             on_record = self.store.boot(key)

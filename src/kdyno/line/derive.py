@@ -87,7 +87,7 @@ class TrainingPlanner:
             settings=training.settings.model_dump(mode="json", include=set(heeded)),
             families=_contents(families) if "families" in heeded else {},
             boots=tuple(
-                boot_key(plan.key, recipe.cmdline, job, about, seed=seed, replicate={}) for seed in training.seeds
+                boot_key(plan.key, recipe.words, job, about, seed=seed, replicate={}) for seed in training.seeds
             ),
         )
         key = derivation.digest

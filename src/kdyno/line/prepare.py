@@ -12,6 +12,7 @@ from kdyno.experiment.plan import recipes
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.plan import check_without_source
+from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
 from kdyno.line.derive import PlannedTraining, TrainingPlanner
 from kdyno.machine.base import Description, Machine
@@ -22,6 +23,8 @@ from kdyno.talk import Talk
 
 Plans = Mapping[str, tuple[BuildPlan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
+RUNTIME_KNOBS = ("page_size", "sysctl", "cmdline")
+"""What a kernel that runs can be told."""
 KUNIT = "kunit.enable="
 """The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""
 
@@ -33,6 +36,11 @@ class Builds:
     plans: Plans
     trainings: tuple[PlannedTraining, ...] = ()
     """What has to be made before the images, in order."""
+
+
+class NothingBuilt(UserError):
+    message = "variant {variant} says `{knob}`, and a machine of type `{type}` builds and boots nothing"
+    hint = 'it takes {runtime}; for `{knob}` take type = "qemu" in [machine]'
 
 
 class NothingToCount(UserError):
@@ -55,7 +63,7 @@ class Prepared:
 
     def cmdline(self, variant: str) -> tuple[str, ...]:
         """The words that start a variant's measured boots: its own, and one that keeps KUnit's suites out of them."""
-        words = self.experiment.variants[variant].cmdline
+        words = self.experiment.variants[variant].words
         says = any(word.startswith(KUNIT) for word in words)
         has_kunit = any(plan.asks_for_kunit for plan in self.plans.get(variant, ()))
         return (*words, f"{KUNIT}0") if has_kunit and not says else words
@@ -74,10 +82,21 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     if "pmu_clock" in about.facts and not experiment.workload.runs_marked_loops:
         raise NothingToCount(type=experiment.workload.type)
+    for variant, recipe in experiment.variants.items():
+        if not experiment.machine.starts_kernels:
+            _require_runtime(variant, recipe, experiment.machine.type)
+        machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
     job = about.job(part.iterations, tests=part.tests, command=part.command)
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
+
+
+def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
+    """Raise NothingBuilt for a recipe that says more than a kernel that runs can be told."""
+    for knob in sorted(recipe.model_fields_set):
+        if knob not in RUNTIME_KNOBS and getattr(recipe, knob) != getattr(Recipe(), knob):
+            raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME_KNOBS))
 
 
 def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk) -> Builds:

@@ -67,11 +67,11 @@ def training_boot(
             store=store,
             talk=talk,
             params=training.params,
-            cmdline=training.recipe.cmdline,
+            cmdline=training.recipe.words,
         )
         return
     machine = training_machine(counts)
     job = training_job(machine.describe(), training, counts)
-    wanted = Wanted(f"image {image.record.key[:12]}, which counts by itself", image, training.recipe.cmdline, job, seed)
+    wanted = Wanted(f"image {image.record.key[:12]}, which counts by itself", image, training.recipe.words, job, seed)
     counted, *_ = boot_for_file(machine, wanted, "counters", state=state, store=store, talk=talk)
     shutil.copyfile(counted, out)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
 from pydantic import Field
 
@@ -67,6 +67,9 @@ class Limits(Frozen):
 
 class MachineSettings(Frozen):
     """What an experiment says of its machine: every kind has a class of its own, which adds to this."""
+
+    starts_kernels: ClassVar[bool] = True
+    """False: it takes the kernel that runs, so that variants can say only what that can be told."""
 
     type: str
     lane: Lane = "model"
@@ -179,6 +182,10 @@ class Machine(Protocol):
 
     def require_options(self, kernel: Path, output: Output) -> None:
         """Raise UserError if the kernel's configuration, where it is known, can't get this output out of a guest."""
+        ...
+
+    def require_cmdline(self, words: Sequence[str], what: str) -> None:
+        """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
         ...
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -102,6 +102,9 @@ class FakeMachine:
     def require_options(self, kernel: Path, output: Output) -> None:
         """A recording runs nothing."""
 
+    def require_cmdline(self, words: Sequence[str], what: str) -> None:
+        """A recording runs nothing."""
+
     def stand_in(self, variant: str, block: int) -> str:
         """Digest of the boot's name and the files that it replays."""
         recorded = self._find(variant, block)

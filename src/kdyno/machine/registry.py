@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kdyno.frozen import one_of
 from kdyno.machine.base import Machine, MachineSettings
 from kdyno.machine.fake import FakeConfig, FakeMachine
+from kdyno.machine.local import LocalConfig, LocalMachine
 from kdyno.machine.qemu import QemuConfig, QemuMachine
 
 
@@ -22,7 +23,11 @@ class Kind:
     """Makes a machine of its settings."""
 
 
-MACHINES = {"qemu": Kind(QemuConfig, QemuMachine), "fake": Kind(FakeConfig, FakeMachine)}
+MACHINES = {
+    "qemu": Kind(QemuConfig, QemuMachine),
+    "local": Kind(LocalConfig, LocalMachine),
+    "fake": Kind(FakeConfig, FakeMachine),
+}
 """By `type` in [machine]; the first is meant where none is named."""
 
 

@@ -172,7 +172,7 @@ def _booter(tuning: Tuning, state: State, store: Store) -> Callable[[Image, int]
             store=store,
             talk=Talk(quiet=True),
             params={test.name: test.params for test in tuning.tests},
-            cmdline=tuning.recipe.cmdline,
+            cmdline=tuning.recipe.words,
             settings=tuning.experiment.machine,
         )
 

@@ -63,7 +63,7 @@ def checks_of(store: Store, run: RunRecord, artefacts: Artefacts) -> tuple[Kerne
 def _checks(store: Store, run: RunRecord, artefacts: Artefacts) -> Iterator[KernelCheck]:
     for variant in run.variants:
         for image in variant.images:
-            on_record = store.boot(check_key(image.key, variant.recipe.cmdline, run.machine))
+            on_record = store.boot(check_key(image.key, variant.recipe.words, run.machine))
             if on_record and on_record[0].status != "lost":
                 yield read_check(variant.name, on_record[0], artefacts)
             elif variant.recipe.kconfig.get("KUNIT") in (True, "y"):

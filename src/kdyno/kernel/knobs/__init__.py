@@ -17,8 +17,10 @@ from kdyno.kernel.knobs import (
     opt,
     order,
     origin,
+    page_size,
     patches,
     profile,
+    sysctl,
     toolchain,
 )
 from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob, combined
@@ -53,6 +55,8 @@ KNOBS: tuple[Knob, ...] = (
     kconfig.KNOB,
     kconfig.FRAGMENTS,
     patches.KNOB,
+    page_size.KNOB,
+    sysctl.KNOB,
     cmdline.KNOB,
 )
 """Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""

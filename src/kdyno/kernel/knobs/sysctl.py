@@ -1,0 +1,30 @@
+"""sysctl = { "vm.swappiness" = 10 }: settings of the running kernel, as words for its command line (sysctl.NAME=VALUE).
+
+Linux takes them there since 5.8 (fs/proc/proc_sysctl.c), right before it starts init.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+
+
+class SysctlUnfit(UserError):
+    message = "sysctl: {name} can't be {value!r} on a kernel command line"
+    hint = "a value is a number or a word; one with blanks, such as net.ipv4.tcp_rmem's, goes only where nothing boots"
+
+
+def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+    for name, setting in value.items():
+        text = str(setting)
+        if not text or not text.isprintable() or " " in text or '"' in text:
+            raise SysctlUnfit(name=name, value=text)
+    if not value:
+        return Contribution()
+    words = tuple(f"sysctl.{name}={setting}" for name, setting in value.items())
+    return Contribution(asks=(Ask(symbol="PROC_SYSCTL", value="y", by="sysctl"),), cmdline=words)
+
+
+KNOB = Knob("sysctl", contribute)

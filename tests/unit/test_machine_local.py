@@ -1,0 +1,237 @@
+"""The machine `local`: rounds on this host, with knobs set for each and set back after it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from threading import Event, Timer
+
+import pytest
+
+from kdyno.errors import KdynoError
+from kdyno.hostknobs import journal
+from kdyno.hostknobs.journal import RUNNING, journal_path, running_state
+from kdyno.hostknobs.turn import Refused, restore, restore_all, turned, write_value
+from kdyno.hostknobs.words import HostLacks, NeedsBoot, values_of
+from kdyno.instrument.job import Job, TestOrder
+from kdyno.instrument.stream import MOST_STDOUT
+from kdyno.kernel.recipe import Recipe, page_size_words
+from kdyno.machine.base import BootEnd, BootOrder, Limits
+from kdyno.machine.local import LocalConfig, LocalMachine, NoSuchCpus
+from kdyno.state import State
+from tests.unit.host_specimen import BOOT_ID, put, snapshot
+
+THP = "sys/kernel/mm/transparent_hugepage"
+SWAPPINESS = "proc/sys/vm/swappiness"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host with huge pages of three sizes; rounds keep their journal beside it."""
+    monkeypatch.setattr(journal, "RUN_DIRECTORY", tmp_path / "run")
+    host = tmp_path / "host"
+    put(host, BOOT_ID, "11111111-7c71-415d-95ce-60ba27d4986e\n")
+    put(host, f"{THP}/enabled", "always [madvise] never\n")
+    put(host, f"{THP}/hpage_pmd_size", "2097152\n")
+    put(host, f"{THP}/hugepages-64kB/enabled", "always inherit madvise [never]\n")
+    put(host, f"{THP}/hugepages-1024kB/enabled", "always inherit madvise [never]\n")
+    put(host, f"{THP}/hugepages-2048kB/enabled", "always [inherit] madvise never\n")
+    put(host, SWAPPINESS, "60\n")
+    put(host, "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n")
+    return host
+
+
+def round_of(
+    root: Path,
+    directory: Path,
+    *command: str,
+    words: tuple[str, ...] = (),
+    total: float = 30,
+    cancelled: Event | None = None,
+) -> BootEnd:
+    directory.mkdir()
+    machine = LocalMachine(LocalConfig(limits=Limits(total=total)), root)
+    job = Job(lane="wall", iterations=1, command=command)
+    return machine.boot(BootOrder("a round", None, words, job, 1, directory, cancelled=cancelled or Event()))
+
+
+@pytest.mark.parametrize(
+    ("page_size", "enabled", "of_64k", "of_1m", "of_2m"),
+    [
+        ("4k", "never", "never", "never", "inherit"),
+        ("2M", "always", "never", "never", "inherit"),
+        ("always", "always", "never", "never", "inherit"),
+        ("madvise", "madvise", "never", "never", "inherit"),
+        ("64k", "never", "always", "never", "never"),
+        ("1M", "never", "never", "always", "never"),
+    ],
+)
+def test_a_page_size_says_what_each_size_does(
+    root: Path, page_size: str, enabled: str, of_64k: str, of_1m: str, of_2m: str
+) -> None:
+    assert values_of(page_size_words(page_size), root) == {
+        f"{THP}/enabled": enabled,
+        f"{THP}/hugepages-64kB/enabled": of_64k,
+        f"{THP}/hugepages-1024kB/enabled": of_1m,
+        f"{THP}/hugepages-2048kB/enabled": of_2m,
+    }
+
+
+def test_a_kernel_with_one_size_takes_the_words_for_that(tmp_path: Path) -> None:
+    put(tmp_path, f"{THP}/enabled", "always [madvise] never\n")
+    assert values_of(page_size_words("4k"), tmp_path) == {f"{THP}/enabled": "never"}
+    with pytest.raises(HostLacks, match="no huge pages of several sizes"):
+        values_of(page_size_words("64k"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "why"),
+    [
+        ("mitigations=off", NeedsBoot, "can't be told to a running kernel"),
+        ("sysctl.vm.swapiness=1", HostLacks, "there is no /proc/sys/vm/swapiness"),
+        ("sysctl.../../etc/passwd=1", NeedsBoot, "can't be told"),
+        ("cpufreq.default_governor=performance", HostLacks, "no CPU here"),
+        ("thp_anon=96K:always", HostLacks, "it has no huge pages of 96K"),
+        ("thp_anon=64K:sometimes", HostLacks, "is no SIZE:MODE"),
+        ("thp_anon=always", HostLacks, "is no SIZE:MODE"),
+    ],
+)
+def test_what_this_host_can_not_be_told_is_refused_by_name(
+    root: Path, word: str, error: type[KdynoError], why: str
+) -> None:
+    with pytest.raises(error, match=why):
+        values_of([word], root)
+
+
+def test_a_round_runs_with_its_knobs_set_and_sets_them_back(root: Path, tmp_path: Path) -> None:
+    before = snapshot(root)
+    words = Recipe(page_size="64k", sysctl={"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 8192 16384"}).words
+    files = [f"{root}/{name}" for name in (SWAPPINESS, "proc/sys/net/ipv4/tcp_rmem", f"{THP}/hugepages-64kB/enabled")]
+    end = round_of(root, tmp_path / "round", "cat", *files, words=words)
+    assert (end.status, end.report.exit_status) == ("ok", 0)
+    assert end.report.stdout == b"10\n4096 8192 16384\nalways\n"
+    restored = snapshot(root)
+    assert {name: content.strip() for name, content in restored.items() if "enabled" not in name} == {
+        name: content.strip() for name, content in before.items() if "enabled" not in name
+    }
+    assert restored[f"{THP}/hugepages-64kB/enabled"].strip() == b"never"
+    assert not journal_path(running_state(), RUNNING).exists()
+
+
+def test_how_a_command_ended_is_told_as_in_a_guest(root: Path, tmp_path: Path) -> None:
+    failing = round_of(root, tmp_path / "failing", "sh", "-c", "echo before; echo broken >&2; exit 3")
+    assert (failing.status, failing.report.exit_status, failing.report.stderr) == ("ok", 3, b"broken\n")
+    missing = round_of(root, tmp_path / "missing", "no-such-program-1234")
+    assert missing.report.exit_status == 127 and b"no-such-program-1234" in missing.report.stderr
+    killed = round_of(root, tmp_path / "killed", "sh", "-c", "kill -9 $$")
+    assert killed.report.exit_status == 137
+    long = round_of(root, tmp_path / "long", "sh", "-c", "head -c 3000000 /dev/zero")
+    assert long.report.stdout_is_cut and len(long.report.stdout) == MOST_STDOUT
+
+
+def test_a_round_that_takes_too_long_or_is_interrupted_ends_and_its_knobs_are_set_back(
+    root: Path, tmp_path: Path
+) -> None:
+    slow = round_of(root, tmp_path / "slow", "sleep", "60", words=("sysctl.vm.swappiness=1",), total=0.3)
+    assert (slow.status, slow.reason) == ("failed", "the round took more than 0.3 s")
+    cancelled = Event()
+    Timer(0.3, cancelled.set).start()
+    lost = round_of(root, tmp_path / "lost", "sleep", "60", words=("sysctl.vm.swappiness=1",), cancelled=cancelled)
+    assert (lost.status, lost.reason) == ("lost", "interrupted")
+    assert (root / SWAPPINESS).read_text() == "60\n"
+
+
+def test_the_agents_tests_run_natively(root: Path, tmp_path: Path) -> None:
+    job = Job(lane="wall", iterations=2, tests=(TestOrder(name="lat_pipe"), TestOrder(name="lat_syscall")))
+    (tmp_path / "round").mkdir()
+    end = LocalMachine(LocalConfig(), root).boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
+    assert end.status == "ok", end.reason
+    assert {"lat_pipe", "lat_syscall.null"} <= {sample.benchmark for sample in end.report.samples}
+
+
+def test_a_value_that_the_kernel_refuses_leaves_nothing_changed(root: Path, tmp_path: Path) -> None:
+    before = snapshot(root)
+
+    def write(path: Path, value: str) -> None:
+        if value == "always":
+            raise OSError(22, "Invalid argument")
+        write_value(path, value)
+
+    state = State(tmp_path / "state")
+    values = {SWAPPINESS: "1", f"{THP}/enabled": "always"}
+    with pytest.raises(Refused, match="to always: Invalid argument"), turned(state, values, root=root, write=write):
+        pytest.fail("it isn't entered")
+    assert {name: content.strip() for name, content in snapshot(root).items()} == {
+        name: content.strip() for name, content in before.items()
+    }
+    assert not journal_path(state, RUNNING).exists()
+
+
+def test_kill_9_at_any_moment_loses_no_knob(root: Path, tmp_path: Path) -> None:
+    def values() -> dict[str, str]:
+        return {path: content.decode() for path, content in snapshot(root).items()}
+
+    state, wanted = State(tmp_path / "run"), {SWAPPINESS: "1", f"{THP}/enabled": "always"}
+    program = f"""
+        from pathlib import Path
+        from kdyno.hostknobs.turn import turned
+        from kdyno.state import State
+        from tests.unit.host_specimen import write_at_once
+        state, root = State(Path({str(state.root)!r})), Path({str(root)!r})
+        while True:
+            with turned(state, {wanted!r}, root=root, write=write_at_once):
+                print("set", flush=True)
+    """
+    chance = random.Random(18)
+    for _ in range(10):
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program)], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(chance.uniform(0, 0.01))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        restore(state, RUNNING, root=root)
+        assert (values()[SWAPPINESS].strip(), "madvise" in values()[f"{THP}/enabled"]) == ("60", True)
+
+
+def test_the_next_round_brings_back_what_a_killed_one_left(root: Path) -> None:
+    def killed(path: Path, value: str) -> None:
+        if value == "1":
+            write_value(path, value)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), turned(running_state(), {SWAPPINESS: "1"}, root=root, write=killed):
+        pytest.fail("it isn't entered")
+    assert (root / SWAPPINESS).read_text() == "1\n" and journal_path(running_state(), RUNNING).exists()
+    with turned(running_state(), {}, root=root):
+        assert (root / SWAPPINESS).read_text() == "60\n"
+
+
+@pytest.mark.usefixtures("root")
+def test_restoring_without_anything_to_restore_makes_no_directory(tmp_path: Path) -> None:
+    assert restore_all(State(tmp_path / "state")).turns == ()
+    assert not (tmp_path / "run").exists()
+
+
+def test_cpus_that_are_not_there_are_refused(root: Path) -> None:
+    with pytest.raises(NoSuchCpus, match="names the CPUs 8000"):
+        LocalMachine(LocalConfig(cpus=(8000,)), root).describe()
+
+
+def test_a_workload_runs_on_the_cpus_that_are_named(root: Path, tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    (tmp_path / "round").mkdir()
+    machine = LocalMachine(LocalConfig(cpus=(cpu,)), root)
+    job = Job(lane="wall", iterations=1, command=(sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"))
+    end = machine.boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
+    assert end.report.stdout.decode().strip() == f"{{{cpu}}}"
+    assert len(os.sched_getaffinity(0)) == os.cpu_count() or cpu in os.sched_getaffinity(0)
