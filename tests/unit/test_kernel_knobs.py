@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,20 @@ import pytest
 
 from kdyno.kernel import knobs
 from kdyno.kernel.image import SourceIdentity
-from kdyno.kernel.knobs import KNOBS, Ask, Context, Contribution, cmdline, contributions, decided, kconfig, lto, march
+from kdyno.kernel.knobs import (
+    KNOBS,
+    Ask,
+    Context,
+    Contribution,
+    cmdline,
+    contributions,
+    decided,
+    kconfig,
+    lto,
+    march,
+    page_size,
+    sysctl,
+)
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.march import compiler
@@ -200,6 +214,27 @@ def test_a_fragment_that_contradicts_a_knob_is_an_error() -> None:
     both = contributions(Recipe(opt="Os", kconfig={"CC_OPTIMIZE_FOR_SIZE": False}), context())
     with pytest.raises(knobs.ContradictoryAsks, match='opt = "Os" needs CONFIG_CC_OPTIMIZE_FOR_SIZE=y, but kconfig'):
         decided(both)
+
+
+def test_all_sizes_of_pages_ask_for_the_same_kernel() -> None:
+    sizes = [contribute("page_size", size) for size in ("4k", "64k", "2M", "madvise")]
+    assert [asked(size) for size in sizes] == [{"TRANSPARENT_HUGEPAGE": "y"}] * 4
+    assert len({size.cmdline for size in sizes}) == 4
+
+
+def test_a_kernel_that_takes_no_sizes_on_its_command_line_is_named() -> None:
+    old = context()
+    identity = old.source.identity.model_copy(update={"version": "6.6.100"})
+    old = replace(old, source=old.source.model_copy(update={"identity": identity}))
+    with pytest.raises(page_size.NoSuchSizes, match=r"needs Linux 6\.12 or newer, and .* 6\.6\.100"):
+        contribute("page_size", "64k", old)
+    assert contribute("page_size", "2M", old).cmdline == ("transparent_hugepage=always",)
+
+
+def test_a_sysctl_on_a_command_line_is_one_word() -> None:
+    assert contribute("sysctl", {"vm.swappiness": 10}).cmdline == ("sysctl.vm.swappiness=10",)
+    with pytest.raises(sysctl.SysctlUnfit, match="tcp_rmem can't be '1 2 3'"):
+        contribute("sysctl", {"net.ipv4.tcp_rmem": "1 2 3"})
 
 
 def test_command_line_words_are_words() -> None:

@@ -47,6 +47,12 @@ def test_the_command_line_does_not_change_the_key(source: Source, state: State) 
     assert plan(Recipe(cmdline=("mitigations=off",)), source, state).cmdline == ("mitigations=off",)
 
 
+def test_variants_that_differ_in_what_a_running_kernel_can_be_told_share_their_image() -> None:
+    recipe = Recipe(page_size="64k", sysctl={"vm.swappiness": 10}, cmdline=("quiet",))
+    assert recipe.words == ("transparent_hugepage=never", "thp_anon=64K:always", "sysctl.vm.swappiness=10", "quiet")
+    assert recipe.built == Recipe()
+
+
 def test_everything_else_changes_the_key(tmp_path: Path, source: Source, state: State) -> None:
     (tmp_path / "a.patch").write_text(PATCH)
     (tmp_path / "a.config").write_text("CONFIG_NET=y\n")

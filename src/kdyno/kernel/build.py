@@ -241,7 +241,7 @@ def _record(work: Work, notes: tuple[str, ...], steps: int, seconds: float) -> I
     return ImageRecord(
         key=plan.key,
         source=plan.source,
-        recipe=plan.recipe.model_copy(update={"cmdline": ()}),
+        recipe=plan.recipe.built,
         base=plan.base.spec,
         toolchain=plan.toolchain.identity,
         release=(work.objects / "include/config/kernel.release").read_text(encoding="utf-8").strip(),

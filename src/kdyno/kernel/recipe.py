@@ -152,6 +152,11 @@ class Recipe(Frozen):
     """Words added to the kernel command line. They don't change the image."""
 
     @property
+    def built(self) -> Self:
+        """The same without what only starts the image."""
+        return self.model_copy(update={"page_size": None, "sysctl": {}, "cmdline": ()})
+
+    @property
     def words(self) -> tuple[str, ...]:
         """All words that it adds to the kernel command line."""
         of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
