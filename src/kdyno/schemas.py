@@ -28,6 +28,7 @@ from kdyno.kernel.delegation.records import LINE
 from kdyno.kernel.delegation.resolved import Resolved
 from kdyno.kernel.delegation.show import ImageView, PlanView
 from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.sections import GroupedSection
 from kdyno.line.forecast import Forecast
 from kdyno.lint.model import LintReport
 from kdyno.march.families import March
@@ -64,6 +65,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "probe-list": TypeAdapter(ProgramList),
     "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
     "record": RECORD,
+    "section": TypeAdapter(GroupedSection),
 }
 """Formats that somebody reads: what has a default may be left out."""
 
