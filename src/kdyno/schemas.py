@@ -35,6 +35,7 @@ from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.merge_files import Merged
+from kdyno.profile.objects import ProfileObjects
 from kdyno.profile.overlap import Overlap
 from kdyno.profile.pgod import PgodListing
 from kdyno.profile.pull import Pulled
@@ -90,6 +91,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "march": TypeAdapter(MarchReport),
     "profile-cover": TypeAdapter(Coverage),
     "profile-merge": TypeAdapter(Merged),
+    "profile-objects": TypeAdapter(ProfileObjects),
     "profile-overlap": TypeAdapter(Overlap),
     "profile-pull": TypeAdapter(Pulled),
     "profile-show": TypeAdapter(ProfileView),

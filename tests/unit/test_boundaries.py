@@ -427,7 +427,10 @@ PRINTED_AS = {
         )
     },
     "march list": "march-list",
-    **{f"profile {action}": f"profile-{action}" for action in ("cover", "merge", "overlap", "pull", "show", "stale")},
+    **{
+        f"profile {action}": f"profile-{action}"
+        for action in ("cover", "merge", "objects", "overlap", "pull", "show", "stale")
+    },
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",

@@ -39,6 +39,7 @@ FORMATS = {
     "probe-list": "`kdyno-probe list --json`",
     "profile-cover": "`kdyno profile cover --json`",
     "profile-merge": "`kdyno profile merge --json`",
+    "profile-objects": "`kdyno profile objects --json`",
     "profile-overlap": "`kdyno profile overlap --json`",
     "profile-pull": "`kdyno profile pull --json`, and pulled.json beside the counters",
     "profile-show": "`kdyno profile show --json`",
