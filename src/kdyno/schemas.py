@@ -28,12 +28,14 @@ from kdyno.kernel.delegation.records import LINE
 from kdyno.kernel.delegation.resolved import Resolved
 from kdyno.kernel.delegation.show import ImageView, PlanView
 from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.sections import GroupedSection
 from kdyno.line.forecast import Forecast
 from kdyno.lint.model import LintReport
 from kdyno.march.families import March
 from kdyno.march.report import MarchReport
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.merge_files import Merged
+from kdyno.profile.objects import ProfileObjects
 from kdyno.profile.overlap import Overlap
 from kdyno.profile.pgod import PgodListing
 from kdyno.profile.pull import Pulled
@@ -64,6 +66,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "probe-list": TypeAdapter(ProgramList),
     "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
     "record": RECORD,
+    "section": TypeAdapter(GroupedSection),
 }
 """Formats that somebody reads: what has a default may be left out."""
 
@@ -88,6 +91,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "march": TypeAdapter(MarchReport),
     "profile-cover": TypeAdapter(Coverage),
     "profile-merge": TypeAdapter(Merged),
+    "profile-objects": TypeAdapter(ProfileObjects),
     "profile-overlap": TypeAdapter(Overlap),
     "profile-pull": TypeAdapter(Pulled),
     "profile-show": TypeAdapter(ProfileView),

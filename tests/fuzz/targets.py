@@ -43,6 +43,7 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.sections import read_sections
 from kdyno.machine.console import diagnose, read_console, warnings_of
 from kdyno.machine.ktap import read_ktap
 from kdyno.profile.block_counts import count_blocks
@@ -357,6 +358,10 @@ RECORDS = """{"probe": ["-c"], "refused_by": "clang", "why": "no"}
 {"object": "a.o", "source": "a.c", "answer": "rewritten", "compiler": "gcc", "rule": "rule 1", "seconds": 0.5}
 """
 
+SECTIONS = b"""{"section":".text.hot.do_open","object":"fs/open.o","bytes":48}
+{"section":".text.unlikely.do_open.part.0","object":"fs/open.o","bytes":9}
+"""
+
 
 def delegation_plan(path: Path) -> None:
     """A plan's globs are matched, whatever they are."""
@@ -465,6 +470,7 @@ TARGETS = {
         Target("delegation", delegation_plan, lambda: [PLAN.encode()], TOML, file="plan.toml"),
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
+        Target("sections", read_sections, lambda: [SECTIONS], (b'"section":".text.hot.', b'"bytes":')),
         Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
         Target("lines", lines, lambda: [LINES], (b"file_names[  1]:", b"0xffffffff81000004 ", b" is_stmt")),
         Target("makefile", makefile, lambda: [MAKEFILE], (b"obj-$(CONFIG_A) += ", b"endif\n"), file="Makefile"),

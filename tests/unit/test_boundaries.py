@@ -395,10 +395,11 @@ def test_the_delegate_makes_the_format_that_kdyno_counts_on(tmp_path: Path) -> N
     assert "can't read arch/x86/kernel/vmlinux.lds" in complaint(variables)
 
 
-def test_the_delegate_is_asked_by_the_names_that_it_knows_and_leaves_its_script_where_kdyno_looks() -> None:
+def test_the_delegate_is_asked_by_the_names_that_it_knows_and_leaves_its_files_where_kdyno_looks() -> None:
     # What it prints into the script is compared in test_kernel_layouts, by linking the toy kernel.
     text = source("delegate", "lkd.rs")
-    names = {"SCRIPT": lkd.SCRIPT, "SEED": lkd.SEED, "ORDER": lkd.ORDER}
+    text += source("delegate", "grouped.rs").replace("const LIST", "const SECTIONS")
+    names = {"SCRIPT": lkd.SCRIPT, "SEED": lkd.SEED, "ORDER": lkd.ORDER, "SECTIONS": lkd.SECTIONS}
     assert {name: constant(text, name) for name in names} == {name: of.replace("_", "") for name, of in names.items()}
 
 
@@ -426,7 +427,10 @@ PRINTED_AS = {
         )
     },
     "march list": "march-list",
-    **{f"profile {action}": f"profile-{action}" for action in ("cover", "merge", "overlap", "pull", "show", "stale")},
+    **{
+        f"profile {action}": f"profile-{action}"
+        for action in ("cover", "merge", "objects", "overlap", "pull", "show", "stale")
+    },
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",

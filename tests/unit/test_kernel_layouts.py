@@ -14,10 +14,12 @@ from kdyno.installed import ProgramMissing
 from kdyno.kernel import build_directory, lkd
 from kdyno.kernel.build import BuildFailed, build, build_layouts
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import SECTIONS, content_digest
 from kdyno.kernel.inputs import InputUnreadable
 from kdyno.kernel.knobs import ContradictoryAsks, order
 from kdyno.kernel.plan import BuildPlan, check_without_source
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.sections import read_sections
 from kdyno.kernel.source import Source
 from kdyno.state import State
 from tests.unit.kernel_toy import FAKELINUX, TINY, built, no_progress, plan, toy_source
@@ -158,6 +160,26 @@ def test_cold_parts_get_a_place_that_the_script_lacks(tmp_path: Path, state: Sta
     assert functions(by_file)[-2:] == ["rare", "last"]
     for image in (by_seed, by_file):
         assert "layout: the linker script had no place for .text.unlikely.*; lkd gave them one" in image.record.notes
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "clang-19"])
+def test_an_image_keeps_what_compilers_called_hot_or_cold(tmp_path: Path, state: State, toolchain: str) -> None:
+    if shutil.which(toolchain) is None:
+        pytest.skip(f"needs {toolchain}")
+    tree = toy_source(tmp_path, state).tree
+    often = "__attribute__((hot)) int often(int x)\n{\n\treturn x * 3;\n}\n"
+    rare = "__attribute__((cold)) int rare(int x)\n{\n\treturn x + 1;\n}\n"
+    source_file = tree / "fs/open.c"
+    source_file.write_text(source_file.read_text() + often + rare)
+    kernel = Source(identity=toy_source(tmp_path / "other", state).identity, tree=tree)
+    plain, *laid_out = [plan(Recipe(toolchain=toolchain, layout_seed=seed), kernel, state) for seed in (None, 1, 2)]
+    for image in build_layouts(laid_out, state, no_progress):
+        kept = read_sections(image.directory / SECTIONS)
+        assert {section.section for section in kept} == {".text.hot.often", ".text.unlikely.rare"}
+        assert [section.function for section in kept if section.is_hot] == ["often"]
+        assert {section.object for section in kept} == {"fs/open.o"}
+        assert image.record.files[SECTIONS] == content_digest(image.directory / SECTIONS)
+    assert SECTIONS not in build(plain, state, no_progress).record.files
 
 
 def test_only_the_first_layout_compiles(source: Source, state: State) -> None:

@@ -16,11 +16,12 @@ pub enum Kind {
     Other,
 }
 
-/// A section with code: its index in the object, its name and its alignment in bytes.
+/// A section with code: its index in the object, its name, its alignment and its size in bytes.
 pub struct Code<'data> {
     pub index: usize,
     pub name: &'data str,
     pub align: u64,
+    pub size: u64,
 }
 
 pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
@@ -83,7 +84,7 @@ pub fn code<'data>(object: &Elf<'data>, takes: &dyn Fn(&str) -> bool) -> Vec<Cod
         })
         .filter_map(|section| {
             let name = std::str::from_utf8(section.name_bytes().ok()?).ok()?;
-            takes(name).then_some(Code { index: section.index().0, name, align: section.align() })
+            takes(name).then(|| Code { index: section.index().0, name, align: section.align(), size: section.size() })
         })
         .collect()
 }

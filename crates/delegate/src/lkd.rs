@@ -15,6 +15,7 @@ use crate::copies::{Copies, Ranked};
 use crate::data::with_data;
 use crate::exec::become_tool;
 use crate::first::First;
+use crate::grouped;
 use crate::listed::{Gap, Listed};
 use crate::order::{place, shuffled};
 use crate::prefixes::patterns;
@@ -76,6 +77,7 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
     let script = Script::parse(&given)?;
     let wanted = asked.order.as_ref().map_or(&[][..], |order| &order.functions);
     let mut survey = Survey::of(&link.candidates, &script, wanted)?;
+    grouped::keep(&link.output, &survey.grouped)?;
     let first = asked.order.as_ref().map_or(Ok(First::default()), |order| First::of(order, &survey))?;
     if survey.functions.is_empty() && first.sections.is_empty() {
         return Err("its objects have no function sections; they are made by -ffunction-sections".to_owned());

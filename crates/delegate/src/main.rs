@@ -13,6 +13,7 @@ mod exec;
 mod first;
 #[cfg(test)]
 mod fuzz;
+mod grouped;
 mod groups;
 mod inputs;
 mod listed;

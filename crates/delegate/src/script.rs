@@ -161,7 +161,7 @@ pub fn sorted(prefix: &str) -> String {
 
 /// Whether a section may be one function's by its name, and can stand in a script. Names that start with `.text..` are
 /// the kernel's own.
-fn is_functions(name: &str) -> bool {
+pub fn is_functions(name: &str) -> bool {
     let Some(function) = name.strip_prefix(".text.") else { return false };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     !function.is_empty() && !function.starts_with('.') && function.bytes().all(is_word)

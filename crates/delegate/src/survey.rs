@@ -1,10 +1,11 @@
-//! What the objects of a link hold, as far as its order is concerned.
+//! What the objects of a link hold, as far as its order is concerned, and what compilers called hot or cold in them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
 
+use crate::grouped::Grouped;
 use crate::groups::{Group, group_of};
 use crate::inputs::{Elf, code, each_object, parse};
 use crate::script::Script;
@@ -23,6 +24,8 @@ pub struct Survey {
     pub sections: BTreeMap<String, BTreeSet<String>>,
     /// Symbols that were asked for and are defined in a section that isn't theirs alone, or has its place.
     pub elsewhere: HashSet<String>,
+    /// The sections of groups, wherever the script puts them, in the order of the inputs.
+    pub grouped: Vec<Grouped>,
 }
 
 impl Survey {
@@ -32,7 +35,7 @@ impl Survey {
         let mut survey = Self::default();
         for file in files {
             each_object(file, &mut |path, data| {
-                survey.add(&parse(path, data)?, script, &wanted);
+                survey.add(path, &parse(path, data)?, script, &wanted);
                 Ok(())
             })?;
         }
@@ -49,19 +52,24 @@ impl Survey {
         self
     }
 
-    fn add(&mut self, object: &Elf, script: &Script, wanted: &HashSet<&str>) {
+    fn add(&mut self, path: &Path, object: &Elf, script: &Script, wanted: &HashSet<&str>) {
         let mut movable = BTreeMap::new();
         let mut marked = BTreeMap::new();
         for section in code(object, &|name| name.starts_with(".text.")) {
-            if script.takes(section.name) {
+            let is_taken = script.takes(section.name);
+            if is_taken {
                 self.functions.insert(section.name.to_owned());
-                match group_of(section.name) {
-                    Some(group @ Group { mark: Some(mark), .. }) => drop(marked.insert(section.index, (group, mark))),
-                    Some(group) => drop(self.lacking.insert(group)),
-                    None => {}
-                }
             } else {
                 self.others.insert(section.name.to_owned());
+            }
+            if let Some(group) = group_of(section.name) {
+                let grouped = Grouped::of(path, &section);
+                if let Some(mark) = group.mark {
+                    marked.insert(section.index, (group, mark, is_taken, grouped));
+                } else {
+                    self.lacking.extend(is_taken.then_some(group));
+                    self.grouped.extend(grouped);
+                }
             }
             if script.moves(section.name) {
                 movable.insert(section.index, section.name);
@@ -72,10 +80,11 @@ impl Survey {
         }
         for symbol in object.symbols() {
             let (Some(section), Ok(name)) = (symbol.section_index(), symbol.name()) else { continue };
-            if let Some((group, mark)) = marked.get(&section.0)
-                && name.ends_with(mark)
+            if marked.get(&section.0).is_some_and(|(_, mark, ..)| name.ends_with(mark))
+                && let Some((group, _, is_taken, grouped)) = marked.remove(&section.0)
             {
-                self.lacking.insert(*group);
+                self.lacking.extend(is_taken.then_some(group));
+                self.grouped.extend(grouped);
             }
             if !wanted.contains(name) {
                 continue;
@@ -125,8 +134,8 @@ mod tests {
         let script = Script::parse(SCRIPT).unwrap();
         for sections in objects {
             let data = object(sections);
-            let object = parse(std::path::Path::new("x.o"), &data).unwrap();
-            survey.add(&object, &script, &wanted.iter().copied().collect());
+            let path = Path::new("x.o");
+            survey.add(path, &parse(path, &data).unwrap(), &script, &wanted.iter().copied().collect());
         }
         survey.settled()
     }
@@ -152,5 +161,15 @@ mod tests {
         let cold: &[_] = &[(".text.split.f", "f.cold")];
         let both = survey(&[named_so, cold], &[]);
         assert_eq!((both.functions, both.lacking), (set(&[]), [GROUPS[2]].into()));
+    }
+
+    #[test]
+    fn what_compilers_called_hot_or_cold_is_kept_wherever_the_script_puts_it() {
+        let one: &[_] = &[(".text.hot.f", "f"), (".text.unlikely.f", "f.cold"), (".text.g", "g"), (".text.hot", "h")];
+        let two: &[_] = &[(".text.split.k", "k.cold"), (".text.split.part.0", "split.part.0"), (".text.hot.f", "f")];
+        let grouped = survey(&[one, two], &[]).grouped;
+        let names: Vec<&str> = grouped.iter().map(|section| section.section.as_str()).collect();
+        assert_eq!(names, [".text.hot.f", ".text.unlikely.f", ".text.hot.f", ".text.split.k"]);
+        assert!(grouped.iter().all(|section| section.object == "x.o" && section.bytes == 1));
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.cli import profile_pull, profile_quality
+from kdyno.cli import profile_objects, profile_pull, profile_quality
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
 from kdyno.terminal import data
 
@@ -66,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     record.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the record")
 
     profile_quality.configure(verbs)
+    profile_objects.configure(verbs)
     profile_pull.configure(verbs)
 
 
@@ -78,6 +79,7 @@ def act(args: argparse.Namespace) -> int:
         "merge": profile_quality.merge,
         "overlap": profile_quality.overlap,
         "stale": profile_quality.stale,
+        "objects": profile_objects.objects,
         "pull": profile_pull.pull,
     }
     actions[args.action](args)

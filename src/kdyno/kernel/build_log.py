@@ -1,4 +1,4 @@
-"""What went wrong, from the log of a build. Pure."""
+"""What was made and what went wrong, from the log of a build. Pure."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ ERRORS = [
 ]
 STEP = re.compile(r"  [A-Z][A-Z0-9_+]{1,15} (?:\[[A-Z]\] )? *\S")
 """How Kbuild says that it makes a file: `  CC      fs/open.o`, `  LD [M]  fs/ext4/ext4.ko`."""
+COMPILED = re.compile(r"^  CC +(\S{1,4096}\.o)$", re.M)
 LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 
@@ -43,6 +44,11 @@ def first_error(lines: Iterable[str]) -> str:
 def is_step(line: str) -> bool:
     """Whether the line says that a file is made; warnings and notes are none, of which objtool may have thousands."""
     return STEP.match(line) is not None
+
+
+def compiled(log: str) -> frozenset[str]:
+    """The objects of the kernel itself that were compiled from C, relative to the object directory."""
+    return frozenset(COMPILED.findall(log))
 
 
 def ccache_error(lines: Iterable[str]) -> str | None:

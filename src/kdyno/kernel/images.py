@@ -22,6 +22,7 @@ from kdyno import process
 from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import read_whole, sync
+from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
 from kdyno.state import State, disk_full_is_said
@@ -38,6 +39,8 @@ FILES: dict[ImageFile, str] = {
 }
 """Name in the image directory -> path in the object directory."""
 RECORDS: ImageFile = "delegation.jsonl"
+SECTIONS: ImageFile = "sections.jsonl"
+"""Images that were built before this file was kept have none; nor have those without a layout or a profile."""
 KEY_DIGITS_NEEDED = 6
 
 
@@ -82,7 +85,8 @@ def image_in(place: Path, state: State) -> Image:
 def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
     """Which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
-    expected = [name for name in get_args(ImageFile) if name != RECORDS or record.objects]
+    is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files}
+    expected = [name for name in get_args(ImageFile) if is_expected.get(name, True)]
     for name in expected:
         file = place / name
         try:
@@ -131,7 +135,8 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
     """Put what the build made into a new directory, and give that its name when it is complete and on disk.
 
     The record gets the digests of the files, and is written last. Big files are moved; the configuration and the log
-    are copied, because another image may be made from the same objects. `delegated` is what ccd recorded.
+    are copied, because another image may be made from the same objects. `delegated` is what ccd recorded; what lkd
+    listed is kept where it is there.
     """
     place = directory(record.key, state)
     partial = place.with_name(f".{record.key}.partial")
@@ -146,7 +151,9 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
         shutil.copyfile(log, partial / LOG)
         if delegated:
             (partial / RECORDS).write_text(delegated, encoding="utf-8")
-        names: tuple[ImageFile, ...] = (*FILES, LOG, *((RECORDS,) if delegated else ()))
+        if (listed := objects / lkd.SECTIONS).is_file():
+            listed.rename(partial / SECTIONS)
+        names: list[ImageFile] = [name for name in get_args(ImageFile) if (partial / name).exists()]
         digests = {name: content_digest(partial / name) for name in names}
         record = record.model_copy(update={"files": digests})
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")

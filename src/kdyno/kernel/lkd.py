@@ -18,6 +18,8 @@ FORMAT = "1"
 """What lkd makes of a seed; it refuses any other, and raises it with every change of that. Part of an image's key."""
 SCRIPT = ".kdyno-layout.lds"
 """Where lkd leaves the linker script that it made, in the object directory."""
+SECTIONS = ".kdyno-sections.jsonl"
+"""Beside it: the sections of the functions that compilers called hot or cold."""
 SEED, ORDER = "KDYNO_LAYOUT_SEED", "KDYNO_ORDER"
 """The variables that ask lkd for an order: a number, and a file of functions that come first."""
 DATA = "KDYNO_DATA_SECTIONS"
@@ -60,7 +62,8 @@ def make_words(words: Sequence[str], build: Path) -> tuple[str, ...]:
 
 def forget(objects: Path) -> None:
     """Remove what an earlier link left, so that the next one can be checked."""
-    (objects / SCRIPT).unlink(missing_ok=True)
+    for name in (SCRIPT, SECTIONS):
+        (objects / name).unlink(missing_ok=True)
 
 
 def check(objects: Path, environment: Mapping[str, str], log: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -34,7 +34,7 @@ from kdyno.profile.gcda_sums import (
     total,
     with_counts,
 )
-from kdyno.profile.ir_profile import counted_functions, counters_range, text_profile
+from kdyno.profile.ir_profile import CountedFunction, counted_functions, counters_range, text_profile
 from kdyno.profile.ir_profile import counts_of as memory_counts
 
 TOTAL = 200_000_000
@@ -69,15 +69,20 @@ def gcc_profile(files: Mapping[str, GcovFile]) -> bytes:
 
 
 def _listed(files: Mapping[str, GcovFile], settings: ProfileSettings) -> bytes:
-    """The files of objects that ran. Names lose what all have in common: where the kernel was compiled."""
+    """The files of objects that ran."""
     summary = gcc_thresholds(settings)
-    below = posixpath.commonpath([posixpath.dirname(name) for name in files])
+    objects = objects_of(files)
     lines = []
     for name, file in sorted(files.items()):
         if any(any(function.arcs) for function in file.functions):
-            object_file = PurePosixPath(name).relative_to(below).with_suffix(".o")
-            lines.append(f"# object {object_file}\n{written(replace(file, summary=summary)).hex()}\n")
+            lines.append(f"# object {objects[name]}\n{written(replace(file, summary=summary)).hex()}\n")
     return "".join(lines).encode()
+
+
+def objects_of(names: Collection[str]) -> dict[str, str]:
+    """The object of each .gcda file: its path without the directory that all have in common. Pure."""
+    below = posixpath.commonpath([posixpath.dirname(name) for name in names])
+    return {name: str(PurePosixPath(name).relative_to(below).with_suffix(".o")) for name in names}
 
 
 def gcc_thresholds(settings: ProfileSettings) -> tuple[int, int]:
@@ -90,6 +95,20 @@ def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSe
 
     Raises CountersUnsound, NothingCounted, CountersWentBack, and what reading the vmlinux raises.
     """
+    functions, boots = clang_counts(snapshots, image)
+    counts = _trained([{"memory": boot} for boot in boots], image)["memory"]
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        text, indexed = Path(scratch, "text"), Path(scratch, "indexed")
+        text.write_text(text_profile(functions, counts, executed_only=True), encoding="utf-8")
+        output([find_tool("llvm-profdata"), "merge", text, "-o", indexed])
+        return indexed.read_bytes()
+
+
+def clang_counts(snapshots: Sequence[Path], image: Image) -> tuple[tuple[CountedFunction, ...], list[Counts]]:
+    """The functions that the image counts, and of each boot an array of snapshots × counters.
+
+    Raises CountersUnsound, and what reading the vmlinux raises.
+    """
     functions = counted_functions(image.vmlinux)
     start = counters_range(image.vmlinux).start
     boots = [
@@ -97,12 +116,12 @@ def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSe
         for path in snapshots
         for contents in read_snapshots(path).items.values()
     ]
-    counts = _trained([{"memory": boot} for boot in boots], image)["memory"]
-    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
-        text, indexed = Path(scratch, "text"), Path(scratch, "indexed")
-        text.write_text(text_profile(functions, counts, executed_only=True), encoding="utf-8")
-        output([find_tool("llvm-profdata"), "merge", text, "-o", indexed])
-        return indexed.read_bytes()
+    return functions, boots
+
+
+def is_used(boot: Counts) -> NDArray[np.bool_]:
+    """Of each counter of a boot, an array of snapshots × counters: whether a test counted more than a snapshot adds."""
+    return np.asarray(_differences(boot, "memory").any(axis=0), np.bool_)
 
 
 def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:

@@ -1,0 +1,40 @@
+"""`kdyno profile objects`"""
+
+from __future__ import annotations
+
+import argparse
+
+from kdyno.cli.common import add_action, print_json, state_of, store_of
+from kdyno.errors import UserError
+
+
+class SectionsNotKept(UserError):
+    message = "image {key} was built before kdyno kept which functions are hot: vmlinux alone can't tell"
+    hint = "remove it (rm -r {directory}): `kdyno build` of its experiment builds it anew"
+
+
+def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    objects = add_action(
+        verbs, "objects", "what a profile did to an image: objects without it, and why; hot and cold functions"
+    )
+    objects.add_argument("image", metavar="IMAGE", help="key of an image that was compiled by a profile")
+    objects.add_argument("--hot", action="store_true", help="the hot functions by name (JSON: always, and cold ones)")
+    objects.add_argument("--json", action="store_true", help="all of it as JSON")
+    objects.epilog = "With -v every object without the profile is listed."
+
+
+def objects(args: argparse.Namespace) -> None:
+    from kdyno.kernel.images import find_image
+    from kdyno.line.objects import objects_of_image
+    from kdyno.profile.show_objects import print_objects
+
+    state = state_of(args)
+    image = find_image(args.image, state)
+    with store_of(args) as store:
+        view = objects_of_image(image, state, store)
+    if args.json:
+        print_json(view.model_dump(mode="json"))
+        return
+    if args.hot and view.functions is None:
+        raise SectionsNotKept(key=image.record.key[:12], directory=image.directory)
+    print_objects(view, hot=args.hot, verbose=args.verbose)

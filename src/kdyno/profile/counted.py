@@ -1,0 +1,98 @@
+"""What the counters of training say of objects and source files: whether they had any, and whether these were used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.instrument.counters import BEFORE, read_snapshots
+from kdyno.instrument.symbols import LINE
+from kdyno.kernel.image import Image
+from kdyno.process import output
+from kdyno.profile.instrumented import clang_counts, is_used, objects_of
+from kdyno.profile.ir_profile import CountedFunction
+from kdyno.profile.objects import Counted
+from kdyno.profile.sources import NOWHERE, read_sources
+
+Flags = NDArray[np.bool_]
+STATIC = ";"
+"""Between the source file and the name of a static function."""
+LOCAL = "t"
+"""How nm marks a static function."""
+ABOVE = "../"
+"""Begins a source's path in the kernel's tree, as commands have it: the object directory lies right in that."""
+
+
+def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
+    """By object. A counter never goes back: whose file stays the same counted nothing. What was used isn't looked for,
+    as the records of a build have it. Raises CountersUnsound.
+    """
+    boots = [read_snapshots(path).items for path in snapshots]
+    everywhere, anywhere = set.intersection(*map(set, boots)), set[str]().union(*boots)
+    moved = {name for name in everywhere if any(boot[name][BEFORE - 1] != boot[name][-1] for boot in boots)}
+    objects = objects_of(everywhere)
+    return Counted(
+        used=frozenset(),
+        moved=frozenset(objects[name] for name in moved),
+        all=frozenset(objects[name] for name in everywhere),
+        has_odd=everywhere != anywhere,
+    )
+
+
+def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
+    """By source file: a static function's is in its name, that of another is in the debug information of the kernel
+    that counted. Raises CountersUnsound, NoLineTables, and what reading the vmlinux raises.
+    """
+    functions, boots = clang_counts(snapshots, image)
+    moved = np.any([boot[BEFORE - 1] != boot[-1] for boot in boots], axis=0)
+    used = np.any([is_used(boot) for boot in boots], axis=0)
+    return placed(functions, files_of_globals(image.vmlinux), moved, used)
+
+
+def files_of_globals(vmlinux: Path) -> dict[str, str]:
+    """The source file of each function that all objects see, by name. Raises NoLineTables and ToolFailed."""
+    symbols = LINE.findall(output(["nm", "-S", "--defined-only", str(vmlinux)], env={"LC_ALL": "C"}))
+    places = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
+    files = read_sources(vmlinux).files(np.array(list(places.values()), np.uint64))
+    return {name: file for name, file in zip(places, files, strict=True) if file != NOWHERE}
+
+
+def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags) -> Counted:
+    """What counters say by source file, from flags for the counters of all functions, one after the other. Pure.
+
+    `files` are those of functions that aren't static.
+    """
+    with_counters: set[str] = set()
+    with_moved: set[str] = set()
+    with_used: set[str] = set()
+    has_unplaced = has_unplaced_moved = False
+    place = 0
+    for function in functions:
+        own = slice(place, place + function.counters)
+        place = own.stop
+        file = source_of(function.name) if STATIC in function.name else files.get(function.name)
+        has_moved = bool(moved[own].any())
+        if file is None:
+            has_unplaced, has_unplaced_moved = True, has_unplaced_moved or has_moved
+            continue
+        with_counters.add(file)
+        if has_moved:
+            with_moved.add(file)
+        if used[own].any():
+            with_used.add(file)
+    return Counted(
+        used=frozenset(with_used),
+        moved=frozenset(with_moved),
+        all=frozenset(with_counters),
+        has_unplaced=has_unplaced,
+        has_unplaced_moved=has_unplaced_moved,
+    )
+
+
+def source_of(name: str) -> str | None:
+    """The source file in a static function's name, relative to its tree; None where it lies elsewhere."""
+    path = name.rpartition(STATIC)[0].removeprefix(ABOVE)
+    return None if path.startswith(("/", ABOVE)) else path
