@@ -13,7 +13,6 @@ import posixpath
 import tarfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,8 +22,8 @@ from kdyno.coverage.measure import Wanted, measure
 from kdyno.experiment.load import load_experiment
 from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.kernel import images
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import NOTES
 from kdyno.line.images import build_images
 from kdyno.line.prepare import plan_builds
 from kdyno.machine.base import BootOrder
@@ -51,28 +50,16 @@ READ = (
     f"cd {COUNTERS} && find . -name '*.gcda' | while read f; do mkdir -p /tmp/g/${{f%/*}}; cat $f > /tmp/g/$f; done; "
     "cd /tmp/g && tar cf - . | bzip2 -9"
 )
-NOTES = "notes.tar"
 Counts = dict[tuple[str, int], int]
 
 
 @pytest.fixture(scope="module")
 def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
-    """The kernel, in a state directory of its own. No image keeps the notes of its objects (.gcno): they lie beside."""
     path = tmp_path_factory.mktemp("gcov") / "gcov.toml"
     path.write_text(EXPERIMENT)
-    where, talk = State(state / "gcov"), Talk(quiet=True)
-    kept = images.store_image
-
-    def keep_notes(record: Any, objects: Path, *rest: Any) -> Image:
-        with tarfile.open(where.root / NOTES, "w") as notes:
-            for file in sorted(objects.rglob("*.gcno")):
-                notes.add(file, arcname=str(file.relative_to(objects)))
-        return kept(record, objects, *rest)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "store_image", keep_notes)
-        experiment = load_experiment(path)
-        return build_images(plan_builds(experiment, read_cpu, where, talk).plans, where, talk)["gcov"][0]
+    talk = Talk(quiet=True)
+    builds = plan_builds(load_experiment(path), read_cpu, State(state), talk)
+    return build_images(builds.plans, State(state), talk)["gcov"][0]
 
 
 def boot(image: Image, directory: Path) -> Path:
@@ -116,9 +103,9 @@ def of_gcov(objects: Path) -> tuple[Counts, set[tuple[str, int]]]:
     return dict(counts), {line for line, function in of_functions.items() if not called[function]}
 
 
-def test_pmu_and_gcov_agree_on_which_lines_ran(image: Image, state: Path, tmp_path: Path) -> None:
+def test_pmu_and_gcov_agree_on_which_lines_ran(image: Image, tmp_path: Path) -> None:
     objects = boot(image, tmp_path)
-    with tarfile.open(state / "gcov" / NOTES) as notes:
+    with tarfile.open(image.directory / NOTES) as notes:
         notes.extractall(objects, filter="data")
     pmu, (gcov, idle) = of_pmu(image, tmp_path), of_gcov(objects)
     both = pmu.keys() & gcov.keys()

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kdyno.kernel.delegation.records import read_records
 from tests.e2e.conftest import Kdyno
 
@@ -81,6 +83,7 @@ def test_functions_that_ran_come_first_in_an_order_and_the_kernel_runs(kdyno: Kd
     assert (again["training_boots"], again["boots"]) == (0, []), "the second time nothing is done"
 
 
+@pytest.mark.long
 def test_clang_compiles_by_what_was_recorded_and_only_the_files_that_it_is_about(kdyno: Kdyno, state: Path) -> None:
     path = kdyno.experiment("compiled", COMPILED, baseline="plain", blocks=2)
     key = image(kdyno, path, "tuned")["key"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kdyno.kernel import images
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import find_image, load_image
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
 from kdyno.state import State
 from tests.unit.kernel_toy import built, toy_source
 
@@ -52,6 +54,21 @@ def test_a_name_that_is_no_images_or_that_of_two_is_refused(tmp_path: Path) -> N
     for named in ("abcdef", "abc", "nothing", "/", str(tmp_path)):
         with pytest.raises(images.NoSuchImage, match="is not the key of one image"):
             find_image(named, state)
+
+
+def test_an_image_keeps_the_notes_of_its_objects_where_gcc_compiled_for_gcov(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    source = toy_source(tmp_path / "source", state)
+    makefile = source.tree / "Makefile"
+    makefile.write_text(makefile.read_text().replace("-D__KERNEL__", "-D__KERNEL__ -ftest-coverage"))
+    kernel = Source(identity=toy_source(tmp_path / "plain", state).identity, tree=source.tree)
+    image = built(Recipe(), kernel, state)
+    with tarfile.open(image.directory / images.NOTES) as notes:
+        assert "fs/open.gcno" in notes.getnames()
+    assert load_image(image.record.key, state).record.files[images.NOTES]
+    (image.directory / images.NOTES).unlink()
+    with pytest.raises(images.ImageCorrupt, match=r"notes\.tar\.xz"):
+        load_image(image.record.key, state)
 
 
 def test_a_missing_image_is_said(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
 from kdyno.toolchain import ToolchainIdentity
 
-ImageFile = Literal["bzImage", "vmlinux", "System.map", "config", "build.log", "delegation.jsonl", "sections.jsonl"]
-"""The files of an image, beside its record; the last but one only where ccd stood in for the compiler, the last one
-where lkd did for the linker."""
+ImageFile = Literal[
+    "bzImage", "vmlinux", "System.map", "config", "build.log", "delegation.jsonl", "sections.jsonl", "notes.tar.xz"
+]
+"""The files of an image, beside its record. The last three only where ccd stood in for the compiler, where lkd did for
+the linker, and where gcc compiled for gcov: its .gcno files."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -11,6 +11,7 @@ import hashlib
 import re
 import shutil
 import stat
+import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,8 @@ FILES: dict[ImageFile, str] = {
 RECORDS: ImageFile = "delegation.jsonl"
 SECTIONS: ImageFile = "sections.jsonl"
 """Images that were built before this file was kept have none; nor have those without a layout or a profile."""
+NOTES: ImageFile = "notes.tar.xz"
+"""Without these nothing can say which lines a kernel's .gcda files are about."""
 KEY_DIGITS_NEEDED = 6
 
 
@@ -85,7 +88,7 @@ def image_in(place: Path, state: State) -> Image:
 def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
     """Which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
-    is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files}
+    is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files, NOTES: NOTES in record.files}
     expected = [name for name in get_args(ImageFile) if is_expected.get(name, True)]
     for name in expected:
         file = place / name
@@ -153,6 +156,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
             (partial / RECORDS).write_text(delegated, encoding="utf-8")
         if (listed := objects / lkd.SECTIONS).is_file():
             listed.rename(partial / SECTIONS)
+        _pack_notes(objects, partial / NOTES)
         names: list[ImageFile] = [name for name in get_args(ImageFile) if (partial / name).exists()]
         digests = {name: content_digest(partial / name) for name in names}
         record = record.model_copy(update={"files": digests})
@@ -162,6 +166,16 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
         partial.rename(place)
         sync(state.images)
     return Image(directory=place, record=record)
+
+
+def _pack_notes(objects: Path, archive: Path) -> None:
+    """The .gcno files below the object directory, by their names there; no archive if there are none."""
+    files = sorted(objects.rglob("*.gcno"))
+    if not files:
+        return
+    with tarfile.open(archive, "w:xz", preset=1) as notes:
+        for file in files:
+            notes.add(file, arcname=str(file.relative_to(objects)))
 
 
 def sizes(objects: Path) -> ImageSizes:
