@@ -49,6 +49,7 @@ from kdyno.validate.kvm import KvmReport
 from kdyno.validate.library_compare import LibraryReport
 from kdyno.verdicts.model import FileReport, RunReport
 from kdyno.verdicts.selftest import SelfTest
+from kdyno.workload.loads import LoadOutcome
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -61,6 +62,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "family": TypeAdapter(FamilyFile),
     "image": TypeAdapter(ImageRecord),
     "job": TypeAdapter(Job),
+    "load": TypeAdapter(LoadOutcome),
     "march-list": TypeAdapter(tuple[March, ...]),
     "pgod-listing": TypeAdapter(PgodListing),
     "probe-list": TypeAdapter(ProgramList),

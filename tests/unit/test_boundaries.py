@@ -45,6 +45,7 @@ from kdyno.profile.coverage import Coverage
 from kdyno.profile.pgod import listing_of
 from kdyno.schemas import PRINTED, READ, schema
 from kdyno.workload.lmbench import LmbenchWorkload
+from kdyno.workload.loads import LoadFaults, LoadMemory, LoadMetric, LoadOutcome
 from tests.unit import cycles_specimen, kernel_specimen, pmu_specimen, specimen
 
 ROOT = Path(__file__).parents[2]
@@ -357,6 +358,41 @@ def test_the_lines_of_the_probe_are_read() -> None:
         check(json.loads(line), "probe-line")
     assert TimedProgram.model_validate_json(timed).cycles > 0
     assert MarkedProgram.model_validate_json(marked).benchmark == 0
+
+
+# The loads of published accounts.
+
+
+def test_what_loads_print_is_read_and_has_a_schema(tmp_path: Path) -> None:
+    program = find_program("kdyno-loads", "this test")
+    file = tmp_path / "file"
+    for load, *words in (
+        ["matmul", "--size", "16"],
+        ["transpose", "--size", "16", "--threads", "2"],
+        ["fft", "--size", "64"],
+        ["fft2", "--size", "8"],
+        ["himeno", "--size", "XS", "--iterations", "2"],
+        ["sieve", "--bytes", "10K", "--processes", "2", "--repeat", "3"],
+        ["mandelbrot", "--size", "16", "--iterations", "50"],
+        ["fault", "--bytes", "4M"],
+        ["loopio", "--file", str(file), "--bytes", "64K"],
+    ):
+        line = printed(program, load, *words, "--json")
+        check(json.loads(line), "load")
+        outcome = LoadOutcome.model_validate_json(line)
+        assert (outcome.name, line.count("\n")) == (load, 1)
+        assert all(len(metric.values) == outcome.parameters["repeat"] for metric in outcome.metrics)
+    assert not file.exists()
+
+
+def test_the_fields_of_an_outcome_are_those_of_the_loads() -> None:
+    for struct, file, model in (
+        ("Outcome", "outcome.rs", LoadOutcome),
+        ("Metric", "outcome.rs", LoadMetric),
+        ("Faults", "clock.rs", LoadFaults),
+        ("Memory", "memory.rs", LoadMemory),
+    ):
+        assert fields(source("loads", file), struct) == list(model.model_fields)
 
 
 # The program that keeps a live machine's counters.

@@ -31,6 +31,7 @@ FORMATS = {
     "job": "what the agent is asked to do in a guest",
     "judge": "`kdyno judge --json`",
     "lint": "`kdyno lint --json`",
+    "load": "`kdyno-loads LOAD --json`",
     "march": "`kdyno march --json`",
     "march-list": "`kdyno march list --json`",
     "pgod-listing": "`kdyno-pgod status --json`, and the head of what it sends",

@@ -1,0 +1,157 @@
+//! The command line, strictly: what isn't known is refused.
+
+use crate::failure::Failure;
+use crate::loads::{LOADS, Program};
+use crate::parameters::{Kind, Parameters, REPEAT, Setting, Value};
+use std::ffi::OsString;
+
+pub const SEE_HELP: &str = "`kdyno-loads --help` says what there is";
+
+#[derive(Debug)]
+pub enum Verb {
+    Help,
+    Version,
+    Run { program: &'static Program, parameters: Parameters, json: bool },
+}
+
+pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
+    let mut words = arguments.map(|argument| {
+        argument.into_string().map_err(|argument| mistake(format!("{} is no UTF-8", argument.display())))
+    });
+    let name = words.next().transpose()?.unwrap_or_default();
+    match name.as_str() {
+        "--help" | "-h" | "help" => return Ok(Verb::Help),
+        "--version" | "-V" => return Ok(Verb::Version),
+        "" => return Err(mistake("say which load to run")),
+        _ => {}
+    }
+    let program = LOADS
+        .iter()
+        .find(|program| program.name == name)
+        .ok_or_else(|| mistake(format!("there is no load '{name}'")))?;
+    let (mut json, mut given) = (false, Vec::new());
+    while let Some(word) = words.next().transpose()? {
+        match word.as_str() {
+            "--help" | "-h" => return Ok(Verb::Help),
+            "--json" => json = true,
+            _ => {
+                let setting = word
+                    .strip_prefix("--")
+                    .and_then(|option| settings(program).find(|setting| setting.name == option))
+                    .ok_or_else(|| mistake(format!("{name} does not take '{word}'")))?;
+                let value = words.next().transpose()?.ok_or_else(|| mistake(format!("{word} needs a value")))?;
+                given.push((setting.name, setting.read(&value)?));
+            }
+        }
+    }
+    let values = settings(program).map(|setting| Ok((setting.name, chosen(setting, &given)?)));
+    let parameters = Parameters::new(values.collect::<Result<_, Failure>>()?);
+    (program.check)(&parameters)?;
+    Ok(Verb::Run { program, parameters, json })
+}
+
+fn settings(program: &'static Program) -> impl Iterator<Item = &'static Setting> {
+    program.settings.iter().chain([&REPEAT])
+}
+
+/// The last that was given, else the default.
+fn chosen(setting: &Setting, given: &[(&str, Value)]) -> Result<Value, Failure> {
+    match (given.iter().rfind(|(name, _)| *name == setting.name), setting.default) {
+        (Some((_, value)), _) => Ok(value.clone()),
+        (None, Some(default)) => setting.read(default),
+        (None, None) => Err(mistake(format!("--{} has to be given", setting.name))),
+    }
+}
+
+fn mistake(message: impl Into<String>) -> Failure {
+    Failure::of_usage(message, SEE_HELP)
+}
+
+pub fn help() -> String {
+    let mut text = String::from(
+        "kdyno-loads: numeric and process loads of two published accounts, timed, with their results verified\n\n\
+         usage: kdyno-loads LOAD [--OPTION VALUE]... [--json]\n       kdyno-loads --version | --help\n\n",
+    );
+    for program in LOADS {
+        text += &format!("{:<10} {}\n", program.name, program.about);
+        for setting in settings(program) {
+            let default = setting.default.map_or("has to be given".into(), |value| format!("default {value}"));
+            text += &format!("             --{:<11} {} ({default})\n", setting.name, values(&setting.kind));
+        }
+    }
+    text + "\n--repeat gives that many values for each metric. --advise tells the kernel of huge pages by madvise.\n\
+            With --json the outcome is one line of JSON. The exit code is 0, 1 for a wrong result, 3 where the system\n\
+            refused something, 64 for a mistake on the command line.\n"
+}
+
+fn values(kind: &Kind) -> String {
+    match kind {
+        Kind::Number { .. } => "a whole number".into(),
+        Kind::PowerOfTwo { .. } => "a power of two".into(),
+        Kind::Bytes { .. } => "bytes, with K, M or G if you like".into(),
+        Kind::Word(words) => words.join(", "),
+        Kind::Text => "a path".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(line: &str) -> Result<Verb, Failure> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn a_load_has_defaults_and_the_last_value_that_was_given_counts() {
+        let Verb::Run { program, parameters, json } = parsed("matmul --size 8 --json --size 16").unwrap() else {
+            panic!("this runs a load")
+        };
+        assert_eq!((program.name, json), ("matmul", true));
+        assert_eq!(parameters.text(), " size=16 threads=1 advise=nothing repeat=1");
+    }
+
+    #[test]
+    fn every_default_is_a_value_that_could_be_given() {
+        for program in LOADS {
+            for setting in settings(program) {
+                assert!(setting.default.is_none_or(|text| setting.read(text).is_ok()), "{} {setting:?}", program.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_one_message() {
+        for (line, expected) in [
+            ("", "say which load"),
+            ("matmull", "there is no load 'matmull'"),
+            ("matmul --bytes 5", "matmul does not take '--bytes'"),
+            ("matmul -j", "matmul does not take '-j'"),
+            ("matmul --size", "--size needs a value"),
+            ("matmul --size 0", "--size takes a whole number from 1 to"),
+            ("fft --size 1000", "a power of two"),
+            ("sieve --bytes 1X", "with K, M or G"),
+            ("himeno --size XXL", "--size takes XS, S, M, not 'XXL'"),
+            ("loopio --file /x --mode fast", "--mode takes buffered, direct, not 'fast'"),
+            ("loopio", "--file has to be given"),
+            ("loopio --file /x --mode direct --bytes 5000", "a multiple of 4096"),
+        ] {
+            let failure = parsed(line).unwrap_err();
+            assert_eq!(failure.exit_code, 64, "{line}");
+            assert!(failure.to_string().contains(expected), "{line}: {failure}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn fuzz_any_words_are_understood_or_refused(words in proptest::collection::vec(
+            prop_oneof!["matmul|sieve|himeno|loopio", "--(size|bytes|repeat|json|mode|file)", "[0-9]{0,21}[KMG]{0,2}", ".{0,9}"],
+            0..6,
+        )) {
+            if let Err(failure) = parse(words.into_iter().map(OsString::from)) {
+                prop_assert_eq!(failure.exit_code, 64);
+            }
+        }
+    }
+}

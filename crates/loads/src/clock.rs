@@ -1,0 +1,88 @@
+//! Time, processor time and page faults of a computation.
+
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// What one computation took, all threads of the process included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Nanoseconds of CLOCK_MONOTONIC, which is the same in all processes.
+    pub start: i64,
+    pub end: i64,
+    /// Seconds of the processor.
+    pub user: f64,
+    pub system: f64,
+    pub faults: Faults,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Faults {
+    /// Served without input or output.
+    pub minor: u64,
+    pub major: u64,
+}
+
+impl Timing {
+    /// 0 where the clock's steps are longer than the computation.
+    pub fn seconds(&self) -> f64 {
+        (self.end - self.start) as f64 / 1e9
+    }
+}
+
+impl std::ops::Add for Faults {
+    type Output = Faults;
+
+    fn add(self, other: Faults) -> Faults {
+        Faults { minor: self.minor + other.minor, major: self.major + other.major }
+    }
+}
+
+impl std::iter::Sum for Faults {
+    fn sum<I: Iterator<Item = Faults>>(all: I) -> Faults {
+        all.fold(Faults::default(), |sum, faults| sum + faults)
+    }
+}
+
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Timing) {
+    let before = usage();
+    let start = now();
+    let result = work();
+    let end = now();
+    let after = usage();
+    let faults = Faults {
+        minor: (after.minor_page_faults() - before.minor_page_faults()) as u64,
+        major: (after.major_page_faults() - before.major_page_faults()) as u64,
+    };
+    let user = seconds(after.user_time()) - seconds(before.user_time());
+    let system = seconds(after.system_time()) - seconds(before.system_time());
+    (result, Timing { start, end, user, system, faults })
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn now() -> i64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock").num_nanoseconds()
+}
+
+fn usage() -> Usage {
+    getrusage(UsageWho::RUSAGE_SELF).expect("getrusage of oneself can't fail")
+}
+
+fn seconds(time: nix::sys::time::TimeVal) -> f64 {
+    time.num_microseconds() as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::area::{Advice, Area};
+
+    #[test]
+    fn touching_new_pages_takes_time_and_faults() {
+        let mut area: Area<u8> = Area::new(64 << 12, Advice::NoHugePages).unwrap();
+        let ((), timing) = timed(|| area.iter_mut().step_by(4096).for_each(|byte| *byte = 1));
+        assert!(timing.seconds() > 0.0);
+        assert!(timing.faults.minor > 0);
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs a load: its data is made, its computation repeated, its result verified.
+
+use crate::clock::{Faults, timed};
+use crate::failure::Failure;
+use crate::loads::{Load, Program};
+use crate::memory::Memory;
+use crate::outcome::{Facts, Outcome, Repetition, metrics};
+use crate::parameters::{Parameters, REPEAT};
+use crate::processes;
+use serde::{Deserialize, Serialize};
+
+/// What one process did.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Share {
+    pub init_seconds: f64,
+    pub repetitions: Vec<Repetition>,
+    pub memory: Option<Memory>,
+    pub facts: Facts,
+}
+
+pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<Outcome<'a>, Failure> {
+    let (readings, shares) = match parameters.processes() {
+        1 => {
+            let share = alone(program, parameters, |_| Ok(()))?;
+            (share.repetitions.iter().map(|repetition| repetition.readings.clone()).collect(), vec![share])
+        }
+        processes => {
+            let shares = processes::together(processes, parameters.number(REPEAT.name), |in_step| {
+                alone(program, parameters, in_step)
+            })?;
+            (processes::readings(&shares), shares)
+        }
+    };
+    if shares.iter().any(|share| share.facts != shares[0].facts) {
+        return Err(Failure::wrong("processes that did the same disagree"));
+    }
+    let all = || shares.iter().flat_map(|share| &share.repetitions);
+    Ok(Outcome {
+        name: program.name,
+        parameters,
+        init_seconds: shares.iter().map(|share| share.init_seconds).fold(0.0, f64::max),
+        metrics: metrics(&readings),
+        faults: all().map(|repetition| repetition.timing.faults).sum::<Faults>(),
+        memory: shares.iter().map(|share| share.memory).reduce(|one, other| Some(one? + other?)).flatten(),
+        facts: shares.into_iter().next().expect("a load has one process at least").facts,
+        verified: true,
+    })
+}
+
+/// All of a load in this process; `in_step` is called before each repetition.
+fn alone(
+    program: &Program,
+    parameters: &Parameters,
+    mut in_step: impl FnMut(usize) -> Result<(), Failure>,
+) -> Result<Share, Failure> {
+    let (load, initialisation) = timed(|| (program.prepare)(parameters));
+    let mut load: Box<dyn Load> = load?;
+    let mut repetitions = Vec::new();
+    for number in 0..parameters.number(REPEAT.name) {
+        if number > 0 {
+            load.reset();
+        }
+        in_step(number)?;
+        repetitions.push(measurable(load.run()?)?);
+    }
+    let memory = load.memory();
+    Ok(Share { init_seconds: initialisation.seconds(), repetitions, memory, facts: load.verify()? })
+}
+
+/// The repetition, if the clock moved while it ran: otherwise there is no time, and no rate.
+fn measurable(repetition: Repetition) -> Result<Repetition, Failure> {
+    let has_time = repetition.timing.end > repetition.timing.start;
+    match has_time && repetition.readings.iter().all(|reading| reading.value.is_finite()) {
+        true => Ok(repetition),
+        false => Err(Failure::of_surroundings(
+            "the clock did not move while the load ran",
+            "ask for more with --size, --bytes or --iterations: this kernel's clock has long steps",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timing;
+    use crate::outcome::Reading;
+
+    #[test]
+    fn without_time_there_is_no_rate() {
+        let of = |end| {
+            let timing = Timing { start: 5, end, ..Timing::default() };
+            measurable(Repetition { readings: vec![Reading::mflops(2.0, &timing)], timing })
+        };
+        assert!(of(6).is_ok());
+        let failure = of(5).unwrap_err();
+        assert_eq!(failure.exit_code, 3);
+        assert!(failure.to_string().contains("ask for more"), "{failure}");
+    }
+}

@@ -1,0 +1,174 @@
+//! The price of memory: page faults, copies on write after fork, unmapping, and what large pages waste.
+
+use super::{Load, Program, any_values};
+use crate::area::{Advice, Area};
+use crate::clock::{Timing, timed};
+use crate::failure::Failure;
+use crate::fork;
+use crate::memory::Memory;
+use crate::outcome::{Facts, Reading, Repetition};
+use crate::parameters::{ADVISE, Kind, Parameters, Setting};
+use crate::scramble::scramble;
+use nix::unistd::{SysconfVar, sysconf};
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+
+pub const FAULT: Program = Program {
+    name: "fault",
+    about: "touches each page of --bytes of new memory, half of them again in a child; faults/s, seconds",
+    settings: &[
+        Setting { name: "bytes", kind: Kind::Bytes { least: 1 << 16, most: 1 << 40 }, default: Some("256M") },
+        ADVISE,
+    ],
+    check: any_values,
+    prepare,
+};
+
+/// What a large page holds on x86.
+const LARGE_PAGE: usize = 2 << 20;
+
+struct Fault {
+    bytes: usize,
+    page: usize,
+    advice: Advice,
+    /// While all was touched.
+    memory: Option<Memory>,
+    facts: Facts,
+}
+
+fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
+    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().map_or(4096, |bytes| bytes as usize);
+    let (bytes, advice) = (parameters.number("bytes"), parameters.advice());
+    Ok(Box::new(Fault { bytes, page, advice, memory: None, facts: Facts::new() }))
+}
+
+/// What is written into a page the first time; never 0.
+fn mark(page: usize) -> u8 {
+    scramble(page as u64) as u8 | 1
+}
+
+/// Writes into the first byte of each page; `change` turns the mark into what is written.
+fn touch(area: &mut [u8], page: usize, change: fn(u8) -> u8) {
+    area.iter_mut().step_by(page).enumerate().for_each(|(number, byte)| *byte = change(mark(number)));
+}
+
+fn is_touched(area: &[u8], page: usize, change: fn(u8) -> u8) -> bool {
+    area.iter().step_by(page).enumerate().all(|(number, byte)| *byte == change(mark(number)))
+}
+
+/// Touches half of the pages in a child: what fork took here, and touching there.
+fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failure> {
+    let half = area.len() / 2 / page * page;
+    let (reader, writer) = pipe().map_err(|error| Failure::of_io("make a pipe", &error))?;
+    let (child, forking) = timed(fork::split);
+    let Some(child) = child? else {
+        drop(reader);
+        std::process::exit(i32::from(be_child(area, half, page, writer).is_err()))
+    };
+    drop(writer);
+    let said = hear(reader);
+    fork::wait(child)?;
+    let touching = said?.ok_or_else(|| Failure::wrong("a child did not see what its parent had written"))?;
+    match is_touched(area, page, |mark| mark) {
+        true => Ok((forking, touching)),
+        false => Err(Failure::wrong("what a child wrote is seen by its parent")),
+    }
+}
+
+/// Says how long touching took, or nothing where the pages aren't the parent's.
+fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -> std::io::Result<()> {
+    let mut is_right = is_touched(area, page, |mark| mark);
+    let ((), timing) = timed(|| touch(&mut area[..half], page, |mark| !mark));
+    is_right &= is_touched(&area[..half], page, |mark| !mark);
+    serde_json::to_writer(&mut writer, &is_right.then_some(timing))?;
+    writer.flush()
+}
+
+fn hear(mut reader: PipeReader) -> Result<Option<Timing>, Failure> {
+    let mut text = String::new();
+    reader.read_to_string(&mut text).map_err(|error| Failure::of_io("hear of a child", &error))?;
+    serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child ended without a word", ""))
+}
+
+/// What of so much new memory is resident when one byte of each large page's worth is touched; None as in `Memory::now`.
+fn sparse(bytes: usize, advice: Advice) -> Result<Option<u64>, Failure> {
+    let before = Memory::now();
+    let mut area: Area<u8> = Area::new(bytes, advice)?;
+    area.iter_mut().step_by(LARGE_PAGE).for_each(|byte| *byte = 1);
+    let after = Memory::now();
+    // To the kernel the area is used up to here.
+    match area.iter().step_by(LARGE_PAGE).all(|byte| *byte == 1) {
+        true => Ok(before.zip(after).map(|(before, after)| after.anonymous.saturating_sub(before.anonymous))),
+        false => Err(Failure::wrong("a byte is not what was written")),
+    }
+}
+
+impl Load for Fault {
+    fn run(&mut self) -> Result<Repetition, Failure> {
+        let Fault { bytes, page, advice, .. } = *self;
+        let (area, timing) = timed(|| {
+            let mut area = Area::new(bytes, advice)?;
+            touch(&mut area, page, |mark| mark);
+            Ok(area)
+        });
+        let mut area: Area<u8> = area?;
+        self.memory = Memory::now();
+        if !is_touched(&area, page, |mark| mark) {
+            return Err(Failure::wrong("a page does not hold what was written"));
+        }
+        if self.memory.is_some_and(|memory| (memory.anonymous as usize) < bytes) {
+            return Err(Failure::wrong("less is resident than was touched"));
+        }
+        let (forking, touching) = copy_on_write(&mut area, page)?;
+        let ((), unmapping) = timed(|| drop(area));
+        let pages = bytes.div_ceil(page) as f64;
+        let mut readings = vec![
+            Reading::lower("seconds", timing.seconds(), "s"),
+            Reading::lower("user_seconds", timing.user, "s"),
+            Reading::lower("system_seconds", timing.system, "s"),
+            Reading::higher("page_rate", pages / timing.seconds(), "pages/s"),
+            Reading::higher("fault_rate", timing.faults.minor as f64 / timing.seconds(), "faults/s"),
+            Reading::lower("faults", timing.faults.minor as f64, "faults"),
+            Reading::lower("fork_seconds", forking.seconds(), "s"),
+            Reading::lower("copy_seconds", touching.seconds(), "s"),
+            Reading::lower("copy_faults", touching.faults.minor as f64, "faults"),
+            Reading::lower("unmap_seconds", unmapping.seconds(), "s"),
+        ];
+        if let Some(resident) = sparse(bytes, advice)? {
+            readings.push(Reading::lower("sparse_resident", resident as f64, "B"));
+        }
+        self.facts =
+            [("pages".into(), (pages as u64).into()), ("page_bytes".into(), page.into())].into_iter().collect();
+        Ok(Repetition { readings, timing })
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        self.memory
+    }
+
+    /// All of it was verified as it went, since nothing is left now.
+    fn verify(&mut self) -> Result<Facts, Failure> {
+        Ok(self.facts.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_was_not_written_or_lost_its_mark_is_found() {
+        let mut area: Area<u8> = Area::new(10 * 4096, Advice::Nothing).unwrap();
+        assert!(!is_touched(&area, 4096, |mark| mark));
+        touch(&mut area, 4096, |mark| mark);
+        assert!(is_touched(&area, 4096, |mark| mark));
+        touch(&mut area[..4096], 4096, |mark| !mark);
+        assert!(!is_touched(&area, 4096, |mark| mark));
+    }
+
+    #[test]
+    fn sparse_memory_is_a_page_for_each_byte_without_large_pages() {
+        let resident = sparse(64 << 20, Advice::NoHugePages).unwrap();
+        // Other tests run beside this one, in the same memory.
+        assert!(resident.is_none_or(|resident| resident < 32 << 20), "{resident:?}");
+    }
+}

@@ -1,0 +1,290 @@
+//! A file is written, and read back: through the page cache, or past it with O_DIRECT.
+
+use super::{Load, Program};
+use crate::area::{Advice, Area};
+use crate::clock::{Timing, timed};
+use crate::failure::Failure;
+use crate::outcome::{Facts, Reading, Repetition};
+use crate::parameters::{Kind, Parameters, Setting};
+use crate::scramble::scramble;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub const LOOPIO: Program = Program {
+    name: "loopio",
+    about: "writes --bytes into a new file, reads them back, removes it; seconds, MB/s",
+    settings: &[
+        Setting { name: "file", kind: Kind::Text, default: None },
+        Setting { name: "bytes", kind: Kind::Bytes { least: UNIT as u64, most: 1 << 42 }, default: Some("64M") },
+        Setting { name: "mode", kind: Kind::Word(&["buffered", "direct"]), default: Some("buffered") },
+    ],
+    check,
+    prepare,
+};
+
+/// What places and sizes are multiples of for O_DIRECT.
+const UNIT: usize = 4096;
+/// Bytes of one call.
+const CALL: usize = 1 << 20;
+
+struct Loopio {
+    path: PathBuf,
+    bytes: usize,
+    is_direct: bool,
+    /// Of one call. Each unit of it begins with its number in the file; all other bytes are the same in each call.
+    buffer: Area<u8>,
+    facts: Facts,
+}
+
+fn check(parameters: &Parameters) -> Result<(), Failure> {
+    match parameters.number("bytes") % UNIT {
+        0 => Ok(()),
+        _ => Err(Failure::of_usage("--bytes has to be a multiple of 4096", "O_DIRECT moves whole blocks only")),
+    }
+}
+
+fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
+    let mut buffer = Area::new(CALL, Advice::Nothing)?;
+    fill(&mut buffer);
+    Ok(Box::new(Loopio {
+        path: parameters.text_of("file").into(),
+        bytes: parameters.number("bytes"),
+        is_direct: parameters.text_of("mode") == "direct",
+        buffer,
+        facts: Facts::new(),
+    }))
+}
+
+fn fill(buffer: &mut [u8]) {
+    buffer.iter_mut().zip(0..).for_each(|(byte, index)| *byte = scramble(index) as u8);
+}
+
+/// Writes the numbers of a call's units.
+fn number(call: &mut [u8], offset: usize) {
+    for (place, unit) in call.chunks_exact_mut(UNIT).enumerate() {
+        unit[..8].copy_from_slice(&(offset / UNIT + place).to_le_bytes());
+    }
+}
+
+fn has_numbers(call: &[u8], offset: usize) -> bool {
+    call.chunks_exact(UNIT).enumerate().all(|(place, unit)| unit[..8] == (offset / UNIT + place).to_le_bytes())
+}
+
+/// Where the calls begin, and how much each moves.
+fn calls(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..bytes).step_by(CALL).map(move |offset| (offset, CALL.min(bytes - offset)))
+}
+
+/// A file that goes with the value.
+struct NewFile<'a> {
+    path: &'a Path,
+    file: File,
+}
+
+impl NewFile<'_> {
+    fn make(path: &Path, is_direct: bool) -> Result<NewFile<'_>, Failure> {
+        let flags = if is_direct { OFlag::O_DIRECT.bits() } else { 0 };
+        let made = OpenOptions::new().read(true).write(true).create_new(true).custom_flags(flags).open(path);
+        let made = made.map(|file| NewFile { path, file }).map_err(|error| refused(path, is_direct, &error))?;
+        match has_flag(&made.file)? {
+            has if has == is_direct => Ok(made),
+            _ => Err(Failure::of_surroundings(
+                format!("O_DIRECT was asked for, and fcntl(F_GETFL) says that {} is without it", path.display()),
+                "put the file on a file system that has it, such as ext4 or xfs",
+            )),
+        }
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
+
+fn refused(path: &Path, is_direct: bool, error: &io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EEXIST) => Failure::of_usage(
+            format!("{} is there already", path.display()),
+            "name a file that isn't: it is written, and removed",
+        ),
+        Some(Errno::EINVAL) if is_direct => {
+            // Some file systems make the file before they refuse the flag.
+            let _ = fs::remove_file(path);
+            Failure::of_surroundings(
+                format!("the file system of {} has no O_DIRECT", path.display()),
+                "put the file on one that has it, such as ext4 or xfs",
+            )
+        }
+        _ => Failure::of_io(&format!("make {}", path.display()), error),
+    }
+}
+
+/// Whether an open file has O_DIRECT, as the kernel says.
+fn has_flag(file: &File) -> Result<bool, Failure> {
+    let flags = fcntl(file, FcntlArg::F_GETFL).map_err(|errno| Failure::of_call("ask for a file's flags", errno))?;
+    Ok(OFlag::from_bits_retain(flags).contains(OFlag::O_DIRECT))
+}
+
+/// What this process had storage read and write, in bytes; None where the kernel lacks CONFIG_TASK_IO_ACCOUNTING.
+fn storage() -> Option<(u64, u64)> {
+    let io = fs::read_to_string("/proc/self/io").ok()?;
+    let bytes = |name: &str| io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some((bytes("read_bytes:")?, bytes("write_bytes:")?))
+}
+
+impl Loopio {
+    fn write(&mut self, file: &File) -> io::Result<()> {
+        for (offset, length) in calls(self.bytes) {
+            number(&mut self.buffer[..length], offset);
+            file.write_all_at(&self.buffer[..length], offset as u64)?;
+        }
+        file.sync_data()
+    }
+
+    /// Whether every unit that was read has its number.
+    fn read(&mut self, file: &File) -> io::Result<bool> {
+        for (offset, length) in calls(self.bytes) {
+            file.read_exact_at(&mut self.buffer[..length], offset as u64)?;
+            if !has_numbers(&self.buffer[..length], offset) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads all once more and compares every byte; not timed.
+    fn compare(&mut self, file: &File) -> Result<(), Failure> {
+        let mut expected: Area<u8> = Area::new(CALL, Advice::Nothing)?;
+        fill(&mut expected);
+        for (offset, length) in calls(self.bytes) {
+            let read = file.read_exact_at(&mut self.buffer[..length], offset as u64);
+            read.map_err(|error| Failure::of_io("read the file again", &error))?;
+            number(&mut expected[..length], offset);
+            if self.buffer[..length] != expected[..length] {
+                return Err(Failure::wrong(format!("the file differs from what was written, from byte {offset} on")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn readings(what: &str, bytes: usize, timing: &Timing) -> Vec<Reading> {
+    vec![
+        Reading::higher(&format!("{what}_rate"), bytes as f64 / timing.seconds() / 1e6, "MB/s"),
+        Reading::lower(&format!("{what}_seconds"), timing.seconds(), "s"),
+        Reading::lower(&format!("{what}_user_seconds"), timing.user, "s"),
+        Reading::lower(&format!("{what}_system_seconds"), timing.system, "s"),
+    ]
+}
+
+impl Load for Loopio {
+    fn run(&mut self) -> Result<Repetition, Failure> {
+        let path = self.path.clone();
+        let made = NewFile::make(&path, self.is_direct)?;
+        let file = &made.file;
+        fill(&mut self.buffer);
+        let before = storage();
+        let (written, writing) = timed(|| self.write(file));
+        written.map_err(|error| Failure::of_io("write the file", &error))?;
+        let between = storage();
+        self.buffer.fill(0);
+        let (read, reading) = timed(|| self.read(file));
+        if !read.map_err(|error| Failure::of_io("read the file", &error))? {
+            return Err(Failure::wrong("a block that was read is not the one of its place"));
+        }
+        let after = storage();
+        self.compare(file)?;
+        let storage_read = between.zip(after).map(|(between, after)| after.0 - between.0);
+        let storage_written = before.zip(between).map(|(before, between)| between.1 - before.1);
+        self.facts = Facts::from_iter([
+            ("o_direct".into(), has_flag(file)?.into()),
+            // A file system may take the flag, and use the page cache all the same.
+            ("read_from_storage".into(), storage_read.map(|read| read >= self.bytes as u64).into()),
+            ("storage_read_bytes".into(), storage_read.map_or(Value::Null, Value::from)),
+            ("storage_written_bytes".into(), storage_written.map_or(Value::Null, Value::from)),
+        ]);
+        let readings = [readings("write", self.bytes, &writing), readings("read", self.bytes, &reading)].concat();
+        let timing = Timing {
+            start: writing.start,
+            end: reading.end,
+            user: writing.user + reading.user,
+            system: writing.system + reading.system,
+            faults: writing.faults + reading.faults,
+        };
+        Ok(Repetition { readings, timing })
+    }
+
+    /// The content was compared while the file was there.
+    fn verify(&mut self) -> Result<Facts, Failure> {
+        Ok(self.facts.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loads::test::outcome;
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("kdyno-loads-{name}.{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_file_is_written_read_back_and_removed() {
+        let path = path("buffered");
+        for bytes in ["4K", "3076K"] {
+            let outcome = outcome(&format!("loopio --file {} --bytes {bytes} --repeat 2", path.display())).unwrap();
+            assert_eq!((&outcome["verified"], &outcome["facts"]["o_direct"]), (&true.into(), &false.into()));
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_left_alone() {
+        let path = path("kept");
+        fs::write(&path, "mine").unwrap();
+        let failure = outcome(&format!("loopio --file {}", path.display())).unwrap_err();
+        assert_eq!((failure.exit_code, fs::read_to_string(&path).unwrap().as_str()), (64, "mine"));
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn direct_has_the_flag_or_is_refused() {
+        let path = path("direct");
+        match outcome(&format!("loopio --file {} --bytes 2M --mode direct", path.display())) {
+            Ok(outcome) => {
+                let facts = &outcome["facts"];
+                let whole = facts["storage_read_bytes"].as_u64().map(|bytes| bytes >= 2 << 20);
+                assert_eq!((&facts["o_direct"], facts["read_from_storage"].as_bool()), (&true.into(), whole));
+            }
+            Err(failure) => assert!(failure.to_string().contains("O_DIRECT"), "{failure}"),
+        }
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_changed_byte_is_found() {
+        let path = path("changed");
+        let mut loopio = Loopio {
+            path: path.clone(),
+            bytes: 2 << 20,
+            is_direct: false,
+            buffer: Area::new(CALL, Advice::Nothing).unwrap(),
+            facts: Facts::new(),
+        };
+        fill(&mut loopio.buffer);
+        let made = NewFile::make(&path, false).unwrap();
+        loopio.write(&made.file).unwrap();
+        assert!(loopio.compare(&made.file).is_ok());
+        made.file.write_all_at(&[0, 0, 0, 0], (1 << 20) + 5000).unwrap();
+        assert!(loopio.compare(&made.file).unwrap_err().to_string().contains("from byte 1048576 on"));
+        made.file.write_all_at(&[9], 8192).unwrap();
+        assert!(!loopio.read(&made.file).unwrap());
+    }
+}
