@@ -13,6 +13,7 @@ import pytest
 import kdyno.machine.kvm
 from kdyno.errors import KdynoError
 from kdyno.instrument.job import Job
+from kdyno.instrument.loads import find_loads
 from kdyno.instrument.stream import AgentReport, HelloRecord
 from kdyno.machine.base import BootOrder, Limits
 from kdyno.machine.console import diagnose
@@ -177,6 +178,18 @@ def test_only_a_guest_that_runs_commands_has_applets() -> None:
     assert b"bin/sh" in initramfs(tools, tests) and b"bin/cat" not in initramfs(tools, tests)
     for job in (tests.model_copy(update={"command": ("cat",)}), tests.model_copy(update={"interactive": True})):
         assert b"bin/cat" in initramfs(tools, job)
+
+
+def test_only_a_guest_whose_command_names_the_loads_has_them() -> None:
+    tests = Job(lane="model", icount_shift=5, iterations=7)
+    for words, has_them in {
+        ("cat",): False,
+        ("kdyno-loads", "sieve"): True,
+        ("sh", "-c", "kdyno-loads fft"): True,
+    }.items():
+        archive = initramfs([], tests.model_copy(update={"command": words}))
+        assert (find_loads().read_bytes() in archive) == has_them
+    assert b"kdyno-loads" not in initramfs([], tests)
 
 
 def test_a_comma_in_a_path_does_not_begin_another_option_of_qemu(tmp_path: Path) -> None:

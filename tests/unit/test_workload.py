@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.instrument.agent import UnknownTest
+from kdyno.instrument.loads import find_loads
 from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, Asked, read_stream
 from kdyno.line.boot_once import measured
 from kdyno.line.run_plan import plan_run
@@ -46,6 +48,16 @@ def said(stdout: bytes, **more: Any) -> AgentReport:
 
 def values(report: AgentReport) -> dict[str, float | None]:
     return {sample.benchmark: sample.value for sample in report.samples}
+
+
+def test_another_kdyno_loads_makes_other_samples() -> None:
+    def reading(*command: str) -> dict[str, Any]:
+        metrics = {"seconds": {"pattern": "([0-9.]+) s", "unit": "s", "direction": "lower"}}
+        return CommandWorkload.model_validate({"command": command, "metrics": metrics}).reading()
+
+    digest = hashlib.sha256(find_loads().read_bytes()).hexdigest()
+    assert reading("kdyno-loads", "sieve")["loads"] == reading("sh", "-c", "kdyno-loads sieve")["loads"] == digest
+    assert "loads" not in reading("sieve")
 
 
 def test_a_workload_that_names_no_type_is_of_the_first_kind() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from kdyno.installed import find_program
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.job import Job
+from kdyno.instrument.loads import LOADS, find_loads, names_loads
 from kdyno.packages import install_command
 from kdyno.process import output
 
@@ -77,6 +78,8 @@ def guest_tools() -> list[Entry]:
 
 def initramfs(tools: list[Entry], job: Job) -> bytes:
     """The archive for one job. Tests need no applet but sh, and each link costs the guest 13,000 instructions."""
+    if job.command and names_loads(job.command):
+        tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]
     if not job.command and not job.interactive:
         tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]
     return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import subprocess
+import sysconfig
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -186,7 +187,7 @@ class LocalMachine:
             said.open("wb") as out,
             errors.open("wb") as err,
             self._on_cpus(),
-            spawned(words, cwd=order.directory, stdout=out, stderr=err, env={"TMPDIR": str(order.directory)}) as child,
+            spawned(words, cwd=order.directory, stdout=out, stderr=err, env=_environment(order.directory)) as child,
         ):
             while True:
                 try:
@@ -215,6 +216,12 @@ class LocalMachine:
             yield
         finally:
             os.sched_setaffinity(0, allowed)
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    """kdyno's own programs are found, wherever kdyno was called from."""
+    path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
+    return {"PATH": path, "TMPDIR": str(directory)}
 
 
 def _joined(reports: Sequence[AgentReport]) -> AgentReport:

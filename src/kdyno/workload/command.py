@@ -6,6 +6,7 @@ are, and a number counts only if it is there once.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno import regex
 from kdyno.frozen import Frozen
+from kdyno.instrument.loads import find_loads, names_loads
 from kdyno.instrument.stream import MOST_STDOUT, AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Direction, Sample
@@ -80,7 +82,12 @@ class CommandWorkload(WorkloadSettings):
         return JobPart(iterations=1, command=self.command)
 
     def reading(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", include={"metrics"})
+        reading = self.model_dump(mode="json", include={"metrics"})
+        return (
+            {**reading, "loads": hashlib.sha256(find_loads().read_bytes()).hexdigest()}
+            if names_loads(self.command)
+            else reading
+        )
 
     def benchmark_count(self) -> int:
         return len(self.metrics)
