@@ -81,3 +81,5 @@ PMU_CLOCKS: dict[str, Clock] = {
     ),
 }
 """What samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
+HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
+"""What samples are read in where there is no guest: on the machine `local`."""

@@ -36,7 +36,7 @@ class Judged(Frozen):
     quantity: Quantity = "speed"
     verdict: Verdict | None = None
     scope: Scope
-    """What the verdict is about: kernels, these images, or these boots."""
+    """What the verdict is about: kernels, these images, these rounds on one running kernel, or these boots."""
     reason: str = ""
     """Why there is no estimate, or why the verdict is undecided without regard to it."""
     caution: str = ""

@@ -15,7 +15,7 @@ BETTER: frozenset[Verdict] = frozenset({"faster", "fewer"})
 WORSE: frozenset[Verdict] = frozenset({"slower", "more"})
 DIFFERENT: frozenset[Verdict] = BETTER | WORSE | {"higher", "lower"}
 
-Scope = Literal["kernels", "images", "boots"]
+Scope = Literal["kernels", "images", "rounds", "boots"]
 """What a verdict is about. images: each variant is one link order, and another may do otherwise. boots: nothing says
 that the replicates are of several boots, and another boot may do otherwise."""
 

@@ -12,7 +12,7 @@ from kdyno.errors import KdynoError, UserError
 from kdyno.judge.compare import judge
 from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.observations import Observations
-from kdyno.judge.verdict import NOUNS, Nouns
+from kdyno.judge.verdict import NOUNS, Nouns, Scope
 from kdyno.lanes import LANES
 from kdyno.measurement import Benchmark, Correction
 from kdyno.store.artefacts import Artefacts
@@ -86,6 +86,13 @@ def assemble(
     )
 
 
+def _scope(run: RunRecord) -> Scope:
+    """What verdicts of a run are about; nothing was built for what ran on this host."""
+    if run.machine.get("type") == "local":
+        return "rounds"
+    return "kernels" if run.layouts else "images"
+
+
 def judged(
     run: RunRecord,
     boots: Sequence[BootRecord],
@@ -116,7 +123,7 @@ def judged(
         alpha=look.alpha,
         confidence=look.confidence,
         correction=run.correction,
-        scope="kernels" if run.layouts else "images",
+        scope=_scope(run),
         nouns=nouns_of(run),
         why=partial(absence.reason, seen, unjudged),
     )
