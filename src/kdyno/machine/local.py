@@ -48,6 +48,8 @@ ROUNDS = (
     "data lie) is the same in all of them, and in no interval"
 )
 
+RIGHTS = "the workload runs on this host, with the rights of who calls kdyno"
+
 
 class NoSuchCpus(UserError):
     message = "[machine] names the CPUs {named}, and this process may run on {allowed}"
@@ -97,7 +99,7 @@ class LocalMachine:
             limits=self.config.limits,
             channel=FileChannel(path="stream.jsonl"),
             needs_images=False,
-            notices=(ROUNDS,),
+            notices=(ROUNDS, RIGHTS),
         )
 
     def cpu(self) -> Cpu:
