@@ -74,10 +74,10 @@ def test_the_kernel_counts_the_system_calls_that_the_emulated_pmu_counts(
     assert all(own[name] <= emulated[name] for name in own)
     apart = {name: (own[name], emulated[name]) for name in own if own[name] != emulated[name]}
     ran = [name for name in own if emulated[name]]
-    print(f"{len(ran)} of {len(own)} system calls ran; {apart} went on after the last snapshot")
-    assert own[f"{SYSTEM_CALL}getppid"] > 10_000 and f"{SYSTEM_CALL}getppid" not in apart
-    assert len(ran) > 25 and len(apart) < len(ran) / 3
-    assert sum(after - before for before, after in apart.values()) < sum(own.values()) / 100
+    print(f"{len(ran)} of {len(own)} system calls ran, {sum(own.values()):,} times; after the last snapshot: {apart}")
+    assert own[f"{SYSTEM_CALL}getppid"] > 1000 and f"{SYSTEM_CALL}getppid" not in apart
+    assert len(ran) > 12 and len(apart) < len(ran) / 3
+    assert sum(after - before for before, after in apart.values()) < sum(own.values()) / 20
 
 
 def counting_kernel(tuned: dict[str, Any], state: State) -> Image:
