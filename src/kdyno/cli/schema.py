@@ -46,6 +46,7 @@ FORMATS = {
     "record": "the agent's stream, each line",
     "report": "`kdyno report --json` and `kdyno run --json`",
     "runs": "`kdyno runs --json`",
+    "scaling": "`kdyno scaling --json`",
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
     "size": "`kdyno size --json`",
