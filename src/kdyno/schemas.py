@@ -41,6 +41,7 @@ from kdyno.profile.pgod import PgodListing
 from kdyno.profile.pull import Pulled
 from kdyno.profile.show import ProfileView
 from kdyno.profile.stale import Stale
+from kdyno.scaling.model import ScalingReport
 from kdyno.search.tuned import Tuned
 from kdyno.size.model import SizeReport
 from kdyno.store.listing import RunSummary
@@ -100,6 +101,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "profile-stale": TypeAdapter(Stale),
     "report": TypeAdapter(RunReport),
     "runs": TypeAdapter(tuple[RunSummary, ...]),
+    "scaling": TypeAdapter(ScalingReport),
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
     "size": TypeAdapter(SizeReport),

@@ -32,6 +32,7 @@ VERBS = {
     "show": "show one run: its parts, its boots, and the command that repeats it",
     "compare": "compare the variants of a run, or one run with another",
     "judge": "judge measurements that others made: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
+    "scaling": "show how throughput grows with the number of processes: Amdahl's law and the USL, fitted",
     "selftest": "measure how often kdyno is wrong here: experiments in which nothing differs",
     "explain": "say why a benchmark of one variant differs from the baseline's",
     "size": "print how large a kernel's parts are, and how two kernels differ in that",

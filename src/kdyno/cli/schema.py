@@ -48,6 +48,7 @@ FORMATS = {
     "record": "the agent's stream, each line",
     "report": "`kdyno report --json` and `kdyno run --json`",
     "runs": "`kdyno runs --json`",
+    "scaling": "`kdyno scaling --json`",
     "section": "what lkd lists of hot and cold functions, each line",
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",

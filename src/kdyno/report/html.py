@@ -1,27 +1,14 @@
-"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped.
-
-Should something not be, the page's policy stops it: a browser runs the two scripts and takes the style whose hashes the
-policy names, and nothing else.
-"""
+"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
-
 from kdyno.files import write_whole
-from kdyno.report import filters, panels, view
+from kdyno.report import filters, page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
 from kdyno.report.figures.margin import against_margin
@@ -37,31 +24,6 @@ if TYPE_CHECKING:
 
 FEW_SENTENCES = 8
 """Of a variant; the others are folded."""
-TEMPLATES = files("kdyno.report") / "templates"
-STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-"""In plotly.js: the id of a style element that it makes unless there is one; no plot here is a map."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What of the page a browser executes, and the policy that lets it execute that alone."""
-
-    plotly: Markup
-    script: Markup
-    style: Markup
-    style_id: str
-    """Keeps plotly from making an element that the policy forbids."""
-
-    @property
-    def policy(self) -> Markup:
-        scripts = " ".join(map(_hash, (self.plotly, self.script)))
-        # plotly makes an empty style element and fills it by code, which needs a hash of nothing; and it writes style
-        # attributes, which can't be hashed. They can load nothing: see default-src.
-        styles = " ".join(map(_hash, (self.style, "")))
-        return Markup(
-            f"default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
-            "img-src data: blob:; base-uri 'none'; form-action 'none'"
-        )
 
 
 @dataclass(frozen=True)
@@ -87,20 +49,11 @@ def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -
 
 def render(report: Report, artefacts: Artefacts | None = None) -> str:
     """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
-    environment = Environment(
-        loader=PackageLoader("kdyno.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=filters.cleaned,
-    )
-    environment.filters |= filters.FILTERS
     if isinstance(report, RunReport):
         template, more = "run.html.j2", _of_run(report, artefacts)
     else:
         template, more = "file.html.j2", _of_file(report)
-    return environment.get_template(template).render(report=report, **_shown(report), **more)
+    return page.environment().get_template(template).render(report=report, **_shown(report), **more)
 
 
 def _shown(report: Report) -> dict[str, Any]:
@@ -125,26 +78,8 @@ def _shown(report: Report) -> dict[str, Any]:
         "verdicts": [name for name in style.COLOURS if name in _given(tables) or name in ("equivalent", "undecided")],
         "sides": view.sides(report),
         "few_sentences": FEW_SENTENCES,
-        "parts": _parts(),
+        "parts": page.parts(),
     }
-
-
-def _parts() -> Parts:
-    script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
-    plotly = get_plotlyjs()
-    of_maps = STYLE_OF_MAPS.search(plotly)
-    keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
-    return Parts(
-        plotly=Markup(plotly),
-        script=Markup(f"const CONFIG = {json.dumps(style.CONFIG)};\n{script}"),
-        style=Markup("\n".join([css, *keys])),
-        style_id=of_maps[1] if of_maps else "style",
-    )
-
-
-def _hash(text: str) -> str:
-    """How a policy names an element by what it holds."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _tables(report: Report) -> list[Table]:

@@ -1,0 +1,80 @@
+"""What every page with plots has: plotly and the script that calls it, the style, and the policy.
+
+Whatever a guest or a file said is escaped. Should something not be, the page's policy stops it: a browser runs the two
+scripts and takes the style whose hashes the policy names, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+from kdyno.report import filters
+from kdyno.report.figures import style
+
+TEMPLATES = files("kdyno.report") / "templates"
+STYLE_OF_MAPS = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
+"""In plotly.js: the id of a style element that it makes unless there is one; no plot here is a map."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What of the page a browser executes, and the policy that lets it execute that alone."""
+
+    plotly: Markup
+    script: Markup
+    style: Markup
+    style_id: str
+    """Keeps plotly from making an element that the policy forbids."""
+
+    @property
+    def policy(self) -> Markup:
+        scripts = " ".join(map(_hash, (self.plotly, self.script)))
+        # plotly makes an empty style element and fills it by code, which needs a hash of nothing; and it writes style
+        # attributes, which can't be hashed. They can load nothing: see default-src.
+        styles = " ".join(map(_hash, (self.style, "")))
+        return Markup(
+            f"default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
+            "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        )
+
+
+def environment() -> Environment:
+    """Where the templates are found, and how they show texts."""
+    made = Environment(
+        loader=PackageLoader("kdyno.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=filters.cleaned,
+    )
+    made.filters |= filters.FILTERS
+    return made
+
+
+def parts() -> Parts:
+    """Those of this kdyno."""
+    script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
+    plotly = get_plotlyjs()
+    of_maps = STYLE_OF_MAPS.search(plotly)
+    keys = [f".key i.v{place} {{ background: {colour}; }}" for place, colour in enumerate(style.VARIANT_COLOURS)]
+    return Parts(
+        plotly=Markup(plotly),
+        script=Markup(f"const CONFIG = {json.dumps(style.CONFIG)};\n{script}"),
+        style=Markup("\n".join([css, *keys])),
+        style_id=of_maps[1] if of_maps else "style",
+    )
+
+
+def _hash(text: str) -> str:
+    """How a policy names an element by what it holds."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

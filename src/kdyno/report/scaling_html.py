@@ -1,0 +1,55 @@
+"""Scaling curves as one HTML file: no network, no other files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.files import write_whole
+from kdyno.report import page, panels
+from kdyno.report import scaling_view as view
+from kdyno.report.figures.scaling import curves
+from kdyno.scaling.model import ScalingReport
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the template shows of one series."""
+
+    name: str
+    about: str
+    rows: Sequence[Sequence[str]]
+    sentences: Sequence[str]
+    plot: panels.Plot
+
+
+def write_html(report: ScalingReport, path: Path) -> None:
+    """Write the page to a file, whole or not at all. Raises NotWritable and DiskFull."""
+    write_whole(path, render(report))
+
+
+def render(report: ScalingReport) -> str:
+    """Return the self-contained page."""
+    shown = [
+        Shown(
+            name=view.name_of(series, report),
+            about=f"{view.WORDS[series.work]}; throughput in {series.unit}",
+            rows=view.rows(series),
+            sentences=view.sentences(series),
+            plot=panels.Plot.of("", curves(series)),
+        )
+        for series in report.series
+    ]
+    return (
+        page.environment()
+        .get_template("scaling.html.j2")
+        .render(
+            report=report,
+            shown=shown,
+            columns=view.columns(report),
+            taxes=[view.tax(tax, report) for tax in report.taxes],
+            files=list(zip(report.files, report.sha256, strict=True)),
+            parts=page.parts(),
+        )
+    )
