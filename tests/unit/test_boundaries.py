@@ -408,6 +408,7 @@ PRINTED_AS = {
     **{
         verb: verb
         for verb in (
+            "blockmap",
             "build",
             "calibrate",
             "compare",
