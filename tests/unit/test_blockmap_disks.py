@@ -17,7 +17,7 @@ import pytest
 
 from kdyno.blockmap import checks, extents, mapper
 from kdyno.blockmap import table as tables
-from kdyno.blockmap.activate import activate
+from kdyno.blockmap.activate import Changed, activate
 from kdyno.blockmap.extents import FS_IMMUTABLE_FL, NeedsRight, file_flags, read_extents
 from kdyno.blockmap.look import block_map, opened
 from kdyno.blockmap.model import BlockMap
@@ -368,6 +368,22 @@ def test_dmsetup_gets_the_table_when_the_file_is_immutable_and_the_way_back_is_s
     with pytest.raises(PermissionError):
         file.open("r+b").close()
     run("chattr", "-i", file)
+
+
+def test_processes_that_come_and_go_meanwhile_are_no_change_of_the_file_and_another_table_is(
+    ext4: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(ext4.directory / "f", 4096)
+    recording_dmsetup(tmp_path / "bin", file, monkeypatch)
+    true_answer = block_map(file)
+    answers = iter([true_answer, true_answer.model_copy(update={"notes": ("2 processes can't be looked into",)})])
+    monkeypatch.setattr("kdyno.blockmap.activate.look", lambda *_: next(answers))
+    assert activate(file, "inner").table == true_answer.table
+    run("chattr", "-i", file)
+    answers = iter([true_answer, true_answer.model_copy(update={"table": ("0 8 linear 7:0 4711",)})])
+    with pytest.raises(Changed):
+        activate(file, "inner")
+    assert not (state_of(file)[0] or 0) & FS_IMMUTABLE_FL
 
 
 def test_a_file_that_was_immutable_before_stays_so_and_is_not_said_to_be_undone(

@@ -60,7 +60,7 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
             os.fsync(subject.file)
             # Now that nobody can open it for writing any more: is it still so?
             again = look(subject, root)
-            if again != before or os.fstat(subject.file).st_size != subject.size:
+            if again.table != before.table or os.fstat(subject.file).st_size != subject.size:
                 raise Changed(file=subject.path)
             os.posix_fadvise(subject.file, 0, 0, os.POSIX_FADV_DONTNEED)
             mapper.create(name, again.table)
