@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from kdyno.blockmap.model import BlockMap
 from kdyno.coverage.diff import CoverageDifference
 from kdyno.coverage.model import CoverageReport
 from kdyno.coverage.unused import Unused
@@ -74,6 +75,7 @@ READ: dict[str, TypeAdapter[Any]] = {
 """Formats that somebody reads: what has a default may be left out."""
 
 PRINTED: dict[str, TypeAdapter[Any]] = {
+    "blockmap": TypeAdapter(BlockMap),
     "budget": TypeAdapter(Budgets),
     "build": TypeAdapter(dict[str, tuple[ImageRecord, ...]]),
     "calibrate": TypeAdapter(CalibrationReport),

@@ -445,6 +445,7 @@ PRINTED_AS = {
     **{
         verb: verb
         for verb in (
+            "blockmap",
             "build",
             "calibrate",
             "compare",

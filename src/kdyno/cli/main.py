@@ -42,6 +42,7 @@ VERBS = {
     "coverage": "show which lines of a kernel's source were executed, and how often",
     "delegation": "check and show which compiler makes which file of a kernel",
     "tune": "find which compiler and flags for which file make the fewest modelled cycles",
+    "blockmap": "print where a file lies on its disk, as a device-mapper table",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
     "validate": "compare modelled cycles of kernel code with this host's",

@@ -7,6 +7,7 @@ import argparse
 from kdyno.cli.common import print_json
 
 FORMATS = {
+    "blockmap": "`kdyno blockmap --json`",
     "budget": "`kdyno explain --budget --json`",
     "build": "`kdyno build --json`",
     "calibrate": "`kdyno calibrate --json`",

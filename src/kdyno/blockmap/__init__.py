@@ -1,0 +1,1 @@
+"""Where a file lies on its disk, as a device-mapper table: a disk without the loop driver."""
