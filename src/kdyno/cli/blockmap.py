@@ -29,5 +29,5 @@ def act(args: argparse.Namespace) -> int:
     for note in answer.notes:
         talk.warn(f"note: {note}")
     if answer.mapping:
-        talk.warn(f"/dev/mapper/{answer.mapping} is there; to undo it: {'; '.join(answer.undo)}")
+        talk.warn(f"the mapping {answer.mapping} is there; to undo it: {'; '.join(answer.undo)}")
     return 0
