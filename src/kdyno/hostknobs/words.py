@@ -79,7 +79,7 @@ def _sizes(word: str, value: str, root: Path) -> dict[str, str]:
         raise HostLacks(
             word=word,
             why="this kernel has no huge pages of several sizes",
-            way_out="Linux 6.8 and newer have them; for older ones there is patches/page-block",
+            way_out="Linux 6.8 and newer have them",
         )
     modes = dict.fromkeys(paths, "never")
     for part in value.split(";"):

@@ -1,4 +1,4 @@
-"""page_size = "64k": which pages anonymous memory gets, by words for the kernel command line; see docs/page-size.md.
+"""page_size = "64k": which pages anonymous memory gets, by words for the kernel command line; see docs/local.md.
 
 Linux 6.8 and newer have huge pages of several sizes (multi-size THP), and 6.12 takes them on its command line.
 """
