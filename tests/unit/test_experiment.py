@@ -80,7 +80,7 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
         ('[workload]\ntype = "command"\ncommand = []\n', 8, "`workload.command`: tuple should have at least 1"),
         ('[workload]\ntype = "command"\ncommand = [5]\n', 8, "`workload.command.0`: input should be a valid string"),
         ('[workload]\ntype = "comand"\n', 7, "`workload`: there is no such type; there are lmbench, command"),
-        ('[machine]\ntype = "metal"\n', 7, "`machine`: there is no such type; there are qemu, fake"),
+        ('[machine]\ntype = "metal"\n', 7, "`machine`: there is no such type; there are qemu, local, fake"),
         ("[workload]\ntype = 3\n", 7, "there is no such type"),
         ('[variants.command]\nmarhc = "x"\n', 7, "unknown key `variants.command.marhc`; did you mean `march`?"),
         ("[judges]\n", 6, "did you mean `judge`?"),

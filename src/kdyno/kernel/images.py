@@ -173,7 +173,7 @@ def _pack_notes(objects: Path, archive: Path) -> None:
     files = sorted(objects.rglob("*.gcno"))
     if not files:
         return
-    with tarfile.open(archive, "w:xz", preset=1) as notes:
+    with tarfile.open(archive, "w:xz", preset=1, encoding="utf-8") as notes:
         for file in files:
             notes.add(file, arcname=str(file.relative_to(objects)))
 

@@ -173,12 +173,13 @@ class LocalMachine:
         try:
             status, left = self._run(order, words, said, errors)
         except ToolMissing as error:
-            errors.write_text(str(error))
+            errors.write_text(str(error), encoding="utf-8")
             said.touch()
             status, left = NOT_THERE, Exit()
         if left != Exit():
             return left  # a stream that has no end
-        stream.write_text("".join(f"{json.dumps(record)}\n" for record in _records(order.job, said, errors, status)))
+        lines = (f"{json.dumps(record)}\n" for record in _records(order.job, said, errors, status))
+        stream.write_text("".join(lines), encoding="utf-8")
         return left
 
     def _run(self, order: BootOrder, words: Sequence[str], said: Path, errors: Path) -> tuple[int, Exit]:
