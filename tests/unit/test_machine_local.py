@@ -96,6 +96,7 @@ def test_a_kernel_with_one_size_takes_the_words_for_that(tmp_path: Path) -> None
         ("mitigations=off", NeedsBoot, "can't be told to a running kernel"),
         ("sysctl.vm.swapiness=1", HostLacks, "there is no /proc/sys/vm/swapiness"),
         ("sysctl.../../etc/passwd=1", NeedsBoot, "can't be told"),
+        ("sysctl.net.ipv4.conf.eth0:1.forwarding=1", NeedsBoot, "can't be told"),
         ("cpufreq.default_governor=performance", HostLacks, "no CPU here"),
         ("thp_anon=96K:always", HostLacks, "it has no huge pages of 96K"),
         ("thp_anon=64K:sometimes", HostLacks, "is no SIZE:MODE"),

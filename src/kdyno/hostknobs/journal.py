@@ -6,7 +6,7 @@ It is good until the host starts again: then the kernel's own defaults are back,
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,13 +66,13 @@ def running_state() -> State:
 
 
 @contextmanager
-def journal_lock(state: State, keeper: Keeper = SETTING, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+def journal_lock(state: State, keeper: Keeper = SETTING) -> Iterator[None]:
     """Keep other kdynos off the journal. Raises StateNotWritable, also for what the body has no right to write.
 
     After `sudo kdyno doctor --host --set` the lock and the journal are root's.
     """
     try:
-        with state.lock(keeper.name, on_wait):
+        with state.lock(keeper.name):
             yield
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -41,7 +41,7 @@ class UnknownKnob(UserError):
 
 class Refused(InfrastructureError):
     message = "can't set /{path} to {value}: {why}"
-    hint = "only root may: run kdyno under sudo; nothing is changed"
+    hint = "nothing is changed; only root may (sudo), and the kernel takes no other values than it knows"
 
 
 class NotRestored(InfrastructureError):
@@ -141,14 +141,13 @@ def turned(
     *,
     root: Path = ROOT,
     write: Write = write_value,
-    on_wait: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
     """Set these files, by path below the root, while the body runs; then they are as they were.
 
     What a kdyno left that was killed meanwhile is brought back first. One such body runs at a time. Raises Refused,
     JournalDamaged, StateNotWritable and DiskFull; then nothing is changed.
     """
-    with journal_lock(state, RUNNING, on_wait):
+    with journal_lock(state, RUNNING):
         _require_restored(_restore_all(state, RUNNING, root, write))
         before = {path: _owned(path).value(root / path) for path in values}
         for path, value in before.items():

@@ -13,7 +13,7 @@ from kdyno.errors import UserError
 from kdyno.hostknobs import files
 from kdyno.hostknobs.knobs import GOVERNORS, SYSCTLS, THP, THP_SIZES
 
-SYSCTL = re.compile(r"[A-Za-z0-9_-]{1,64}(?:[./][A-Za-z0-9_:-]{1,64}){1,5}")
+SYSCTL = re.compile(r"[A-Za-z0-9_-]{1,64}(?:[./][A-Za-z0-9_-]{1,64}){1,5}")
 SIZE = re.compile(r"(\d{1,6})([KMG]?)", re.IGNORECASE)
 KIB = {"": 1 / 1024, "K": 1, "M": 1024, "G": 1024 * 1024}
 THP_MODES = ("always", "inherit", "madvise", "never")

@@ -45,6 +45,12 @@ def _catalogue_of(agent: Path, changed_ns: int) -> Catalogue:  # noqa: ARG001
     return parse_catalogue(output([agent, "list", "--json"]))
 
 
+def native_command(agent: Path, order: TestOrder, iterations: int) -> list[str]:
+    """What runs a test on this host; its stream goes to standard output."""
+    params = [word for name, value in order.params.items() for word in ("--param", f"{name}={value}")]
+    return [str(agent), "run", order.name, "--iterations", str(iterations), "--json", *params]
+
+
 def asked_of(job: Job) -> Asked:
     """What the agent may say in a boot with this job."""
     tests = [test.name for test in job.tests]

@@ -144,7 +144,7 @@ class Recipe(Frozen):
     page_size: Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None = None
     """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
     `madvise` for memory that asks for it."""
-    sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_:-]+){1,5}$")], str | int] = Field(
+    sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int] = Field(
         default_factory=dict
     )
     """Settings of the running kernel, as `sysctl` names them, and the value each gets."""

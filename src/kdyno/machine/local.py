@@ -27,7 +27,7 @@ from kdyno.host import host_facts
 from kdyno.hostknobs.journal import boot_id, running_state
 from kdyno.hostknobs.turn import Refused, turned
 from kdyno.hostknobs.words import values_of
-from kdyno.instrument.agent import asked_of, find_agent
+from kdyno.instrument.agent import asked_of, find_agent, native_command
 from kdyno.instrument.job import PROTOCOL, FileChannel, Job, TestOrder
 from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, read_stream
 from kdyno.machine.base import BootEnd, BootOrder, Description, Limits, MachineSettings, NoShell
@@ -163,8 +163,7 @@ class LocalMachine:
         return BootEnd(status, reason, time.monotonic() - start, 0.0, (), console, stream, report)
 
     def _test(self, order: BootOrder, test: TestOrder, stream: Path) -> Exit:
-        params = [word for name, value in test.params.items() for word in ("--param", f"{name}={value}")]
-        words = [str(find_agent()), "run", test.name, "--iterations", str(order.job.iterations), "--json", *params]
+        words = native_command(find_agent(), test, order.job.iterations)
         _, left = self._run(order, words, stream, order.directory / "stderr")
         return left
 

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from kdyno.cycles.measure import ProbeBroken, find_probe
 from kdyno.cycles.probe import ProgramList, TimedProgram
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.instrument.agent import asked_of, find_agent, tsc_khz
+from kdyno.instrument.agent import asked_of, find_agent, native_command, tsc_khz
 from kdyno.instrument.catalogue import CatalogueTest
 from kdyno.instrument.job import Job, TestOrder
 from kdyno.instrument.stream import AgentReport, read_stream
@@ -149,8 +149,7 @@ def pinned() -> Iterator[None]:
 
 def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
     job = Job(lane="wall", iterations=LANES["wall"].iterations, tests=(order,))
-    params = [word for name, value in order.params.items() for word in ("--param", f"{name}={value}")]
-    command: list[str | Path] = [agent, "run", order.name, "--iterations", str(job.iterations), "--json", *params]
+    command = native_command(agent, order, job.iterations)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         stream, said = Path(directory) / "stream.jsonl", Path(directory) / "said"
         with (
