@@ -134,7 +134,7 @@ def test_a_value_is_looked_at_in_time_in_proportion_to_its_length(unit: str) -> 
     def look(text: str) -> None:
         why_runs("INITRAMFS_SOURCE", text)
 
-    assert too_steep(look, repeated('"', unit, ""), 300_000) == ""
+    assert too_steep(look, repeated('"', unit, ""), 100_000) == ""
 
 
 def test_a_path_leads_from_the_file_from_the_root_or_from_a_home(

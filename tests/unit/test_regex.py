@@ -203,7 +203,7 @@ def consoles() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("prefix", "unit", "tail"), [*consoles(), ("", "INFO: task ", ""), ("", "rcu: INFO: ", "")])
 def test_a_console_is_read_in_a_blink_whatever_a_guest_wrote(prefix: str, unit: str, tail: str) -> None:
     console = repeated(prefix, unit, tail)
-    assert not too_steep(diagnose, console, 1 << 18)
+    assert not too_steep(diagnose, console, 1 << 16)
     start = time.thread_time()
     diagnose(console(TAIL_BYTES))
     assert time.thread_time() - start < 1
