@@ -60,7 +60,10 @@ def ran(stdout: str, *, status: int = 0, stderr: str = "") -> Change:
             for name, text in (("stdout", stdout), ("stderr", stderr))
             if text
         ]
-        records = [hello, *outputs, {"v": 1, "type": "exited", "status": status}]
+        exited = {"v": 1, "type": "exited", "status": status, "elapsed": 5, "user": 2, "system": 1}
+        step = {"v": 1, "type": "step", "program": "command", "phase": "command", "run": 0}
+        left = {"v": 1, "type": "left", "program": "command", "processes": 0}
+        records = [hello, step, *outputs, exited, left]
         records.append({"v": 1, "type": "end", "records": len(records)})
         stream.write_text("".join(json.dumps(record) + "\n" for record in records))
 

@@ -59,9 +59,12 @@ def benchmarks(lab: Lab) -> set[tuple[str, str, str, str, str]]:
         (edited("sample", 0, iteration=7), "agent record 2: bw_file_rd.io_only iteration 7, of 7 that were asked for"),
         (
             said_more({"type": "output", "stream": "stdout", "hex": ""}),
-            "agent record 265: it says what no command was asked to say",
+            "agent record 265: it speaks of a step, and none is being carried out",
         ),
-        (said_more({"type": "exited", "status": 0}), "agent record 265: it says what no command was asked to say"),
+        (
+            said_more({"type": "step", "program": "x", "phase": "command", "run": 0}),
+            "agent record 265: it begins x, command 0, which is not what comes next",
+        ),
         (
             said_more({"type": "broken", "benchmark": "lat_x", "reason": ""}),
             "agent record 265: lat_x was not declared",

@@ -20,6 +20,7 @@ from kdyno import process
 from kdyno.coverage.line_table import in_tree
 from kdyno.coverage.measure import Wanted, measure
 from kdyno.experiment.load import load_experiment
+from kdyno.instrument.job import Program
 from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
@@ -65,7 +66,7 @@ def image(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
 def boot(image: Image, directory: Path) -> Path:
     """Boot it under the PMU and read its own counters at the end; returns where they are, in a tree of their own."""
     machine = QemuMachine(QemuConfig(memory_mb=1024, pmu=PmuConfig(events="edges", clock="instructions")))
-    job = machine.describe().job(1, command=("sh", "-c", READ))
+    job = machine.describe().job(1, programs=(Program(name="read", command=("sh", "-c", READ)),))
     end = machine.boot(BootOrder("gcov", image.bzimage, (), job, 1, directory, image.vmlinux))
     lines = [json.loads(line) for line in end.stream.read_text().splitlines()]
     output = b"".join(bytes.fromhex(line["hex"]) for line in lines if line.get("stream") == "stdout")

@@ -31,6 +31,7 @@ from kdyno.foreign.request import JudgeRequest
 from kdyno.hostknobs.journal import Journal, read_journal
 from kdyno.hostknobs.knobs import owner_of
 from kdyno.instrument.agent import catalogue
+from kdyno.instrument.job import Program
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.instrument.pmu_write import encode
 from kdyno.instrument.stream import Asked, read_stream
@@ -136,10 +137,13 @@ def is_shown_as_it_is(text: str) -> bool:
     return all(character == "\n" or unicodedata.category(character) not in UNSHOWN for character in text)
 
 
+HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), tear_down=("true",), runs=2)
+
+
 @cache
 def everything() -> Asked:
     """What the recorded boots were asked, and a command."""
-    return Asked("model", 7, catalogue().benchmarks([test.name for test in catalogue().tests], "model"), command=True)
+    return Asked("model", 7, catalogue().benchmarks([test.name for test in catalogue().tests], "model"), (HI,))
 
 
 def stream(path: Path) -> None:
@@ -157,7 +161,11 @@ def streams() -> Sequence[bytes]:
     recorded = (DATA / "recording" / "baseline" / "0" / "stream.jsonl").read_bytes().splitlines(keepends=True)
     short = b"".join(recorded[:20]) + b'{"v":1,"type":"end","records":20}\n'
     hello = recorded[0]
-    said = hello + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n{"v":1,"type":"exited","status":0}\n'
+    step, exited = (
+        b'{"v":1,"type":"step","program":"hi","phase":"set-up","run":0}\n',
+        b'{"v":1,"type":"exited","status":0,"elapsed":5,"user":2,"system":1}\n',
+    )
+    said = hello + step + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n' + exited
     reasons = recorded[1] + b'{"v":1,"type":"unsupported","benchmark":"bw_file_rd.io_only","reason":"no"}\n'
     reasons += b'{"v":1,"type":"broken","benchmark":"bw_file_rd.io_only","reason":"x"}\n'
     return short, said + reasons + b'{"v":1,"type":"end","records":5}\n', b"".join(recorded)[:LARGEST]

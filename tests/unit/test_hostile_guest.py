@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from kdyno.cli.boot import OUTPUT_MB
 from kdyno.cli.main import make_parser
 from kdyno.instrument.follow import follow_output
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import Job, Program
 from kdyno.instrument.stream import LONGEST_LINE
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
@@ -36,15 +36,16 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
 def boot(tmp_path: Path, **limits: float) -> BootEnd:
     directory = tmp_path / "boot"
     directory.mkdir()
-    job = Job(lane="model", icount_shift=5, iterations=1, command=("yes",))
+    job = Job(lane="model", icount_shift=5, iterations=1, programs=(Program(name="x", command=("yes",)),))
     machine = QemuMachine(QemuConfig(limits=Limits(**limits)))
     return machine.boot(BootOrder("x", Path("/k"), (), job, 1, directory))
 
 
 def outputs(size: int) -> bytes:
     """A sound stream of at least so many bytes, without its end."""
+    step = line({"v": 1, "type": "step", "program": "x", "phase": "command", "run": 0})
     output = line({"v": 1, "type": "output", "stream": "stdout", "hex": "61" * 8192})
-    return line(HELLO) + output * (size // len(output) + 1)
+    return line(HELLO) + step + output * (size // len(output) + 1)
 
 
 def test_a_stream_that_floods_ends_the_boot(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from kdyno.hostknobs import journal
 from kdyno.hostknobs.journal import RUNNING, journal_path, running_state
 from kdyno.hostknobs.turn import Refused, restore, restore_all, turned, write_value
 from kdyno.hostknobs.words import HostLacks, NeedsBoot, values_of
-from kdyno.instrument.job import Job, TestOrder
-from kdyno.instrument.stream import MOST_STDOUT
+from kdyno.instrument.job import Job, Program, TestOrder
+from kdyno.instrument.steps import MOST_STDOUT
 from kdyno.kernel.recipe import Recipe, page_size_words
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.local import LocalConfig, LocalMachine, NoSuchCpus
@@ -57,7 +57,7 @@ def round_of(
 ) -> BootEnd:
     directory.mkdir()
     machine = LocalMachine(LocalConfig(limits=Limits(total=total)), root)
-    job = Job(lane="wall", iterations=1, command=command)
+    job = Job(lane="wall", iterations=1, programs=(Program(name="command", command=command),))
     return machine.boot(BootOrder("a round", None, words, job, 1, directory, cancelled=cancelled or Event()))
 
 
@@ -115,8 +115,8 @@ def test_a_round_runs_with_its_knobs_set_and_sets_them_back(root: Path, tmp_path
     words = Recipe(page_size="64k", sysctl={"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 8192 16384"}).words
     files = [f"{root}/{name}" for name in (SWAPPINESS, "proc/sys/net/ipv4/tcp_rmem", f"{THP}/hugepages-64kB/enabled")]
     end = round_of(root, tmp_path / "round", "cat", *files, words=words)
-    assert (end.status, end.report.exit_status) == ("ok", 0)
-    assert end.report.stdout == b"10\n4096 8192 16384\nalways\n"
+    assert (end.status, end.report.steps[0].status) == ("ok", 0)
+    assert end.report.steps[0].stdout == b"10\n4096 8192 16384\nalways\n"
     restored = snapshot(root)
     assert {name: content.strip() for name, content in restored.items() if "enabled" not in name} == {
         name: content.strip() for name, content in before.items() if "enabled" not in name
@@ -127,13 +127,13 @@ def test_a_round_runs_with_its_knobs_set_and_sets_them_back(root: Path, tmp_path
 
 def test_how_a_command_ended_is_told_as_in_a_guest(root: Path, tmp_path: Path) -> None:
     failing = round_of(root, tmp_path / "failing", "sh", "-c", "echo before; echo broken >&2; exit 3")
-    assert (failing.status, failing.report.exit_status, failing.report.stderr) == ("ok", 3, b"broken\n")
+    assert (failing.status, failing.report.steps[0].status, failing.report.steps[0].stderr) == ("ok", 3, b"broken\n")
     missing = round_of(root, tmp_path / "missing", "no-such-program-1234")
-    assert missing.report.exit_status == 127 and b"no-such-program-1234" in missing.report.stderr
+    assert missing.report.steps[0].status == 127 and b"no-such-program-1234" in missing.report.steps[0].stderr
     killed = round_of(root, tmp_path / "killed", "sh", "-c", "kill -9 $$")
-    assert killed.report.exit_status == 137
+    assert killed.report.steps[0].status == 137
     long = round_of(root, tmp_path / "long", "sh", "-c", "head -c 3000000 /dev/zero")
-    assert long.report.stdout_is_cut and len(long.report.stdout) == MOST_STDOUT
+    assert long.report.steps[0].stdout_is_cut and len(long.report.steps[0].stdout) == MOST_STDOUT
 
 
 def test_a_round_that_takes_too_long_or_is_interrupted_ends_and_its_knobs_are_set_back(
@@ -232,7 +232,8 @@ def test_a_workload_runs_on_the_cpus_that_are_named(root: Path, tmp_path: Path) 
     cpu = max(os.sched_getaffinity(0))
     (tmp_path / "round").mkdir()
     machine = LocalMachine(LocalConfig(cpus=(cpu,)), root)
-    job = Job(lane="wall", iterations=1, command=(sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"))
+    asking = (sys.executable, "-c", "import os; print(os.sched_getaffinity(0))")
+    job = Job(lane="wall", iterations=1, programs=(Program(name="command", command=asking),))
     end = machine.boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
-    assert end.report.stdout.decode().strip() == f"{{{cpu}}}"
+    assert end.report.steps[0].stdout.decode().strip() == f"{{{cpu}}}"
     assert len(os.sched_getaffinity(0)) == os.cpu_count() or cpu in os.sched_getaffinity(0)

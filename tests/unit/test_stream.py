@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.instrument.job import Program
 from kdyno.instrument.stream import LONGEST_LINE, LONGEST_TEXT, Asked, read_stream
 from kdyno.measurement import Benchmark, value
 
@@ -46,7 +47,10 @@ def stream(tmp_path: Path, *lines: bytes) -> Path:
 
 
 BROKEN = line({"v": 1, "type": "broken", "benchmark": "lat_x", "reason": "no"})
-EXITED = line({"v": 1, "type": "exited", "status": 0})
+EXITED = line({"v": 1, "type": "exited", "status": 0, "elapsed": 5, "user": 2, "system": 1})
+FAILED = line({"v": 1, "type": "exited", "status": 1, "elapsed": 5, "user": 2, "system": 1})
+LEFT = line({"v": 1, "type": "left", "program": "x", "processes": 1})
+TWICE = Program(name="x", set_up=("up",), command=("run",), tear_down=("down",), runs=2)
 WHOLE = (line(HELLO), line(BENCHMARK), line(SAMPLE), line({"v": 1, "type": "end", "records": 3}))
 
 
@@ -97,7 +101,7 @@ def test_no_stream_at_all_is_a_fault_not_an_exception(tmp_path: Path) -> None:
         ((*WHOLE[:2], line(SAMPLE | {"iteration": 2})), "agent record 2: lat_x iteration 2, of 2 that were asked for"),
         ((WHOLE[0], BROKEN), "agent record 1: lat_x was not declared"),
         ((*WHOLE[:2], BROKEN, BROKEN), "agent record 3: lat_x is broken twice"),
-        ((WHOLE[0], EXITED), "agent record 1: it says what no command was asked to say"),
+        ((WHOLE[0], EXITED), "agent record 1: it speaks of a program where lat_x was asked for"),
         ((WHOLE[0], line({"v": 1, "type": "end", "records": 1})), "agent record 1: the end, where lat_x was asked for"),
     ],
 )
@@ -110,9 +114,54 @@ def test_an_unsound_stream_is_read_up_to_its_first_fault_which_is_named(
     assert report.fault.startswith(fault)
 
 
-def test_a_command_ends_once(tmp_path: Path) -> None:
-    report = read_stream(stream(tmp_path, line(HELLO), EXITED, EXITED), Asked("model", 1, command=True))
-    assert (report.exit_status, report.fault) == (0, "agent record 2: the command ends twice")
+def step(phase: str, run: int = 0, program: str = "x") -> bytes:
+    return line({"v": 1, "type": "step", "program": program, "phase": phase, "run": run})
+
+
+def end(records: int) -> bytes:
+    return line({"v": 1, "type": "end", "records": records})
+
+
+UP = (line(HELLO), step("set-up"), EXITED)
+DOWN = (step("tear-down"), EXITED, LEFT)
+
+
+def test_a_program_is_its_set_up_its_runs_and_its_tear_down(tmp_path: Path) -> None:
+    lines = (*UP, step("command"), EXITED, step("command", 1), EXITED, *DOWN, end(10))
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(TWICE,)))
+    assert report.complete and report.left == {"x": 1}
+    assert [(of.phase, of.run) for of in report.steps] == [
+        ("set-up", 0),
+        ("command", 0),
+        ("command", 1),
+        ("tear-down", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "steps", [(step("set-up"), FAILED), (*UP[1:], step("command"), FAILED), (*UP[1:], step("command"), EXITED)]
+)
+def test_after_a_step_that_failed_comes_the_tear_down_and_only_then(tmp_path: Path, steps: tuple[bytes, ...]) -> None:
+    lines = (line(HELLO), *steps, *DOWN, end(len(steps) + 4))
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(TWICE,)))
+    assert report.complete == (FAILED in steps)
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ((line(HELLO), step("command")), "agent record 1: it begins x, command 0, which is not what comes next"),
+        ((line(HELLO), step("set-up", program="y")), "agent record 1: it begins y, set-up 0"),
+        ((*UP, step("command"), step("command", 1)), "agent record 4: it begins x, command 1"),
+        ((*UP, EXITED), "agent record 3: it speaks of a step, and none is being carried out"),
+        ((*UP, LEFT), "agent record 3: it says that x is over, which has more to do"),
+        ((*UP, end(3)), "agent record 3: the end, where the program x was asked for"),
+        ((line(HELLO), step("set-up"), FAILED, *DOWN, LEFT), "agent record 6: it says that x is over"),
+    ],
+)
+def test_a_stream_says_of_programs_only_what_comes_next(tmp_path: Path, lines: tuple[bytes, ...], fault: str) -> None:
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(TWICE,)))
+    assert report.fault is not None and report.fault.startswith(fault)
 
 
 def test_what_a_benchmark_is_comes_from_the_catalogue(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.instrument.agent import UnknownTest
+from kdyno.instrument.job import Program
 from kdyno.instrument.loads import find_loads
-from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, Asked, read_stream
+from kdyno.instrument.steps import MOST_STDERR, MOST_STDOUT, StepReport
+from kdyno.instrument.stream import AgentReport, Asked, read_stream
 from kdyno.line.boot_once import measured
 from kdyno.line.run_plan import plan_run
 from kdyno.machine.base import BootEnd
@@ -29,7 +31,7 @@ from tests.unit.test_stream import HELLO, line, stream
 
 ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
 PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")
-COMMAND = Asked("model", 1, command=True)
+COMMAND = Asked("model", 1, programs=(Program(name="command", command=("x",)),))
 OUTPUT = b"warming up\nops: 12.5 per s\np99 = 830 us\n"
 
 
@@ -43,7 +45,12 @@ def command(**patterns: str) -> CommandWorkload:
 
 
 def said(stdout: bytes, **more: Any) -> AgentReport:
-    return AgentReport(**{"stdout": stdout, "exit_status": 0, "complete": True} | more)
+    of_step: dict[str, Any] = {"status": 0, "stderr": b"", "stdout_is_cut": False}
+    of_step |= {name: value for name, value in more.items() if name in of_step}
+    step = StepReport("command", "command", stdout=stdout, **of_step)
+    return AgentReport(
+        steps=(step,), complete=True, **{name: value for name, value in more.items() if name not in of_step}
+    )
 
 
 def values(report: AgentReport) -> dict[str, float | None]:
@@ -72,7 +79,7 @@ def test_every_kind_survives_being_written_and_read() -> None:
 
 def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:
     part = LmbenchWorkload(tests=("lat_pipe",)).part("wall")
-    assert ([order.name for order in part.tests], part.iterations, part.command) == (["lat_pipe"], 11, None)
+    assert ([order.name for order in part.tests], part.iterations, part.programs) == (["lat_pipe"], 11, ())
     assert LmbenchWorkload().with_iterations(40).part("model").iterations == 40
     with pytest.raises(UnknownTest):
         LmbenchWorkload(tests=("lat_pip",)).part("model")
@@ -99,7 +106,7 @@ def test_what_the_agent_measured_itself_is_taken_as_it_is() -> None:
 
 def test_a_command_adds_itself_and_no_tests() -> None:
     part = command(p99=r"(\d+)").part("wall")
-    assert (part.command, part.tests, part.iterations) == (("sh", "-c", "true"), (), 1)
+    assert (part.programs[0].command, part.tests, part.iterations) == (("sh", "-c", "true"), (), 1)
 
 
 def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
@@ -174,9 +181,9 @@ def test_lines_may_end_as_on_a_terminal_and_the_last_one_not_at_all() -> None:
 @pytest.mark.parametrize(
     ("report", "why"),
     [
-        (said(OUTPUT, exit_status=None), "the command left no exit status"),
-        (said(OUTPUT, exit_status=1), "the command ended with status 1"),
-        (said(b"", exit_status=127, stderr=b"sh: x\n\x1b[1mserve: not found\n\n"), "status 127: serve: not found"),
+        (said(OUTPUT, status=None), "the command left no exit status"),
+        (said(OUTPUT, status=1), "the command ended with status 1"),
+        (said(b"", status=127, stderr=b"sh: x\n\x1b[1mserve: not found\n\n"), "status 127: serve: not found"),
         (said(OUTPUT, stdout_is_cut=True), "the command wrote more than 1,048,576 bytes to its standard output"),
         (said(b"\n" * MOST_LINES), "the command wrote more than 10,000 lines to its standard output"),
     ],
@@ -229,7 +236,7 @@ def end(report: AgentReport, status: BootStatus = "ok") -> BootEnd:
 
 def test_a_boot_whose_command_failed_has_failed_and_still_names_its_benchmarks() -> None:
     workload = command(p99=r"p99 = (\d+)")
-    failed = measured(end(said(OUTPUT, exit_status=2)), workload)
+    failed = measured(end(said(OUTPUT, status=2)), workload)
     assert (failed.status, failed.reason) == ("failed", "the command ended with status 2")
     assert ([each.name for each in failed.report.benchmarks], failed.report.samples) == (["p99"], ())
     ok = measured(end(said(OUTPUT)), workload)
@@ -249,32 +256,40 @@ def test_how_output_is_read_decides_a_boot_as_the_command_does() -> None:
     of = prepared()
     keys = [set(plan_run(changed(of, workload=workload)).keys.values()) for workload in (one, two)]
     assert not keys[0] & keys[1]
-    job = of.job.model_copy(update={"command": ("other",)})
+    job = of.job.model_copy(update={"programs": (Program(name="command", command=("other",)),)})
     assert not keys[0] & set(plan_run(replace(changed(of, workload=one), job=job)).keys.values())
 
 
 def outputs(*pieces: tuple[str, bytes]) -> list[bytes]:
-    records: list[dict[str, Any]] = [HELLO]
+    records: list[dict[str, Any]] = [
+        HELLO,
+        {"v": 1, "type": "step", "program": "command", "phase": "command", "run": 0},
+    ]
     records += [{"v": 1, "type": "output", "stream": name, "hex": piece.hex()} for name, piece in pieces]
-    records += [{"v": 1, "type": "exited", "status": 0}]
+    records += [
+        {"v": 1, "type": "exited", "status": 0, "elapsed": 5_000_000_000, "user": 1_500_000_000, "system": 250_000_000},
+        {"v": 1, "type": "left", "program": "command", "processes": 2},
+    ]
     return [line(record) for record in (*records, {"v": 1, "type": "end", "records": len(records)})]
 
 
 def test_a_commands_output_is_put_together_from_its_records(tmp_path: Path) -> None:
     pieces = [("stdout", b"op"), ("stderr", b"careful\n"), ("stdout", b"s 5\n")]
     report = read_stream(stream(tmp_path, *outputs(*pieces)), COMMAND)
-    assert (report.stdout, report.stderr, report.exit_status) == (b"ops 5\n", b"careful\n", 0)
-    assert report.complete and not report.stdout_is_cut
+    [step] = report.steps
+    assert (step.stdout, step.stderr, step.status) == (b"ops 5\n", b"careful\n", 0)
+    assert (step.elapsed, step.user, step.system) == (5.0, 1.5, 0.25)
+    assert report.complete and not step.stdout_is_cut and report.left == {"command": 2}
 
 
 def test_no_more_than_the_limit_is_kept_of_a_commands_output(tmp_path: Path) -> None:
     piece = b"x" * (MOST_STDOUT // 4)
     exactly = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4)), COMMAND)
-    assert (len(exactly.stdout), exactly.stdout_is_cut) == (MOST_STDOUT, False)
+    assert (len(exactly.steps[0].stdout), exactly.steps[0].stdout_is_cut) == (MOST_STDOUT, False)
     more = read_stream(stream(tmp_path, *outputs(*[("stdout", piece)] * 4, ("stdout", b"y"), ("stdout", b""))), COMMAND)
-    assert (len(more.stdout), more.stdout_is_cut, more.complete) == (MOST_STDOUT, True, True)
+    assert (len(more.steps[0].stdout), more.steps[0].stdout_is_cut, more.complete) == (MOST_STDOUT, True, True)
     loud = read_stream(stream(tmp_path, *outputs(("stderr", piece), ("stderr", b"the end"))), COMMAND)
-    assert len(loud.stderr) == MOST_STDERR and loud.stderr.endswith(b"the end")
+    assert len(loud.steps[0].stderr) == MOST_STDERR and loud.steps[0].stderr.endswith(b"the end")
 
 
 def test_the_record_of_an_experiment_tells_its_workload() -> None:

@@ -10,10 +10,12 @@ mod counters;
 mod general;
 mod hello;
 mod init;
+mod job;
 mod measure;
 mod nearest;
 mod params;
 mod processes;
+mod programs;
 mod runner;
 mod session;
 mod settings;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
     if verb == general::compiler::ARGUMENT {
         return general::compiler::main(std::env::args().skip(2)).into();
     }
-    if verb == "run" {
+    if verb == "run" || verb == "do" {
         addresses::fix();
     }
     cli::run()

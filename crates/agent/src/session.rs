@@ -1,5 +1,6 @@
 //! A run as the stream sees it: hello, then the tests.
 
+use crate::job::Plan;
 use crate::runner::{self, Planned};
 use crate::settings::Settings;
 use crate::sink::Sink;
@@ -17,6 +18,16 @@ pub fn hello(settings: &Settings, sink: &Sink) {
         cpus: cpus_online(),
         init: std::process::id() == 1,
     });
+}
+
+/// Hello, and the tests of a job; `after` is called with the name of each when it is over.
+pub fn tests(plan: &Plan, sink: &Sink, after: impl FnMut(&str)) -> Result<(), String> {
+    if !plan.tests.is_empty() {
+        plan.settings.clock.prove()?;
+    }
+    hello(&plan.settings, sink);
+    run_all(&plan.tests, &plan.settings, sink, after);
+    Ok(())
 }
 
 /// Runs all tests; `after` is called with the name of each when it is over.

@@ -86,7 +86,7 @@ mod tests {
     fn the_end_counts_what_came_before() {
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();
-        sink.emit(&Record::Exited { status: 0 });
+        sink.emit(&Record::Left { program: "x".into(), processes: 0 });
         assert!(!sink.any_broken());
         sink.end();
         let mut buffer = [0; 128];
@@ -94,6 +94,6 @@ mod tests {
         let got = unsafe { libc::read(read.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
         let text = std::str::from_utf8(&buffer[..got as usize]).unwrap();
         let records: Vec<_> = text.lines().map(|line| Record::from_line(line).unwrap()).collect();
-        assert_eq!(records, [Record::Exited { status: 0 }, Record::End { records: 1 }]);
+        assert_eq!(records, [Record::Left { program: "x".into(), processes: 0 }, Record::End { records: 1 }]);
     }
 }

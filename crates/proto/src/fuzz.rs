@@ -1,6 +1,6 @@
 //! Properties: whatever a line or a job holds, it is read or refused. PROPTEST_CASES says how many cases are tried.
 
-use crate::{Direction, Job, Lane, Record, Stream, Unit, hex};
+use crate::{Direction, Job, Lane, Phase, Record, Stream, Unit, hex};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -13,7 +13,9 @@ const WORDS: &[&str] = &[
     "icount_shift",
     "iterations",
     "tests",
+    "programs",
     "command",
+    "runs",
     "channel",
     "kind",
     "tcp",
@@ -58,7 +60,7 @@ fn damaged(sound: &'static str) -> impl Strategy<Value = String> {
 }
 
 const JOB: &str = r#"{"v":1,"lane":"model","icount_shift":5,"iterations":7,
-    "tests":[{"name":"lat_ctx","params":{"processes":2}}],"command":["sh"],
+    "tests":[{"name":"lat_ctx","params":{"processes":2}}],"programs":[{"name":"x","command":["sh"],"runs":2}],
     "channel":{"kind":"tcp","address":"10.0.2.2:7000"}}"#;
 const LINE: &str = r#"{"v":1,"type":"sample","benchmark":"lat_pipe","iteration":0,"elapsed":123456,"work":1000}"#;
 
@@ -89,7 +91,10 @@ fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(benchmark, iteration, elapsed, work)| Record::Sample { benchmark, iteration, elapsed, work }),
         (text(), text()).prop_map(|(benchmark, reason)| Record::Broken { benchmark, reason }),
         (stream, any::<Vec<u8>>()).prop_map(|(stream, data)| Record::Output { stream, data }),
-        any::<u8>().prop_map(|status| Record::Exited { status }),
+        (text(), any::<u32>()).prop_map(|(program, run)| Record::Step { program, phase: Phase::Command, run }),
+        (any::<u8>(), any::<u64>(), any::<u64>(), any::<u64>())
+            .prop_map(|(status, elapsed, user, system)| Record::Exited { status, elapsed, user, system }),
+        (text(), any::<u32>()).prop_map(|(program, processes)| Record::Left { program, processes }),
         any::<u64>().prop_map(|records| Record::End { records }),
     ]
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One boot's worth of work: the tests, then the command, then the shell.
+/// One boot's worth of work: the tests, then the programs, then the shell.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -19,9 +19,9 @@ pub struct Job {
     pub iterations: u32,
     #[serde(default)]
     pub tests: Vec<JobTest>,
-    /// Program and arguments to run after the tests; its output and status come back as records.
+    /// What to run after the tests, one after the other; their output and status come back as records.
     #[serde(default)]
-    pub command: Option<Vec<String>>,
+    pub programs: Vec<Program>,
     /// Give a person a shell on the console at the end.
     #[serde(default)]
     pub interactive: bool,
@@ -54,6 +54,42 @@ pub struct JobTest {
     pub params: BTreeMap<String, u64>,
 }
 
+/// One program, with what comes before and after it. Each step is a command and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    pub name: String,
+    /// Whether its steps see the guest's root file system as `/`, in place of the initramfs.
+    #[serde(default)]
+    pub in_root: bool,
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Before the first run.
+    #[serde(default)]
+    pub set_up: Option<Vec<String>>,
+    pub command: Vec<String>,
+    /// After the last run, however the other steps ended.
+    #[serde(default)]
+    pub tear_down: Option<Vec<String>>,
+    /// How often the command is run.
+    #[serde(default = "once")]
+    pub runs: u32,
+    /// How long a step may take.
+    #[serde(default)]
+    pub seconds: Option<u32>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Program {
+    fn has_empty_step(&self) -> bool {
+        let steps = [Some(&self.command), self.set_up.as_ref(), self.tear_down.as_ref()];
+        steps.into_iter().flatten().any(Vec::is_empty)
+    }
+}
+
 /// Why a job is refused.
 #[derive(Debug)]
 pub enum JobError {
@@ -63,7 +99,8 @@ pub enum JobError {
     TakesNoShift(Lane),
     ShiftTooLarge(u8),
     NoIterations,
-    EmptyCommand,
+    EmptyStep,
+    NoRuns,
 }
 
 /// QEMU refuses a larger shift.
@@ -86,7 +123,8 @@ impl Job {
             (false, Some(_)) => Err(JobError::TakesNoShift(job.lane)),
             (true, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),
             _ if job.iterations == 0 => Err(JobError::NoIterations),
-            _ if job.command.as_ref().is_some_and(Vec::is_empty) => Err(JobError::EmptyCommand),
+            _ if job.programs.iter().any(Program::has_empty_step) => Err(JobError::EmptyStep),
+            _ if job.programs.iter().any(|program| program.runs == 0) => Err(JobError::NoRuns),
             _ => Ok(job),
         }
     }
@@ -103,7 +141,8 @@ impl fmt::Display for JobError {
             JobError::TakesNoShift(lane) => write!(f, "lane {lane} takes no icount_shift"),
             JobError::ShiftTooLarge(shift) => write!(f, "icount_shift {shift} is more than {LARGEST_SHIFT}"),
             JobError::NoIterations => write!(f, "iterations must be at least 1"),
-            JobError::EmptyCommand => write!(f, "command is empty: use null for none"),
+            JobError::EmptyStep => write!(f, "a step of a program is empty"),
+            JobError::NoRuns => write!(f, "runs must be at least 1"),
         }
     }
 }
@@ -119,11 +158,11 @@ mod tests {
         let job = Job::parse(
             r#"{"v":1,"lane":"model","icount_shift":5,"iterations":7,
                 "tests":[{"name":"lat_ctx","params":{"processes":2}}],
-                "command":["sh","-c","true"],"interactive":false}"#,
+                "programs":[{"name":"x","command":["sh","-c","true"]}],"interactive":false}"#,
         )
         .unwrap();
         assert_eq!(job.tests[0].params["processes"], 2);
-        assert_eq!(job.command.unwrap().len(), 3);
+        assert_eq!((job.programs[0].command.len(), job.programs[0].runs), (3, 1));
     }
 
     #[test]
@@ -146,7 +185,14 @@ mod tests {
             (r#"{"v":1,"lane":"wall","icount_shift":5,"iterations":7}"#, "takes no icount_shift"),
             (r#"{"v":1,"lane":"model","icount_shift":11,"iterations":7}"#, "more than 10"),
             (r#"{"v":1,"lane":"wall","iterations":0}"#, "at least 1"),
-            (r#"{"v":1,"lane":"wall","iterations":1,"command":[]}"#, "command is empty"),
+            (
+                r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":[]}]}"#,
+                "step of a program is empty",
+            ),
+            (
+                r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":["a"],"runs":0}]}"#,
+                "runs must be",
+            ),
             (r#"{"v":1,"lane":"wall","iterations":1,"tset":[]}"#, "unknown field `tset`"),
             (r#"{"v":1,"lane":"pmu","iterations":1}"#, "unknown variant `pmu`"),
             (r#"{"v":1,"lane":"wall","iterations":1,"tests":[{"name":"x","parms":{}}]}"#, "unknown field `parms`"),

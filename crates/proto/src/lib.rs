@@ -23,11 +23,11 @@ mod words;
 
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
 pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
-pub use job::{Channel, Job, JobError, JobTest};
+pub use job::{Channel, Job, JobError, JobTest, Program};
 pub use lanes::{LANES, LaneRow};
 pub use line::LineError;
 pub use record::Record;
-pub use words::{Direction, Kind, Lane, Stream, Suite, Unit};
+pub use words::{Direction, Kind, Lane, Phase, Stream, Suite, Unit};
 
 /// The version of every type in this crate.
 pub const VERSION: u64 = 1;
@@ -37,3 +37,6 @@ pub const PORT: &str = "org.kdyno.agent";
 
 /// Where the job lies in a guest.
 pub const JOB_PATH: &str = "/kdyno/job.json";
+
+/// Where the guest's root file system lies, if it has one: a squashfs.
+pub const ROOT_PATH: &str = "/kdyno/root.squashfs";

@@ -80,7 +80,7 @@ pub(crate) fn to_ascii(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Lane, Stream, Unit};
+    use crate::{Direction, Lane, Phase, Stream, Unit};
 
     fn one_of_each() -> Vec<(Record, &'static str)> {
         let hello = |lane, icount_shift, init| Record::Hello {
@@ -126,7 +126,14 @@ mod tests {
                 Record::Output { stream: Stream::Stderr, data: b"no\n".into() },
                 r#"{"v":1,"type":"output","stream":"stderr","hex":"6e6f0a"}"#,
             ),
-            (Record::Exited { status: 137 }, r#"{"v":1,"type":"exited","status":137}"#),
+            (
+                Record::Exited { status: 137, elapsed: 9, user: 2, system: 1 },
+                r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1}"#,
+            ),
+            (
+                Record::Step { program: "x".into(), phase: Phase::SetUp, run: 0 },
+                r#"{"v":1,"type":"step","program":"x","phase":"set-up","run":0}"#,
+            ),
             (Record::End { records: 7 }, r#"{"v":1,"type":"end","records":7}"#),
         ]
     }

@@ -1,12 +1,13 @@
 //! What the agent says, one record a line, in the order in which it happened.
 
-use crate::{Direction, Lane, Stream, Unit, hex};
+use crate::{Direction, Lane, Phase, Stream, Unit, hex};
 use serde::{Deserialize, Serialize};
 
 /// One line of the agent's stream.
 ///
 /// A stream is `hello`, then for each benchmark one `benchmark` followed by its `sample`s and at most one `unsupported`
-/// or `broken`, then `output`s and one `exited` if the job had a command, then `end`. A stream without `end` was cut off.
+/// or `broken`, then the job's programs, then `end`. A program is for each of its steps one `step`, its `output`s and one
+/// `exited`, and at its end one `left`. A stream without `end` was cut off.
 /// The host computes values; the agent only counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
@@ -49,14 +50,36 @@ pub enum Record {
     Unsupported { benchmark: String, reason: String },
     /// The benchmark could not be finished. Its samples so far must not be used.
     Broken { benchmark: String, reason: String },
-    /// A piece of the command's output.
+    /// A step of a program is about to begin.
+    Step {
+        program: String,
+        phase: Phase,
+        /// Of the command, from 0; 0 for the other phases.
+        run: u32,
+    },
+    /// A piece of what a step writes.
     Output {
         stream: Stream,
         #[serde(rename = "hex", with = "hex")]
         data: Vec<u8>,
     },
-    /// The command has ended. Death by signal N is 128 + N, as a shell says it.
-    Exited { status: u8 },
+    /// The step has ended.
+    Exited {
+        /// Death by signal N is 128 + N, as a shell says it; 124: it took too long, as timeout(1) says it.
+        status: u8,
+        /// Nanoseconds from its start to its end.
+        elapsed: u64,
+        /// Nanoseconds of processor time in user code, of all processes that ended meanwhile.
+        user: u64,
+        /// The same in kernel code.
+        system: u64,
+    },
+    /// The program is over, and nothing of it runs any more.
+    Left {
+        program: String,
+        /// How many of its processes had to be killed.
+        processes: u32,
+    },
     /// The last record.
     End {
         /// How many records came before this one: proves that the stream was not cut or filtered.

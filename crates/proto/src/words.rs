@@ -66,6 +66,15 @@ pub enum Stream {
     Stderr,
 }
 
+/// What a step of a program is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    SetUp,
+    Command,
+    TearDown,
+}
+
 impl Kind {
     pub fn direction(self) -> Direction {
         match self {

@@ -71,8 +71,30 @@ Counters = Annotated[GcovCounters | ClangCounters | MemoryCounters, Field(discri
 """What is read of the counters of an instrumented kernel, before the tests and after each."""
 
 
+Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]*$")], ...], Field(min_length=1)]
+"""A program and its arguments."""
+
+
+class Program(Frozen):
+    """A command with what comes before and after it. Each step that fails ends the program, after its tear-down."""
+
+    name: str
+    in_root: bool = False
+    """Whether its steps see the guest's root file system as `/`."""
+    environment: dict[str, str] = {}
+    set_up: Words | None = None
+    """Before the first run."""
+    command: Words
+    tear_down: Words | None = None
+    """After the last run, however the other steps ended."""
+    runs: Annotated[int, Field(ge=1)] = 1
+    """How often the command is run."""
+    seconds: Annotated[int, Field(ge=1)] | None = None
+    """How long a step may take."""
+
+
 class Job(Frozen):
-    """What the agent does: run tests, or a command, or give a person a shell."""
+    """What the agent does: run tests, then programs, or give a person a shell."""
 
     v: Literal[1] = PROTOCOL
     lane: Lane
@@ -81,12 +103,15 @@ class Job(Frozen):
     iterations: int
     """Samples per benchmark and boot."""
     tests: tuple[TestOrder, ...] = ()
-    command: tuple[str, ...] | None = None
+    programs: tuple[Program, ...] = ()
     interactive: bool = False
     channel: Channel = Field(default_factory=VirtioPort)
     counters: Counters | None = None
 
     def encoded(self) -> bytes:
         """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""
-        usual = {"channel"} if self.channel == VirtioPort() else set()
+        usual = {name for name in ("channel", "programs") if getattr(self, name) == getattr(USUAL, name)}
         return self.model_dump_json(exclude_none=True, exclude=usual).encode()
+
+
+USUAL = Job(lane="wall", iterations=1)

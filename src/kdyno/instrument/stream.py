@@ -2,7 +2,7 @@
 
 Each line is one record with a version and a type. Nothing of a stream is trusted beyond what validates: a line that is
 too long, not UTF-8, not JSON, of another version or of unknown shape ends the reading with a StreamFault that names the
-line. So does one that the job didn't ask for: a benchmark, an iteration, a command's output. What benchmarks are comes
+line. So does one that the job didn't ask for: a benchmark, an iteration, a step of a program. What benchmarks are comes
 from the agent's catalogue, and a stream may only agree with it; so a stream can't fill the memory either. The record
 `end` says how many came before it, so that a stream that was cut short is never taken for a whole one.
 """
@@ -17,7 +17,8 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import PROTOCOL
+from kdyno.instrument.job import PROTOCOL, Program
+from kdyno.instrument.steps import Phase, StepReport, Steps, Unasked
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark, Direction, Sample
 from kdyno.text import clean
@@ -25,10 +26,6 @@ from kdyno.text import clean
 LONGEST_LINE = 1 << 20
 LONGEST_TEXT = 2000
 COUNT_MAX = (1 << 63) - 1
-MOST_STDOUT = 1 << 20
-"""Bytes that are kept of what a command writes to its standard output."""
-MOST_STDERR = 2000
-"""Bytes that are kept of the end of what it writes to standard error."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(lambda text: clean(text)[:LONGEST_TEXT])]
@@ -90,18 +87,38 @@ class BrokenRecord(_Record):
 
 
 class OutputRecord(_Record):
-    """What a command said."""
+    """What a step writes."""
 
     type: Literal["output"]
     stream: Literal["stdout", "stderr"]
     hex: Annotated[str, Field(pattern=r"^([0-9a-f]{2})*$", max_length=LONGEST_LINE)]
 
 
+class StepRecord(_Record):
+    """A step of a program begins."""
+
+    type: Literal["step"]
+    program: Text
+    phase: Phase
+    run: Count
+
+
 class ExitedRecord(_Record):
-    """A command's exit status; 128 + signal if a signal ended it."""
+    """How a step ended; times are nanoseconds."""
 
     type: Literal["exited"]
     status: Annotated[int, Field(ge=0, le=255, strict=True)]
+    elapsed: Count
+    user: Count
+    system: Count
+
+
+class LeftRecord(_Record):
+    """A program is over."""
+
+    type: Literal["left"]
+    program: Text
+    processes: Count
 
 
 class EndRecord(_Record):
@@ -117,8 +134,10 @@ Record = Annotated[
     | SampleRecord
     | UnsupportedRecord
     | BrokenRecord
+    | StepRecord
     | OutputRecord
     | ExitedRecord
+    | LeftRecord
     | EndRecord,
     Field(discriminator="type"),
 ]
@@ -138,8 +157,8 @@ class Asked:
     """Samples of each benchmark."""
     benchmarks: tuple[Benchmark, ...] = ()
     """In the order in which the agent runs them, which is how the emulated PMU numbers them."""
-    command: bool = False
-    """A command is run: its output and its status are asked for."""
+    programs: tuple[Program, ...] = ()
+    """In the order in which they are run, after the benchmarks."""
 
 
 class AgentReport(Frozen):
@@ -150,12 +169,10 @@ class AgentReport(Frozen):
     samples: tuple[Sample, ...] = ()
     unsupported: dict[str, str] = {}
     broken: dict[str, str] = {}
-    exit_status: int | None = None
-    stdout: bytes = b""
-    """What the command wrote to its standard output: the first MOST_STDOUT bytes."""
-    stdout_is_cut: bool = False
-    stderr: bytes = b""
-    """The last MOST_STDERR bytes of its standard error."""
+    steps: tuple[StepReport, ...] = ()
+    """Of the programs, in order."""
+    left: dict[str, int] = {}
+    """By program that is over: how many processes it left behind, which were killed."""
     complete: bool = False
     fault: str | None = None
 
@@ -244,10 +261,7 @@ class _Reader:
         self.samples: dict[tuple[str, int], Sample] = {}
         self.unsupported: dict[str, str] = {}
         self.broken: dict[str, str] = {}
-        self.exit_status: int | None = None
-        self.stdout = bytearray()
-        self.stdout_is_cut = False
-        self.stderr = b""
+        self.steps = Steps(asked.programs)
         self.complete = False
 
     def read(self, stream: Iterable[Any]) -> AgentReport:
@@ -263,10 +277,8 @@ class _Reader:
             samples=tuple(self.samples.values()),
             unsupported=self.unsupported,
             broken=self.broken,
-            exit_status=self.exit_status,
-            stdout=bytes(self.stdout),
-            stdout_is_cut=self.stdout_is_cut,
-            stderr=self.stderr,
+            steps=self.steps.reports,
+            left=self.steps.left,
             complete=self.complete and fault is None,
             fault=fault,
         )
@@ -290,19 +302,18 @@ class _Reader:
                 self._give_up(where, record, self.unsupported)
             case BrokenRecord():
                 self._give_up(where, record, self.broken)
-            case OutputRecord() | ExitedRecord() if not self.asked.command:
-                raise StreamFault(f"{where}: it says what no command was asked to say")
-            case OutputRecord():
-                self._hear(record)
-            case ExitedRecord():
-                if self.exit_status is not None:
-                    raise StreamFault(f"{where}: the command ends twice")
-                self.exit_status = record.status
+            case StepRecord() | OutputRecord() | ExitedRecord() | LeftRecord():
+                try:
+                    self._hear(record)
+                except Unasked as error:
+                    raise StreamFault(f"{where}: {error}") from None
             case EndRecord():
                 if record.records != number:
                     raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
                 if due := self._due():
                     raise StreamFault(f"{where}: the end, where {due.name} was asked for")
+                if program := self.steps.due():
+                    raise StreamFault(f"{where}: the end, where the program {program.name} was asked for")
                 self.complete = True
 
     def _due(self) -> Benchmark | None:
@@ -341,11 +352,16 @@ class _Reader:
         if benchmark not in self.benchmarks:
             raise StreamFault(f"{where}: {benchmark} was not declared")
 
-    def _hear(self, record: OutputRecord) -> None:
-        written = bytes.fromhex(record.hex)
-        if record.stream == "stderr":
-            self.stderr = (self.stderr + written)[-MOST_STDERR:]
-            return
-        room = MOST_STDOUT - len(self.stdout)
-        self.stdout += written[:room]
-        self.stdout_is_cut |= len(written) > room
+    def _hear(self, record: StepRecord | OutputRecord | ExitedRecord | LeftRecord) -> None:
+        """Raises Unasked."""
+        if due := self._due():
+            raise Unasked(f"it speaks of a program where {due.name} was asked for")
+        match record:
+            case StepRecord():
+                self.steps.begin(record.program, record.phase, record.run)
+            case OutputRecord():
+                self.steps.hear(record.stream, bytes.fromhex(record.hex))
+            case ExitedRecord():
+                self.steps.end(record.status, record.elapsed, record.user, record.system)
+            case LeftRecord():
+                self.steps.over(record.program, record.processes)

@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.instrument.follow import follow_output, is_interactive
+from kdyno.instrument.job import Program
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import RECORD, ImageCorrupt, NoSuchImage, find_image, image_in
 from kdyno.machine.base import BootOrder, Description, Machine, MachineSettings
@@ -107,7 +108,7 @@ def boot_command(
         raise NoPlaceForConsole(path=console)
     machine, about = _opened(settings, kernel, "stream", state, talk)
     with state.scratch("one") as scratch:
-        job = about.job(1, command=command)
+        job = about.job(1, programs=(Program(name="command", command=command),))
         order = BootOrder(kernel.name, kernel, words, job, seed, scratch)
         ended = Event()
         stream = order.directory / "stream.jsonl"
@@ -120,8 +121,8 @@ def boot_command(
             follower.join()
         if console:
             shutil.copyfile(end.console, console)
-        if end.status == "ok" and end.report.exit_status is not None:
-            return end.report.exit_status
+        if end.status == "ok" and (step := end.report.steps[0]).status is not None:
+            return step.status
         shown = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")
         for line in shown.splitlines()[-CONSOLE_LINES_SHOWN:]:
             talk.warn(f"console: {line}")

@@ -87,7 +87,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
             _require_runtime(variant, recipe, experiment.machine.type)
         machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
-    job = about.job(part.iterations, tests=part.tests, command=part.command)
+    job = about.job(part.iterations, tests=part.tests, programs=part.programs)
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
 

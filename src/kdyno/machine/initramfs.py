@@ -78,8 +78,8 @@ def guest_tools() -> list[Entry]:
 
 def initramfs(tools: list[Entry], job: Job) -> bytes:
     """The archive for one job. Tests need no applet but sh, and each link costs the guest 13,000 instructions."""
-    if job.command and names_loads(job.command):
+    if any(names_loads(program.command) for program in job.programs):
         tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]
-    if not job.command and not job.interactive:
+    if not job.programs and not job.interactive:
         tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]
     return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

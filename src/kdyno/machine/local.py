@@ -6,43 +6,37 @@ ordinary program, and sets everything back.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from kdyno import __version__
 from kdyno.errors import UserError
 from kdyno.frozen import digest
 from kdyno.host import host_facts
 from kdyno.hostknobs.journal import boot_id, running_state
 from kdyno.hostknobs.turn import Refused, turned
 from kdyno.hostknobs.words import values_of
-from kdyno.instrument.agent import asked_of, find_agent, native_command
-from kdyno.instrument.job import PROTOCOL, FileChannel, Job, TestOrder
-from kdyno.instrument.stream import MOST_STDERR, MOST_STDOUT, AgentReport, read_stream
+from kdyno.instrument.agent import asked_of, find_agent
+from kdyno.instrument.job import FileChannel
+from kdyno.instrument.stream import read_stream
 from kdyno.machine.base import BootEnd, BootOrder, Description, Limits, MachineSettings, NoShell
 from kdyno.machine.conditions import watched
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.platforms import Output
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.ownership import is_root
-from kdyno.process import ToolMissing, spawned
+from kdyno.process import spawned
 
 POLL_SECONDS = 0.05
-HEX_BYTES = 100_000
-"""Bytes of a command's output in one record."""
-NOT_THERE = 127
-"""Exit status of a command that isn't there, as shells have it."""
 ROUNDS = (
     "replicates are rounds on this running kernel, not boots: what differs from boot to boot (where the kernel and its "
     "data lie) is the same in all of them, and in no interval"
@@ -141,70 +135,36 @@ class LocalMachine:
             yield
 
     def _round(self, order: BootOrder) -> BootEnd:
+        """The agent does the job as in a guest, but as an ordinary program."""
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
-        console.touch()
+        job = order.directory / "job.json"
+        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encoded())
         start = time.monotonic()
-        left = Exit()
-        if order.job.command is not None:
-            left = self._command(order, order.job.command, stream)
-            report = read_stream(stream, asked_of(order.job))
-        else:
-            reports = []
-            for test in order.job.tests:
-                part = order.directory / f"{test.name}.jsonl"
-                left = self._test(order, test, part)
-                reports.append(read_stream(part, asked_of(order.job.model_copy(update={"tests": (test,)}))))
-                if left != Exit() or not reports[-1].complete:
-                    break
-            parts = [order.directory / f"{test.name}.jsonl" for test in order.job.tests[: len(reports)]]
-            stream.write_bytes(b"".join(part.read_bytes() for part in parts))
-            report = _joined(reports)
+        left = self._run(order, (str(find_agent()), "do", str(job)), console, stream)
+        report = read_stream(stream, asked_of(order.job))
         status, reason = verdict_on_boot(left, report, console)
         return BootEnd(status, reason, time.monotonic() - start, 0.0, (), console, stream, report)
 
-    def _test(self, order: BootOrder, test: TestOrder, stream: Path) -> Exit:
-        words = native_command(find_agent(), test, order.job.iterations)
-        _, left = self._run(order, words, stream, order.directory / "stderr")
-        return left
-
-    def _command(self, order: BootOrder, words: Sequence[str], stream: Path) -> Exit:
-        said, errors = order.directory / "stdout", order.directory / "stderr"
-        try:
-            status, left = self._run(order, words, said, errors)
-        except ToolMissing as error:
-            errors.write_text(str(error), encoding="utf-8")
-            said.touch()
-            status, left = NOT_THERE, Exit()
-        if left != Exit():
-            return left  # a stream that has no end
-        lines = (f"{json.dumps(record)}\n" for record in _records(order.job, said, errors, status))
-        stream.write_text("".join(lines), encoding="utf-8")
-        return left
-
-    def _run(self, order: BootOrder, words: Sequence[str], said: Path, errors: Path) -> tuple[int, Exit]:
-        """Exit status as shells have it, and how it ended if not by itself. Raises ToolMissing."""
+    def _run(self, order: BootOrder, words: Sequence[str], console: Path, stream: Path) -> Exit:
+        """How it ended, if not by itself; what the agent says beside its records is the round's console."""
         limit = time.monotonic() + self.config.limits.total
-        stopped = None
+        environment = _environment(order.directory)
         with (
-            said.open("wb") as out,
-            errors.open("wb") as err,
+            console.open("wb") as log,
             self._on_cpus(),
-            spawned(words, cwd=order.directory, stdout=out, stderr=err, env=_environment(order.directory)) as child,
+            spawned(words, cwd=order.directory, stdout=log, stderr=log, env=environment) as agent,
         ):
             while True:
                 try:
-                    status = child.wait(POLL_SECONDS)
-                    break
+                    agent.wait(POLL_SECONDS)
+                    return Exit()
                 except subprocess.TimeoutExpired:
                     if order.cancelled.is_set():
-                        return 0, Exit(lost="interrupted")
+                        return Exit(lost="interrupted")
                     if time.monotonic() > limit:
-                        stopped = f"the round took more than {self.config.limits.total:g} s"
-                    elif said.stat().st_size > self.config.limits.stream_mb * 1_000_000:
-                        stopped = f"it wrote more than {self.config.limits.stream_mb:g} MB"
-                    if stopped:
-                        return 0, Exit(stopped=stopped)
-        return (status if status >= 0 else 128 - status), Exit()
+                        return Exit(stopped=f"the round took more than {self.config.limits.total:g} s")
+                    if stream.exists() and stream.stat().st_size > self.config.limits.stream_mb * 1_000_000:
+                        return Exit(stopped=f"it wrote more than {self.config.limits.stream_mb:g} MB")
 
     @contextmanager
     def _on_cpus(self) -> Iterator[None]:
@@ -224,45 +184,3 @@ def _environment(directory: Path) -> dict[str, str]:
     """kdyno's own programs are found, wherever kdyno was called from."""
     path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
     return {"PATH": path, "TMPDIR": str(directory)}
-
-
-def _joined(reports: Sequence[AgentReport]) -> AgentReport:
-    """What several runs of the agent said, as one."""
-    return AgentReport(
-        hello=reports[0].hello,
-        benchmarks=tuple(benchmark for report in reports for benchmark in report.benchmarks),
-        samples=tuple(sample for report in reports for sample in report.samples),
-        unsupported={name: why for report in reports for name, why in report.unsupported.items()},
-        broken={name: why for report in reports for name, why in report.broken.items()},
-        complete=all(report.complete for report in reports),
-        fault=next((report.fault for report in reports if report.fault), None),
-    )
-
-
-def _records(job: Job, said: Path, errors: Path, status: int) -> Iterable[dict[str, Any]]:
-    """What the agent would send of a command in a guest (crates/proto/src/stream.rs)."""
-    records: list[dict[str, Any]] = [
-        {
-            "type": "hello",
-            "agent": f"kdyno {__version__}",
-            "kernel": platform.release(),
-            "lane": job.lane,
-            "cpus": os.cpu_count() or 1,
-            "init": False,
-        }
-    ]
-    with said.open("rb") as file:
-        content = file.read(MOST_STDOUT + 1)
-    pieces = [content[place : place + HEX_BYTES] for place in range(0, len(content), HEX_BYTES)]
-    records += [{"type": "output", "stream": "stdout", "hex": piece.hex()} for piece in pieces]
-    if last_words := _end_of(errors, MOST_STDERR):
-        records.append({"type": "output", "stream": "stderr", "hex": last_words.hex()})
-    records.append({"type": "exited", "status": status})
-    records.append({"type": "end", "records": len(records)})
-    return [{"v": PROTOCOL, **record} for record in records]
-
-
-def _end_of(path: Path, size: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - size, 0))
-        return file.read(size)

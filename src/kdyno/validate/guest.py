@@ -11,7 +11,7 @@ import numpy as np
 from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
 from kdyno.errors import InfrastructureError
-from kdyno.instrument.job import TestOrder
+from kdyno.instrument.job import Program, TestOrder
 from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, read_pmu_record
 from kdyno.kernel.build import build
 from kdyno.kernel.image import Image
@@ -63,14 +63,14 @@ def guest_mitigations(
     """What a guest of this kernel says of its CPU's faults. Raises GuestSilent: so a kernel that doesn't boot is known
     before the benchmarks are run."""
     machine = open_machine(settings)
-    job = machine.describe().job(1, command=LISTING)
+    job = machine.describe().job(1, programs=(Program(name="mitigations", command=LISTING),))
     talk.say("booting the kernel, to see which mitigations are active")
     with state.scratch("once") as scratch:
         order = BootOrder("mitigations", image.bzimage, words, job, 1, scratch, vmlinux=image.vmlinux)
         end = machine.boot(order)
     if end.status != "ok":
         raise GuestSilent(reason=end.reason, image=image.record.key[:12])
-    return parse_listing(end.report.stdout.decode(errors="replace"))
+    return parse_listing(end.report.steps[0].stdout.decode(errors="replace"))
 
 
 def count_in_guest(

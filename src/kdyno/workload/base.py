@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import TestOrder
+from kdyno.instrument.job import Program, TestOrder
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark
@@ -30,7 +30,7 @@ class JobPart:
     iterations: int
     """Samples per benchmark and boot."""
     tests: tuple[TestOrder, ...] = ()
-    command: tuple[str, ...] | None = None
+    programs: tuple[Program, ...] = ()
 
 
 class WorkloadSettings(Frozen):

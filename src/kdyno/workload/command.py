@@ -15,8 +15,10 @@ from pydantic_core import PydanticCustomError
 
 from kdyno import regex
 from kdyno.frozen import Frozen
+from kdyno.instrument.job import Program
 from kdyno.instrument.loads import find_loads, names_loads
-from kdyno.instrument.stream import MOST_STDOUT, AgentReport
+from kdyno.instrument.steps import MOST_STDOUT, StepReport
+from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Direction, Sample
 from kdyno.text import clean
@@ -79,7 +81,7 @@ class CommandWorkload(WorkloadSettings):
     """By the name of the benchmark: where its number is."""
 
     def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
-        return JobPart(iterations=1, command=self.command)
+        return JobPart(iterations=1, programs=(Program(name=TEST, command=self.command),))
 
     def reading(self) -> dict[str, Any]:
         reading = self.model_dump(mode="json", include={"metrics"})
@@ -111,11 +113,7 @@ class CommandWorkload(WorkloadSettings):
 
     def read(self, report: AgentReport) -> AgentReport:
         """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
-        if report.exit_status is None:
-            raise NotRead("the command left no exit status")
-        if report.exit_status:
-            raise NotRead(f"the command ended with status {report.exit_status}{_last_words(report.stderr)}")
-        lines = _lines(report)
+        lines = lines_of(finished_step(report))
         samples, broken = [], {}
         for name, metric in self.metrics.items():
             try:
@@ -135,11 +133,21 @@ class CommandWorkload(WorkloadSettings):
         )
 
 
-def _lines(report: AgentReport) -> list[str]:
+def finished_step(report: AgentReport) -> StepReport:
+    """The command's step. Raises NotRead if it failed."""
+    if not report.steps or report.steps[0].status is None:
+        raise NotRead("the command left no exit status")
+    [step] = report.steps
+    if step.status:
+        raise NotRead(f"the command ended with status {step.status}{last_words(step.stderr)}")
+    return step
+
+
+def lines_of(step: StepReport) -> list[str]:
     """The lines of the output, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
-    if report.stdout_is_cut:
+    if step.stdout_is_cut:
         raise NotRead(f"the command wrote more than {MOST_STDOUT:,} bytes to its standard output")
-    lines = report.stdout.decode(errors="replace").split("\n")
+    lines = step.stdout.decode(errors="replace").split("\n")
     if len(lines) > MOST_LINES:
         raise NotRead(f"the command wrote more than {MOST_LINES:,} lines to its standard output")
     return [line.removesuffix("\r")[:LONGEST_LINE] for line in lines]
@@ -167,7 +175,7 @@ def _number(pattern: str, lines: list[str]) -> float:
     return number
 
 
-def _last_words(stderr: bytes) -> str:
+def last_words(stderr: bytes) -> str:
     """The last line of a command's standard error, as the end of a sentence."""
     lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
     return next((f": {line[-200:]}" for line in reversed(lines) if line), "")

@@ -16,6 +16,7 @@ pub enum Verb {
     Version,
     List { json: bool },
     Run(Run),
+    Do { job: String },
     Tsc,
 }
 
@@ -37,9 +38,13 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
         Some("--version" | "-V") => Ok(Verb::Version),
         Some("list") => parse_list(arguments),
         Some("run") => parse_run(arguments),
+        Some("do") => match (arguments.next(), arguments.next()) {
+            (Some(job), None) => Ok(Verb::Do { job }),
+            _ => Err("do takes the file of a job".into()),
+        },
         Some("tsc") => arguments.next().map_or(Ok(Verb::Tsc), |other| Err(format!("tsc takes nothing, not '{other}'"))),
         Some(other) => {
-            let near = nearest(other, ["list", "run", "tsc", "--help", "--version"]).unwrap_or_default();
+            let near = nearest(other, ["list", "run", "do", "tsc", "--help", "--version"]).unwrap_or_default();
             Err(format!("there is no '{other}': did you mean '{near}'? See 'kdyno-agent --help'"))
         }
         None => Err("say what to do: 'list', 'run', or '--help'".into()),
@@ -161,6 +166,8 @@ mod tests {
             ("", "say what to do"),
             ("lits", "did you mean 'list'?"),
             ("list --jsn", "list takes only --json"),
+            ("do", "do takes the file"),
+            ("do a b", "do takes the file"),
             ("run", "say which tests"),
             ("run lat_pip", "did you mean 'lat_pipe'?"),
             ("run lat_pipe --itertions 3", "did you mean '--iterations'?"),

@@ -1,6 +1,7 @@
 //! The agent as an ordinary program on a host.
 
 mod arguments;
+mod carry_out;
 mod list;
 mod run;
 mod table;
@@ -15,11 +16,13 @@ kdyno-agent: the LMBench kernel tests, and loads to train with
 
 usage: kdyno-agent list [--json]
        kdyno-agent run TEST... [--param KEY=VALUE]... [--iterations N] [--shift S] [--json]
+       kdyno-agent do JOB.json
        kdyno-agent tsc
        kdyno-agent --version | --help
 
 TEST is a name from 'list', 'lmbench' or 'general' for the tests of that suite, or 'all'. --param goes to every test
 that has KEY. 'general' is a load to train with, not to judge by.
+'do' does a job that kdyno wrote, on this host; its records go where the job says.
 'tsc' prints how fast the time stamp counter runs, in kHz.
 --shift is for a guest of QEMU's -icount shift=S: instructions are counted instead of nanoseconds.
 Without --json the result is a table; with it, one record a line.
@@ -42,6 +45,7 @@ fn act(verb: Verb) -> Result<ExitCode, String> {
         Verb::Version => print(&format!("kdyno-agent {VERSION}\n")),
         Verb::List { json } => print(&if json { list::json() } else { list::text() }),
         Verb::Run(run) => return run::run(&run),
+        Verb::Do { job } => carry_out::job(&job)?,
         Verb::Tsc => print(&format!("{}\n", clock::tsc_khz())),
     }
     Ok(ExitCode::SUCCESS)

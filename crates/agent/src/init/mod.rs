@@ -3,10 +3,8 @@
 //! The host starts QEMU with `-no-reboot`, so a restart ends it; microvm has no other way to power off. Whatever goes
 //! wrong is said on the console and ends the same way: then the stream has no `end`, which the host takes for a failure.
 
-mod channel;
-mod command;
+pub mod channel;
 mod console;
-mod job;
 mod loopback;
 mod mounts;
 mod port;
@@ -14,10 +12,11 @@ mod shell;
 
 use crate::addresses;
 use crate::counters::Snapshots;
+use crate::job::Plan;
+use crate::programs::{self, Surroundings};
 use crate::session;
 use crate::sink::Sink;
-use job::Plan;
-use kdyno_proto::COUNTERS_PORT;
+use kdyno_proto::{COUNTERS_PORT, JOB_PATH};
 
 pub fn run() -> ! {
     std::panic::set_hook(Box::new(|panic| {
@@ -35,26 +34,20 @@ pub fn run() -> ! {
 }
 
 fn serve() -> Result<(), String> {
-    let plan = Plan::read()?;
+    let plan = Plan::read(JOB_PATH)?;
     loopback::up();
     let sink = Sink::new(channel::open(&plan.channel, plan.interactive)?).map_err(|failure| failure.to_string())?;
-    if !plan.tests.is_empty() {
-        plan.settings.clock.prove()?;
-    }
-    session::hello(&plan.settings, &sink);
     match &plan.counters {
-        None => session::run_all(&plan.tests, &plan.settings, &sink, |_| ()),
+        None => session::tests(&plan, &sink, |_| ())?,
         Some(counters) => {
             let port = port::open(COUNTERS_PORT, false)?.into();
             let mut snapshots = Snapshots::begin(counters, plan.tests.len(), port)?;
-            session::run_all(&plan.tests, &plan.settings, &sink, |test| snapshots.take(test));
+            session::tests(&plan, &sink, |test| snapshots.take(test))?;
             snapshots.send()?;
         }
     }
     addresses::release();
-    if let Some(command) = &plan.command {
-        command::run(command, &sink);
-    }
+    programs::run_all(&plan.programs, &Surroundings::of_guest(&plan.programs), &sink);
     if plan.interactive {
         shell::run()?;
     }

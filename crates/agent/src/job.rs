@@ -5,23 +5,23 @@ use crate::measure::Clock;
 use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
-use kdyno_proto::{Channel, Counters, JOB_PATH, Job};
+use kdyno_proto::{Channel, Counters, Job, Program};
 
 /// A job that can be done.
 pub struct Plan {
     pub settings: Settings,
     pub tests: Vec<Planned>,
-    pub command: Option<Vec<String>>,
+    pub programs: Vec<Program>,
     pub interactive: bool,
     pub channel: Channel,
     pub counters: Option<Counters>,
 }
 
 impl Plan {
-    pub fn read() -> Result<Plan, String> {
-        let text = std::fs::read_to_string(JOB_PATH).map_err(|error| format!("{JOB_PATH}: {error}"))?;
-        let job = Job::parse(&text).map_err(|error| format!("{JOB_PATH}: {error}"))?;
-        Plan::of(job).map_err(|error| format!("{JOB_PATH}: {error}"))
+    pub fn read(path: &str) -> Result<Plan, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+        let job = Job::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+        Plan::of(job).map_err(|error| format!("{path}: {error}"))
     }
 
     fn of(job: Job) -> Result<Plan, String> {
@@ -32,8 +32,8 @@ impl Plan {
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
         let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
         let settings = Settings { clock, iterations: job.iterations };
-        let Job { command, interactive, channel, counters, .. } = job;
-        Ok(Plan { settings, tests, command, interactive, channel, counters })
+        let Job { programs, interactive, channel, counters, .. } = job;
+        Ok(Plan { settings, tests, programs, interactive, channel, counters })
     }
 }
 

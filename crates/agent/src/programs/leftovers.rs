@@ -1,0 +1,72 @@
+//! Processes that a program left behind: they get a moment to end by themselves, and then no choice.
+
+use crate::processes;
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A daemon that was told to stop may need this long.
+const GRACE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// From here on orphans become children of the agent, as those of a guest are already.
+pub fn adopt() {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Returns when no child is left, with the number of those that were killed.
+pub fn end() -> u32 {
+    let begin = Instant::now();
+    while begin.elapsed() < GRACE {
+        reap_all();
+        if children().is_empty() {
+            return 0;
+        }
+        sleep(PAUSE);
+    }
+    let mut killed = 0;
+    loop {
+        let left = children();
+        if left.is_empty() {
+            return killed;
+        }
+        for child in left {
+            // SAFETY: no pointers. The process is a child that wasn't reaped, so its number is nobody else's.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            processes::wait_for(child);
+            killed += 1;
+        }
+    }
+}
+
+fn reap_all() {
+    while processes::reap(libc::WNOHANG).is_some() {}
+}
+
+/// The processes whose parent is this one; none where /proc isn't there.
+fn children() -> Vec<libc::pid_t> {
+    let own = std::process::id();
+    let listing = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = listing.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    processes.filter(|pid| parent_of(*pid) == Some(own)).collect()
+}
+
+/// The fourth field of /proc/PID/stat; the second one is a name in parentheses, with any character in it.
+fn parent_of(pid: libc::pid_t) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(&stat[after_name + 1..]).ok()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_of_a_process_is_read_from_its_stat() {
+        // SAFETY: no pointers.
+        assert_eq!(parent_of(std::process::id() as libc::pid_t), Some(unsafe { libc::getppid() } as u32));
+        assert_eq!(parent_of(0), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The guest's root file system: a squashfs from the initramfs, below a layer in memory that takes what is written.
+
+use crate::sys::{Failure, check, file};
+use kdyno_proto::ROOT_PATH;
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::ptr::null;
+
+const BASE: &CStr = c"/kdyno/base";
+const LAYER: &CStr = c"/kdyno/layer";
+const ROOT: &CStr = c"/kdyno/root";
+const OVERLAY: &CStr = c"lowerdir=/kdyno/base,upperdir=/kdyno/layer/upper,workdir=/kdyno/layer/work";
+
+/// What a program expects to find of the system: the same as the agent's.
+const SHARED: &[&CStr] = &[c"proc", c"sys", c"dev", c"tmp", c"run"];
+
+/// include/uapi/linux/loop.h
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82_u32 as libc::Ioctl;
+const LOOP_SET_FD: libc::Ioctl = 0x4C00_u32 as libc::Ioctl;
+const LOOP_CONTROL: (u32, u32) = (10, 237);
+const LOOP_MAJOR: u32 = 7;
+
+/// Mounts it; returns where.
+pub fn mount() -> Result<&'static str, String> {
+    for directory in [BASE, LAYER, ROOT] {
+        fs::create_dir_all(text(directory)).map_err(|error| format!("{}: {error}", text(directory)))?;
+    }
+    let device = loop_device().map_err(|failure| format!("{failure} (kernel without CONFIG_BLK_DEV_LOOP?)"))?;
+    put(&device, BASE, c"squashfs", libc::MS_RDONLY, None, "CONFIG_SQUASHFS with CONFIG_SQUASHFS_LZ4")?;
+    put(c"layer", LAYER, c"tmpfs", 0, None, "CONFIG_TMPFS")?;
+    for directory in ["upper", "work"] {
+        let path = format!("{}/{directory}", text(LAYER));
+        fs::create_dir(&path).map_err(|error| format!("{path}: {error}"))?;
+    }
+    put(c"root", ROOT, c"overlay", 0, Some(OVERLAY), "CONFIG_OVERLAY_FS")?;
+    for name in SHARED {
+        share(name)?;
+    }
+    Ok(text(ROOT))
+}
+
+/// A directory of the agent's, at the same place below the root.
+fn share(name: &CStr) -> Result<(), String> {
+    let target = format!("{}/{}", text(ROOT), text(name));
+    fs::create_dir_all(&target).map_err(|error| format!("{target}: {error}"))?;
+    let (from, to) = (format!("/{}", text(name)), target.clone());
+    let (from, to) = (CString::new(from).expect("our own table"), CString::new(to).expect("our own table"));
+    // SAFETY: C strings; null for what a bind mount doesn't need.
+    let result = unsafe { libc::mount(from.as_ptr(), to.as_ptr(), null(), libc::MS_BIND | libc::MS_REC, null()) };
+    check("mount(MS_BIND)", result).map(drop).map_err(|failure| format!("{target}: {failure}"))
+}
+
+fn put(
+    what: &CStr,
+    target: &CStr,
+    kind: &CStr,
+    flags: libc::c_ulong,
+    options: Option<&CStr>,
+    needs: &str,
+) -> Result<(), String> {
+    let options = options.map_or(null(), |options| options.as_ptr().cast());
+    // SAFETY: C strings, and null for no options.
+    let result = unsafe { libc::mount(what.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options) };
+    check("mount()", result)
+        .map(drop)
+        .map_err(|failure| format!("{} at {}: {failure} (kernel without {needs}?)", text(kind), text(target)))
+}
+
+/// A block device whose content is the file.
+fn loop_device() -> Result<CString, Failure> {
+    make_node(c"/dev/loop-control", libc::S_IFCHR, LOOP_CONTROL);
+    let control = file::open("open(/dev/loop-control)", c"/dev/loop-control", libc::O_RDWR)?;
+    // SAFETY: no pointers.
+    let number = check("ioctl(LOOP_CTL_GET_FREE)", unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) })?;
+    let path = CString::new(format!("/dev/loop{number}")).expect("a number holds no NUL");
+    make_node(&path, libc::S_IFBLK, (LOOP_MAJOR, number as u32));
+    let device = file::open("open(/dev/loop)", &path, libc::O_RDONLY)?;
+    let backing = CString::new(ROOT_PATH).expect("our own constant");
+    let backing = file::open("open(root.squashfs)", &backing, libc::O_RDONLY)?;
+    // SAFETY: no pointers; both descriptors are open.
+    check("ioctl(LOOP_SET_FD)", unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_FD, backing.as_raw_fd()) })?;
+    Ok(path)
+}
+
+/// For a kernel without CONFIG_DEVTMPFS; one that is there already is left alone.
+fn make_node(path: &CStr, kind: libc::mode_t, (major, minor): (u32, u32)) {
+    // SAFETY: a C string.
+    unsafe { libc::mknod(path.as_ptr(), kind | 0o600, libc::makedev(major, minor)) };
+}
+
+fn text(path: &CStr) -> &str {
+    path.to_str().expect("our own constants are ASCII")
+}
