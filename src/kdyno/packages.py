@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +33,20 @@ def requirements() -> Iterator[Requirement]:
     for line in files("kdyno").joinpath("data", "debian-packages.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             yield Requirement(*line.split(maxsplit=3))
+
+
+def missing_packages(names: Sequence[str]) -> list[str]:
+    """Those of these Debian packages that aren't installed here; all of them where dpkg isn't."""
+    missing = []
+    for name in names:
+        words = ["dpkg-query", "--show", "--showformat", "${db:Status-Status}", name]
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return list(names)
+        if done.stdout != "installed":
+            missing.append(name)
+    return missing
 
 
 def install_command(*packages: str) -> str:

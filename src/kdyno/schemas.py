@@ -31,6 +31,7 @@ from kdyno.kernel.delegation.show import ImageView, PlanView
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.sections import GroupedSection
 from kdyno.line.forecast import Forecast
+from kdyno.line.trial import Trial
 from kdyno.lint.model import LintReport
 from kdyno.march.families import March
 from kdyno.march.report import MarchReport
@@ -51,6 +52,7 @@ from kdyno.validate.kvm import KvmReport
 from kdyno.validate.library_compare import LibraryReport
 from kdyno.verdicts.model import FileReport, RunReport
 from kdyno.verdicts.selftest import SelfTest
+from kdyno.workload.definition import Definition
 from kdyno.workload.loads import LoadOutcome
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -71,6 +73,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
     "record": RECORD,
     "section": TypeAdapter(GroupedSection),
+    "workload": TypeAdapter(Definition),
 }
 """Formats that somebody reads: what has a default may be left out."""
 
@@ -111,6 +114,8 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),
     "validate-library": TypeAdapter(LibraryReport),
+    "workload-list": TypeAdapter(tuple[Definition, ...]),
+    "workload-try": TypeAdapter(Trial),
 }
 """What verbs print with --json: every key is always there."""
 

@@ -123,6 +123,11 @@ class State:
         return self._part("images")
 
     @property
+    def roots(self) -> Path:
+        """Root file systems of guests, by the packages in them; may be deleted at any time."""
+        return self._part("roots")
+
+    @property
     def pmu(self) -> Path:
         """PMU records of boots that no run asked for, by what decides them; may be deleted at any time."""
         return self._part("pmu")

@@ -32,7 +32,7 @@ from kdyno.instrument import agent as agents
 from kdyno.instrument import pmu_limits, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
-from kdyno.instrument.job import PROTOCOL, Job, TestOrder
+from kdyno.instrument.job import PROTOCOL, Job, Program, TestOrder
 from kdyno.instrument.pmu import Events, PmuConfig, find_plugin, plugin_words
 from kdyno.instrument.stream import BenchmarkRecord, parse_record, read_stream
 from kdyno.kernel import lkd
@@ -188,6 +188,7 @@ def test_a_job_has_the_fields_that_the_agent_reads() -> None:
     text = source("proto", "job.rs")
     assert fields(text, "Job") == list(Job.model_fields)
     assert fields(text, "JobTest") == list(TestOrder.model_fields)
+    assert fields(text, "Program") == list(Program.model_fields)
     (largest,) = (part.le for part in QemuConfig.model_fields["icount_shift"].metadata if hasattr(part, "le"))
     assert int(constant(text, "LARGEST_SHIFT")) == largest
     assert int(constant(source("proto", "lib.rs"), "VERSION")) == PROTOCOL
@@ -469,6 +470,7 @@ PRINTED_AS = {
         f"profile {action}": f"profile-{action}"
         for action in ("cover", "merge", "objects", "overlap", "pull", "show", "stale")
     },
+    **{f"workload {action}": f"workload-{action}" for action in ("list", "try")},
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",

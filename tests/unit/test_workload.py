@@ -22,8 +22,9 @@ from kdyno.line.run_plan import plan_run
 from kdyno.machine.base import BootEnd
 from kdyno.measurement import Benchmark, BootStatus, Sample
 from kdyno.workload.base import NoTests, NotRead, WorkloadSettings
-from kdyno.workload.command import LONGEST_LINE, MOST_LINES, MOST_METRICS, CommandWorkload, Metric
+from kdyno.workload.command import CommandWorkload
 from kdyno.workload.lmbench import LmbenchWorkload
+from kdyno.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, Metric
 from kdyno.workload.registry import WORKLOADS, WorkloadConfig
 from tests.unit.test_forecast import prepared
 from tests.unit.test_keys import changed

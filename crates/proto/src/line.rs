@@ -131,6 +131,10 @@ mod tests {
                 r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1}"#,
             ),
             (
+                Record::Left { program: "x".into(), processes: 2 },
+                r#"{"v":1,"type":"left","program":"x","processes":2}"#,
+            ),
+            (
                 Record::Step { program: "x".into(), phase: Phase::SetUp, run: 0 },
                 r#"{"v":1,"type":"step","program":"x","phase":"set-up","run":0}"#,
             ),

@@ -26,6 +26,7 @@ VERBS = {
     "init": "write an experiment to start from: the demo's",
     "plan": "show what an experiment would build and boot, how long it should take, and why",
     "build": "build the kernels of an experiment",
+    "workload": "list, show and try workloads",
     "boot": "boot a kernel and run a shell or a command in it",
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
     "runs": "list the runs in the store",

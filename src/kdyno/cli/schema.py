@@ -58,6 +58,9 @@ FORMATS = {
     "validate": "`kdyno validate --json`, and what -o writes",
     "validate-kvm": "`kdyno validate --kvm --json`",
     "validate-library": "`kdyno validate --library --json`",
+    "workload": "a workload, as TOML",
+    "workload-list": "`kdyno workload list --json`",
+    "workload-try": "`kdyno workload try --json`",
 }
 
 

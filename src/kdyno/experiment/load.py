@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -21,6 +21,7 @@ from kdyno.experiment.variants import expand, with_trainees
 from kdyno.files import read_whole
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
+from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.machine.registry import MACHINES
 from kdyno.workload.registry import WORKLOADS
 
@@ -172,10 +173,19 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
         raise BadExperiment(problems=_problem(path, text, ("source",), "missing", ""))
     settings["source"] = SOURCE.located(spec.source or None, path.parent) or ""
     settings["config"] = CONFIG.located(spec.config, path.parent)
-    settings["machine"] = spec.machine.located(path.parent)
+    workload = settings["workload"] = spec.workload.located(path.parent)
+    needs = workload.needs()
+    settings["machine"] = spec.machine.located(path.parent).suited(needs.memory_mb, needs.cpus)
+    if spec.machine.starts_kernels and needs.kconfig:
+        recipes = {name: _with_kconfig(recipe, needs.kconfig) for name, recipe in recipes.items()}
     return Experiment(
         **settings, variants=with_trainees(recipes, settings["source"], settings["config"], training_load)
     )
+
+
+def _with_kconfig(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
+    """The recipe with what the workload needs; what the recipe says itself counts more."""
+    return recipe.model_copy(update={"kconfig": {**needed, **recipe.kconfig}})
 
 
 def training_load(train: tuple[str, ...]) -> dict[str, Any]:

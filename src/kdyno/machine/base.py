@@ -19,6 +19,8 @@ from kdyno.lanes import Lane
 from kdyno.machine.platforms import Output
 from kdyno.march.cpu import Cpu
 from kdyno.measurement import BootStatus
+from kdyno.state import State
+from kdyno.talk import Talk
 
 
 class CpuLacks(UserError):
@@ -77,6 +79,10 @@ class MachineSettings(Frozen):
     def located(self, base: Path) -> Self:
         """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
         raise NotImplementedError
+
+    def suited(self, memory_mb: int, cpus: int) -> Self:  # noqa: ARG002
+        """The same machine with at least so much memory and so many CPUs, where it can choose."""
+        return self
 
     def counting(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
         """The same machine in the model lane, counting with this emulated PMU. Raises NotEmulated."""
@@ -186,6 +192,10 @@ class Machine(Protocol):
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
+        ...
+
+    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
+        """Have the programs of these Debian packages at hand in every boot; raise KdynoError if that can't be."""
         ...
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -21,6 +21,8 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.platforms import Output
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.names import absolute
+from kdyno.state import State
+from kdyno.talk import Talk
 
 LARGEST_FILE = 1 << 27
 """Bytes of a file in a recording: more than any machine keeps of a boot."""
@@ -103,6 +105,9 @@ class FakeMachine:
         """A recording runs nothing."""
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
+        """A recording runs nothing."""
+
+    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
         """A recording runs nothing."""
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -76,10 +76,15 @@ def guest_tools() -> list[Entry]:
     ]
 
 
-def initramfs(tools: list[Entry], job: Job) -> bytes:
-    """The archive for one job. Tests need no applet but sh, and each link costs the guest 13,000 instructions."""
+def initramfs(tools: list[Entry], job: Job, root: Path | None = None) -> bytes:
+    """The archive for one job, with a root file system for its programs.
+
+    Tests need no applet but sh, and each link costs the guest 13,000 instructions.
+    """
     if any(names_loads(program.command) for program in job.programs):
         tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]
     if not job.programs and not job.interactive:
         tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]
+    if root and any(program.in_root for program in job.programs):
+        tools = [*tools, file("kdyno/root.squashfs", root.read_bytes(), 0o644)]
     return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

@@ -34,7 +34,10 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.platforms import Output
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.ownership import is_root
+from kdyno.packages import install_command, missing_packages
 from kdyno.process import spawned
+from kdyno.state import State
+from kdyno.talk import Talk
 
 POLL_SECONDS = 0.05
 ROUNDS = (
@@ -48,6 +51,11 @@ RIGHTS = "the workload runs on this host, with the rights of who calls kdyno"
 class NoSuchCpus(UserError):
     message = "[machine] names the CPUs {named}, and this process may run on {allowed}"
     hint = "`taskset -p $$` shows which CPUs a shell may use; leave `cpus` out for all of them"
+
+
+class NotInstalled(UserError):
+    message = "the workload needs Debian packages that are not installed on this host: {missing}"
+    hint = "{command}"
 
 
 class LocalConfig(MachineSettings):
@@ -111,6 +119,11 @@ class LocalMachine:
         for path, value in values.items():
             if not os.access(self.root / path, os.W_OK):
                 raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
+
+    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:  # noqa: ARG002
+        """Nothing is installed here. Raises NotInstalled."""
+        if missing := missing_packages(packages):
+            raise NotInstalled(missing=", ".join(missing), command=install_command(*missing))
 
     def stand_in(self, variant: str, block: int) -> str:  # noqa: ARG002
         return digest(self.describe().facts)

@@ -24,6 +24,7 @@ from kdyno.lanes import LANES, Lane
 from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description, Limits, MachineSettings
 from kdyno.machine.conditions import watched
 from kdyno.machine.ending import Exit, verdict_on_boot
+from kdyno.machine.guest_root import GuestRoot, guest_root
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_options
@@ -33,6 +34,8 @@ from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.names import absolute
 from kdyno.process import ToolMissing, output, spawned
+from kdyno.state import State
+from kdyno.talk import Talk
 
 QEMU = "qemu-system-x86_64"
 MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
@@ -86,6 +89,10 @@ class QemuConfig(MachineSettings):
             pmu = pmu.model_copy(update={"family": f"file:{family}"})
         return self.model_copy(update={"share": share, "pmu": pmu})
 
+    def suited(self, memory_mb: int, cpus: int) -> Self:
+        cpus = max(self.cpus, cpus if self.lane == "wall" else 1)
+        return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
+
     def counting(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
 
@@ -131,6 +138,7 @@ class QemuMachine:
             raise PmuOutsideModelLane(lane=config.lane)
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
+        self._root: GuestRoot | None = None
         self._asked, self._lacking = set[str](), set[str]()
         """CPU flags that QEMU was asked about, and those that the guest won't have."""
 
@@ -187,6 +195,8 @@ class QemuMachine:
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
         }
+        if self._root:
+            facts |= {"root": self._root.digest, "packages": list(self._root.archives)}
         if self.pmu:
             self.pmu.require(QEMU)
             facts |= self.pmu.facts()
@@ -237,6 +247,9 @@ class QemuMachine:
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A kernel takes any words."""
 
+    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
+        self._root = guest_root(packages, state, talk)
+
     def stand_in(self, variant: str, block: int) -> str:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")
 
@@ -248,7 +261,7 @@ class QemuMachine:
 
     def _boot(self, order: BootOrder) -> BootEnd:
         archive = order.directory / "initramfs.cpio"
-        archive.write_bytes(initramfs(self._tools, order.job))
+        archive.write_bytes(initramfs(self._tools, order.job, self._root.squashfs if self._root else None))
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         said = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
@@ -285,7 +298,7 @@ class QemuMachine:
     def converse(self, order: BootOrder) -> int:
         """Boot with the console on this terminal, for a person; returns QEMU's exit status."""
         archive = order.directory / "initramfs.cpio"
-        archive.write_bytes(initramfs(self._tools, order.job))
+        archive.write_bytes(initramfs(self._tools, order.job, self._root.squashfs if self._root else None))
         command = self.command(order, archive, serial="mon:stdio", stream=order.directory / "stream.jsonl")
         return subprocess.run(command, check=False).returncode
 

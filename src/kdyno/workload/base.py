@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from kdyno.errors import UserError
@@ -33,6 +34,18 @@ class JobPart:
     programs: tuple[Program, ...] = ()
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What a workload needs of the machine that it runs on."""
+
+    packages: tuple[str, ...] = ()
+    """Debian packages with its programs."""
+    kconfig: Mapping[str, bool | str | int] = field(default_factory=dict)
+    """Of the kernel."""
+    memory_mb: int = 0
+    cpus: int = 1
+
+
 class WorkloadSettings(Frozen):
     """What an experiment says of its workload: every kind has a class of its own, which adds to this."""
 
@@ -42,6 +55,14 @@ class WorkloadSettings(Frozen):
     """Whether the emulated PMU finds loops to count."""
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
+
+    def located(self, base: Path) -> Self:  # noqa: ARG002
+        """The same with everything in it that it names; relative paths start from `base`."""
+        return self
+
+    def needs(self) -> Needs:
+        """What it needs of the machine, beside what every guest has."""
+        return Needs()
 
     def part(self, lane: Lane) -> JobPart:
         """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""

@@ -8,8 +8,13 @@ from kdyno.frozen import one_of
 from kdyno.workload.base import WorkloadSettings
 from kdyno.workload.command import CommandWorkload
 from kdyno.workload.lmbench import LmbenchWorkload
+from kdyno.workload.programs import ProgramsWorkload
 
-WORKLOADS: dict[str, type[WorkloadSettings]] = {"lmbench": LmbenchWorkload, "command": CommandWorkload}
+WORKLOADS: dict[str, type[WorkloadSettings]] = {
+    "lmbench": LmbenchWorkload,
+    "command": CommandWorkload,
+    "programs": ProgramsWorkload,
+}
 """By `type` in [workload]; the first is meant where none is named."""
 
 

@@ -12,20 +12,20 @@ use step::{Outcome, Step};
 pub struct Surroundings {
     /// PATH; None: the agent's own.
     path: Option<&'static str>,
-    /// Where the root file system of a guest is mounted, or why it isn't.
-    root: Result<&'static str, String>,
+    /// Where the root file system of a guest is mounted, or why it isn't; None: a host's own is the one.
+    root: Result<Option<&'static str>, String>,
 }
 
 impl Surroundings {
     /// Those of a guest. The root file system is only mounted if a program is to run in it.
     pub fn of_guest(programs: &[Program]) -> Surroundings {
-        let root = if programs.iter().any(|program| program.in_root) { root::mount() } else { Err("none".into()) };
+        let root = if programs.iter().any(|program| program.in_root) { root::mount().map(Some) } else { Ok(None) };
         Surroundings { path: Some("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), root }
     }
 
     /// Those of a host: what the agent was called with.
     pub fn of_host() -> Surroundings {
-        Surroundings { path: None, root: Err("only guests have one".into()) }
+        Surroundings { path: None, root: Ok(None) }
     }
 }
 
@@ -45,7 +45,7 @@ fn run(program: &Program, surroundings: &Surroundings, sink: &Sink) {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
         let outcome = match (program.in_root, &surroundings.root) {
             (true, Err(why)) => step::impossible(&format!("no root file system: {why}"), sink),
-            (true, Ok(root)) => Step { words, program, path: surroundings.path, root: Some(root) }.run(sink),
+            (true, Ok(root)) => Step { words, program, path: surroundings.path, root: *root }.run(sink),
             (false, _) => Step { words, program, path: surroundings.path, root: None }.run(sink),
         };
         let Outcome { status, elapsed, user, system } = outcome;

@@ -1,0 +1,122 @@
+"""`kdyno workload`"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kdyno import terminal
+from kdyno.cli.common import add_common, print_json, state_of, talk_of
+from kdyno.errors import UserError
+from kdyno.lanes import LANES
+
+if TYPE_CHECKING:
+    from kdyno.line.trial import Trial
+    from kdyno.machine.base import MachineSettings
+    from kdyno.workload.definition import Value
+
+OUTPUT_SHOWN = 20
+"""Lines of a step."""
+
+
+class NotAnAssignment(UserError):
+    message = "--set takes NAME=VALUE, not {word}"
+    hint = "`kdyno workload show NAME` prints the parameters of a workload"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(metavar="WHAT", required=True)
+    listing = verbs.add_parser("list", help="kdyno's own workloads", description="Kdyno's own workloads.")
+    listing.add_argument("--json", action="store_true", help="as JSON, with all that they say")
+    listing.set_defaults(do=_list)
+    show = verbs.add_parser("show", help="print the file of one", description="Print the file of a workload.")
+    show.add_argument("name", help="one of kdyno's own, or a file of yours")
+    show.set_defaults(do=_show)
+    trial = verbs.add_parser(
+        "try",
+        help="carry one out once, and show what it wrote and what was read of it",
+        description="Carry a workload out once, on this host or in a guest, and show what was read of its output.",
+    )
+    trial.add_argument("name", help="one of kdyno's own, or a file of yours")
+    trial.add_argument("--kernel", help="in a guest: a bzImage, a kernel build directory, or the key of an image")
+    trial.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
+    trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of a parameter")
+    trial.add_argument("--json", action="store_true", help="everything as JSON")
+    trial.set_defaults(do=_try)
+    for verb in (listing, show, trial):
+        add_common(verb)
+
+
+def act(args: argparse.Namespace) -> int:
+    return int(args.do(args))
+
+
+def _list(args: argparse.Namespace) -> int:
+    from kdyno.workload.definition import definition, own_names
+
+    workloads = [definition(name) for name in own_names()]
+    if args.json:
+        print_json([workload.model_dump(mode="json", by_alias=True) for workload in workloads])
+        return 0
+    for workload in workloads:
+        lanes = "" if set(workload.lanes) == set(LANES) else f" (lane {', '.join(workload.lanes)})"
+        terminal.data(f"{workload.name:<16} {workload.description}{lanes}\n")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from kdyno.workload.definition import definition, text_of
+
+    definition(args.name)  # what can't be used isn't shown as if it could
+    terminal.data(text_of(args.name)[0])
+    return 0
+
+
+def _try(args: argparse.Namespace) -> int:
+    from kdyno.line.bootone import find_kernel
+    from kdyno.line.trial import try_workload
+    from kdyno.machine.local import LocalConfig
+    from kdyno.machine.qemu import QemuConfig
+    from kdyno.workload.definition import definition
+
+    state, talk = state_of(args), talk_of(args)
+    workload = definition(args.name)
+    kernel = find_kernel(args.kernel, state) if args.kernel else None
+    settings: MachineSettings = QemuConfig(lane=args.lane) if kernel else LocalConfig()
+    trial = try_workload(workload, _values(args.set), settings, kernel, state=state, talk=talk)
+    if args.json:
+        print_json(trial.model_dump(mode="json"))
+    else:
+        _print(trial)
+    return 0 if trial.ok else 2
+
+
+def _values(words: list[str]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise NotAnAssignment(word=word)
+        values[name] = value
+    return values
+
+
+def _print(trial: Trial) -> None:
+    for step in trial.steps:
+        ended = "never ended" if step.status is None else f"status {step.status}"
+        name = f"{step.phase} {step.run}" if step.phase == "command" else step.phase
+        times = f"{step.elapsed:.3f} s, user {step.user:.3f} s, system {step.system:.3f} s"
+        terminal.data(f"{name}: {ended}, {times}\n")
+        lines = step.output.splitlines()
+        for line in lines[:OUTPUT_SHOWN]:
+            terminal.data(f"  | {line}\n")
+        if len(lines) > OUTPUT_SHOWN:
+            terminal.data(f"  | ... and {len(lines) - OUTPUT_SHOWN:,} more lines\n")
+    if trial.left_processes:
+        terminal.data(f"it left {trial.left_processes} processes behind, which were killed\n")
+    if trial.reason:
+        terminal.data(f"failed: {trial.reason}\n")
+    for name, metric in trial.metrics.items():
+        values = ", ".join(f"{value:g}" for value in metric.values)
+        told = metric.broken or "no values" if not values else f"{values} {metric.unit}, {metric.direction} is better"
+        terminal.data(f"{trial.workload}.{name}: {told}\n")

@@ -1,0 +1,151 @@
+"""The root file system of a guest: programs from Debian packages, read-only, the same for all boots; made without root.
+
+Packages are unpacked and nothing of them is run: mmdebstrap's variant `extract`, in a user namespace. What their
+scripts would have made, programs that are measured here can do without, but for a few files, which are written below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import write_whole
+from kdyno.frozen import digest
+from kdyno.installed import find_program
+from kdyno.packages import install_command
+from kdyno.state import State
+from kdyno.talk import Talk
+from kdyno.text import clean
+
+VERSION = 1
+"""Raised when the same packages give another root."""
+SUITE = "bookworm"
+BASE = ("usr-is-merged", "dash", "coreutils", "sed", "grep", "mawk", "procps")
+"""In every root: what a workload's own commands are written with. usr-is-merged stands for one that brings perl."""
+SQUASHFS, RECORD = "root.squashfs", "root.json"
+PACKAGE = re.compile(r"^[a-z0-9][a-z0-9.+-]{1,80}$")
+ARCHIVES = "kdyno-archive "
+"""What a line of mmdebstrap's output with a package's file begins with."""
+LEFT_OUT = re.compile(r"(usr/share/(doc|man|locale|info|lintian|bug|doc-base)|etc/resolv\.conf|dev)(/|$)")
+"""What no program needs that is measured: half of the files."""
+FILES = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"
+    "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
+    "postgres:x:104:110:PostgreSQL:/var/lib/postgresql:/bin/sh\n"
+    "redis:x:105:111::/var/lib/redis:/usr/sbin/nologin\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "etc/group": "root:x:0:\nwww-data:x:33:\npostgres:x:110:\nredis:x:111:\nnogroup:x:65534:\n",
+    "etc/hosts": "127.0.0.1 localhost\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "etc/hostname": "kdyno\n",
+}
+"""What packages make of the file when they are set up."""
+LINKS = {"usr/bin/awk": "mawk"}
+
+
+class UnfitPackage(UserError):
+    message = "{name!r} is no name of a Debian package"
+    hint = "`apt-cache search WORD` finds packages"
+
+
+class RootFailed(InfrastructureError):
+    message = "can't make the guest's root file system of {packages}: {why}"
+    hint = "`apt-cache policy PACKAGE` says whether a package is there; users other than root need subuids (man subuid)"
+
+
+@dataclass(frozen=True)
+class GuestRoot:
+    """A root file system that is there."""
+
+    squashfs: Path
+    digest: str
+    """SHA-256 of its bytes."""
+    archives: tuple[str, ...]
+    """The packages in it, each with its version: `dash_0.5.12-2_amd64.deb`."""
+
+
+def guest_root(packages: Sequence[str], state: State, talk: Talk) -> GuestRoot:
+    """The root file system with these packages and what they depend on; made at the first call, kept for the next.
+
+    Raises UnfitPackage, ProgramMissing and RootFailed.
+    """
+    for name in packages:
+        if not PACKAGE.match(name):
+            raise UnfitPackage(name=name)
+    wanted = sorted({*BASE, *packages})
+    directory = state.roots / digest([VERSION, SUITE, wanted])[:32]
+    with state.lock(f"root-{directory.name}", on_wait=lambda: talk.say("another kdyno makes the same root: waiting")):
+        if not (directory / RECORD).exists():
+            talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and what they need")
+            with state.scratch("root") as scratch:
+                archives = _make(wanted, scratch)
+                directory.mkdir(parents=True, exist_ok=True)
+                (scratch / SQUASHFS).replace(directory / SQUASHFS)
+            content = hashlib.sha256((directory / SQUASHFS).read_bytes()).hexdigest()
+            record = {"packages": wanted, "archives": archives, "digest": content}
+            write_whole(directory / RECORD, json.dumps(record, indent=1))
+    record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
+    return GuestRoot(directory / SQUASHFS, record["digest"], tuple(record["archives"]))
+
+
+def _make(packages: Sequence[str], scratch: Path) -> list[str]:
+    """Leave the squashfs in `scratch`; return the names of the packages' files."""
+    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", install_command("mmdebstrap"))
+    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", install_command("squashfs-tools-ng"))
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
+    scratch.chmod(0o755)  # mmdebstrap's other user must get through
+    hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'
+    words = [str(mmdebstrap), "--mode=unshare", "--variant=extract", "--format=tar", f"--include={','.join(packages)}"]
+    words += [f"--extract-hook={hook}", SUITE, "-"]
+    plain = scratch / "root.tar"
+    with plain.open("wb") as tar:
+        made = subprocess.run(words, stdout=tar, stderr=subprocess.PIPE, env=environment, check=False)
+    messages = made.stderr.decode(errors="replace").splitlines()
+    if made.returncode:
+        raise RootFailed(packages=" ".join(packages), why=_why(messages))
+    words = [str(tar2sqfs), "-q", "-f", "-c", "lz4", str(scratch / SQUASHFS)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as packer:
+        assert packer.stdin and packer.stderr
+        with plain.open("rb") as tar, packer.stdin as target:
+            filtered(tar, target)
+        complaint = packer.stderr.read().decode(errors="replace").strip()
+    if packer.returncode:
+        raise RootFailed(packages=" ".join(packages), why=clean(complaint)[-300:])
+    plain.unlink()
+    names = [line.removeprefix(ARCHIVES) for line in messages if line.startswith(ARCHIVES)]
+    return sorted(name for name in names if name.endswith(".deb"))
+
+
+def filtered(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copy an archive without what is left out, with the files of a root, and all at one date."""
+    with tarfile.open(fileobj=source, mode="r|") as old, tarfile.open(fileobj=target, mode="w|") as new:
+        for member in old:
+            name = member.name.removeprefix("./")
+            if LEFT_OUT.match(name) or name in FILES or name in LINKS:
+                continue
+            member.mtime = 0
+            new.addfile(member, old.extractfile(member) if member.isreg() else None)
+        for name, text in FILES.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(text)
+            new.addfile(entry, io.BytesIO(text.encode()))
+        for name, to in LINKS.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.type, entry.linkname = tarfile.SYMTYPE, to
+            new.addfile(entry)
+
+
+def _why(messages: Sequence[str]) -> str:
+    """What mmdebstrap, or apt below it, complained of."""
+    errors = [message for message in messages if re.match(r"^E: ", message)]
+    return clean("; ".join(message.removeprefix("E: ") for message in errors[:1]) or "; ".join(messages[-2:]))[:400]

@@ -1,0 +1,142 @@
+"""A workload as data: one TOML file that says what to run and how to read its numbers. See docs/workloads.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from kdyno import toml
+from kdyno.errors import UserError
+from kdyno.files import read_whole
+from kdyno.frozen import Frozen
+from kdyno.instrument.job import Program
+from kdyno.lanes import Lane
+from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+
+MOST_BYTES = 200_000
+SUFFIX = ".toml"
+PROBLEMS_SHOWN = 5
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
+ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+Value = int | float | Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", max_length=1000)]
+Script = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=20_000)]
+
+
+class NoSuchWorkload(UserError):
+    message = "there is no workload {name}"
+    hint = "kdyno's own: {known}; one of yours is the path of a file, ./NAME.toml"
+
+
+class WorkloadUnfit(UserError):
+    message = "the workload {path} can't be used: {why}"
+    hint = "docs/workloads.md says what such a file holds; `kdyno workload show NAME` prints one of kdyno's own"
+
+
+class NoSuchParameter(UserError):
+    message = "the workload {workload} has no parameter {name}"
+    hint = "it has {known}"
+
+
+class Definition(Frozen):
+    """What a workload is."""
+
+    name: Name
+    description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    caution: Annotated[str, StringConstraints(max_length=500)] = ""
+    """What a reader of its numbers must know first; shown with every run."""
+    packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
+    """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
+    installed. Without any, a guest's programs are busybox's and kdyno's own."""
+    kconfig: dict[str, bool | str | int] = {}
+    """What a kernel must have for it, beside what a root file system needs."""
+    memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
+    """The least that a guest should have."""
+    cpus: Annotated[int, Field(ge=1, le=64)] = 1
+    """CPUs that it should have, where the lane allows more than one."""
+    lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")
+    """Where its numbers mean something."""
+    parameters: dict[ParameterName, Value] = {}
+    """Names and defaults; its scripts find them in their environment."""
+    set_up: Script | None = None
+    """A script for `sh -eu`: once, before the first run."""
+    command: Script
+    """The same: what is measured."""
+    tear_down: Script | None = None
+    """The same: once, after the last run, however that ended."""
+    runs: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How often the command is run in a boot: samples of each metric."""
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
+    """How long a step may take, by the guest's clock."""
+    metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
+
+    def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
+        """What the agent does. Raises NoSuchParameter."""
+        for name in values:
+            if name not in self.parameters:
+                raise NoSuchParameter(workload=self.name, name=name, known=", ".join(self.parameters) or "none")
+        environment = {name: str(value) for name, value in {**self.parameters, **values}.items()}
+        return Program(
+            name=self.name,
+            in_root=bool(self.packages),
+            environment={**environment, "lane": lane, "HOME": "/root"},
+            set_up=_shell(self.set_up) if self.set_up else None,
+            command=_shell(self.command),
+            tear_down=_shell(self.tear_down) if self.tear_down else None,
+            runs=runs or self.runs,
+            seconds=self.seconds,
+        )
+
+
+def _shell(script: str) -> tuple[str, ...]:
+    return ("sh", "-euc", script)
+
+
+def own_names() -> list[str]:
+    """The workloads that come with kdyno."""
+    directory = files("kdyno").joinpath("data", "workloads")
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in directory.iterdir() if entry.name.endswith(SUFFIX))
+
+
+def own_text(name: str) -> str:
+    """The file of one of kdyno's own. Raises NoSuchWorkload."""
+    if name not in own_names():
+        raise NoSuchWorkload(name=name, known=", ".join(own_names()))
+    return files("kdyno").joinpath("data", "workloads", f"{name}{SUFFIX}").read_text(encoding="utf-8")
+
+
+def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
+    """The file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
+
+    Raises NoSuchWorkload and WorkloadUnfit.
+    """
+    if not (name.endswith(SUFFIX) or "/" in name):
+        return own_text(name), name
+    path = base / Path(name).expanduser()
+    try:
+        return read_whole(path, MOST_BYTES).decode(), str(path)
+    except OSError as error:
+        raise WorkloadUnfit(path=path, why=error.strerror) from error
+    except UnicodeDecodeError:
+        raise WorkloadUnfit(path=path, why="it is not UTF-8") from None
+
+
+def definition(name: str, base: Path = Path()) -> Definition:
+    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
+    text, path = text_of(name, base)
+    try:
+        return Definition.model_validate(toml.parse(text))
+    except ValidationError as error:
+        raise WorkloadUnfit(path=path, why="; ".join(_problems(error))) from None
+    except ValueError as error:
+        raise WorkloadUnfit(path=path, why=f"not TOML: {error}") from None
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for mistake in error.errors(include_url=False, include_context=False)[:PROBLEMS_SHOWN]:
+        place = ".".join(map(str, mistake["loc"]))
+        yield f"unknown key {place}" if mistake["type"] == "extra_forbidden" else f"{place}: {mistake['msg']}"

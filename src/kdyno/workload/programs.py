@@ -1,0 +1,155 @@
+"""The workload `programs`: one or several workloads that are data, and tests of the agent beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from kdyno.errors import UserError
+from kdyno.instrument.agent import benchmark_count, test_orders
+from kdyno.instrument.steps import StepReport
+from kdyno.instrument.stream import AgentReport
+from kdyno.lanes import LANES, Lane
+from kdyno.measurement import Benchmark, Sample
+from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.workload.definition import Definition, Value, definition
+from kdyno.workload.metrics import Output, last_words
+
+OF_ROOT = {
+    "BLOCK": True,
+    "BLK_DEV": True,
+    "BLK_DEV_LOOP": True,
+    "MISC_FILESYSTEMS": True,
+    "SQUASHFS": True,
+    "SQUASHFS_LZ4": True,
+    "OVERLAY_FS": True,
+}
+"""What a kernel needs for a guest's root file system."""
+
+
+class OtherLane(UserError):
+    message = "the workload {name} means nothing in the lane {lane}: it is for {lanes}"
+    hint = 'say lane = "{first}" in [machine], or leave the workload out'
+
+
+class NotInUse(UserError):
+    message = "[workload.parameters] names {name}, which is none of the workloads in `use`"
+    hint = "these are in use: {known}"
+
+
+class OneNameTwice(UserError):
+    message = "two workloads in `use` have the name {name}"
+    hint = "give one of the files another `name`"
+
+
+class ProgramsWorkload(WorkloadSettings):
+    """Workloads by name, each carried out after the other in every boot."""
+
+    runs_marked_loops: ClassVar[bool] = False
+    iterations_range: ClassVar[tuple[int, int]] = (1, 100)
+
+    type: Literal["programs"] = "programs"
+    use: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
+    """Names of kdyno's own workloads (`kdyno workload list`), and paths of files."""
+    tests: tuple[str, ...] = ()
+    """Tests of the agent that every boot carries out first; `lmbench` stands for the 19 of LMBench."""
+    parameters: dict[str, dict[str, Value]] = {}
+    """By workload: parameters that differ from its defaults."""
+    runs: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """How often each command is run in a boot; left out: as its workload says."""
+    definitions: tuple[Definition, ...] = ()
+    """What `use` names; filled in when the experiment is read, and on record with it."""
+
+    def located(self, base: Path) -> Self:
+        """Raises NoSuchWorkload, WorkloadUnfit, OneNameTwice and NotInUse."""
+        definitions = self.definitions or tuple(definition(name, base) for name in self.use)
+        names = [workload.name for workload in definitions]
+        for name in names:
+            if names.count(name) > 1:
+                raise OneNameTwice(name=name)
+        for name in self.parameters:
+            if name not in names:
+                raise NotInUse(name=name, known=", ".join(names))
+        return self.model_copy(update={"definitions": definitions})
+
+    def needs(self) -> Needs:
+        packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
+        kconfig: dict[str, bool | str | int] = dict(OF_ROOT) if packages else {}
+        for workload in self.definitions:
+            kconfig |= workload.kconfig
+        return Needs(
+            packages,
+            kconfig,
+            memory_mb=max((workload.memory_mb or 0 for workload in self.definitions), default=0),
+            cpus=max((workload.cpus for workload in self.definitions), default=1),
+        )
+
+    def part(self, lane: Lane) -> JobPart:
+        """Raises OtherLane, NoSuchParameter and UnknownTest."""
+        for workload in self.definitions:
+            if lane not in workload.lanes:
+                lanes = " and ".join(workload.lanes)
+                raise OtherLane(name=workload.name, lane=lane, lanes=lanes, first=workload.lanes[0])
+        programs = tuple(
+            workload.program(self.parameters.get(workload.name, {}), lane, self.runs) for workload in self.definitions
+        )
+        return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
+
+    def reading(self) -> dict[str, Any]:
+        return {"metrics": {each["name"]: each["metrics"] for each in self.model_dump(mode="json")["definitions"]}}
+
+    def benchmark_count(self) -> int:
+        of_tests = benchmark_count(test_orders(self.tests, {})) if self.tests else 0
+        return of_tests + sum(len(workload.metrics) for workload in self.definitions)
+
+    def notices(self, lane: Lane) -> tuple[str, ...]:
+        cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)
+        virtual = "times that programs take themselves are virtual: they count instructions"
+        return (*cautions, virtual) if LANES[lane].icount else cautions
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+        return report.benchmarks + tuple(
+            Benchmark(
+                name=f"{workload.name}.{name}",
+                test=workload.name,
+                unit=metric.unit,
+                direction=metric.direction,
+                description=workload.description,
+            )
+            for workload in self.definitions
+            for name, metric in workload.metrics.items()
+        )
+
+    def read(self, report: AgentReport) -> AgentReport:
+        """What can't be told is broken; the boot has failed if that is true of all."""
+        samples, broken = list(report.samples), dict(report.broken)
+        for workload in self.definitions:
+            steps = [step for step in report.steps if step.program == workload.name]
+            for name in workload.metrics:
+                benchmark = f"{workload.name}.{name}"
+                try:
+                    samples += _samples(workload, name, benchmark, steps)
+                except NotRead as why:
+                    broken[benchmark] = str(why)
+        if not samples:
+            benchmark, why_broken = next(iter(broken.items()))
+            raise NotRead(f"no workload said any of its numbers; {benchmark}: {why_broken}")
+        return report.model_copy(update={"samples": tuple(samples), "broken": broken})
+
+    def only(self, tests: Sequence[str]) -> Self:
+        return self.model_copy(update={"tests": tuple(tests)}) if tests else self
+
+
+def _samples(workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport]) -> list[Sample]:
+    """One sample of each run. Raises NotRead if a step failed, or a run's number can't be told."""
+    for step in steps:
+        if step.status:
+            raise NotRead(f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}")
+    return [
+        Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step)))
+        for step in steps
+        if step.phase == "command"
+    ]

@@ -1,0 +1,219 @@
+"""Workloads as data: what a file may say, what the agent is asked, and what is read of what it says."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from kdyno.experiment.load import load_experiment
+from kdyno.instrument.job import Job
+from kdyno.instrument.steps import MOST_STDOUT, Phase, StepReport
+from kdyno.instrument.stream import AgentReport
+from kdyno.machine.guest_root import FILES, UnfitPackage, filtered, guest_root
+from kdyno.machine.initramfs import initramfs
+from kdyno.machine.local import LocalConfig, LocalMachine, NotInstalled
+from kdyno.machine.qemu import QemuConfig
+from kdyno.state import State
+from kdyno.talk import Talk
+from kdyno.workload.base import NotRead
+from kdyno.workload.definition import NoSuchParameter, NoSuchWorkload, WorkloadUnfit, definition, own_names
+from kdyno.workload.metrics import AnyMetric, Output
+from kdyno.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
+
+SMALL = """
+name = "small"
+description = "says two numbers"
+command = "echo $how"
+set_up = "true"
+runs = 2
+[parameters]
+how = "well"
+[metrics]
+rate = { pattern = 'rate (\\\\d+)', unit = "1/s", direction = "higher" }
+system = { time = "system" }
+"""
+METRIC: TypeAdapter[Any] = TypeAdapter(AnyMetric)
+
+
+def small(tmp_path: Path, text: str = SMALL, name: str = "small.toml") -> Path:
+    path = tmp_path / name
+    path.write_text(text.replace("\\\\", "\\"))
+    return path
+
+
+def used(tmp_path: Path, **more: Any) -> ProgramsWorkload:
+    return ProgramsWorkload(use=(str(small(tmp_path)),), **more).located(tmp_path)
+
+
+def step(phase: Phase = "command", run: int = 0, **more: Any) -> StepReport:
+    usual: dict[str, Any] = {"status": 0, "stdout": b"rate 5\n", "system": 0.25}
+    return StepReport("small", phase, run, **usual | more)
+
+
+def number(output: bytes, **metric: str) -> float:
+    metric = {"unit": "s", "direction": "lower"} | metric
+    return float(METRIC.validate_python(metric).number(Output(step(stdout=output))))
+
+
+@pytest.mark.parametrize("name", own_names())
+def test_each_of_kdynos_own_workloads_has_the_name_of_its_file_and_can_be_asked_for(name: str) -> None:
+    workload = definition(name)
+    assert workload.name == name and workload.packages
+    for lane in workload.lanes:
+        assert workload.program({}, lane).in_root
+
+
+def test_a_program_gets_its_parameters_by_its_environment(tmp_path: Path) -> None:
+    [program] = used(tmp_path, parameters={"small": {"how": "ill; rm -rf /"}}, runs=3).part("model").programs
+    assert program.environment["how"] == "ill; rm -rf /" and program.environment["lane"] == "model"
+    assert (program.command, program.runs, program.in_root) == (("sh", "-euc", "echo $how"), 3, False)
+
+
+def test_every_run_is_a_sample_of_every_metric(tmp_path: Path) -> None:
+    steps = (step("set-up"), step(), step(run=1, stdout=b"rate 7\n", system=0.5))
+    report = used(tmp_path).read(AgentReport(steps=steps))
+    assert [(sample.benchmark, sample.iteration, sample.value) for sample in report.samples] == [
+        ("small.rate", 0, 5),
+        ("small.rate", 1, 7),
+        ("small.system", 0, 0.25),
+        ("small.system", 1, 0.5),
+    ]
+
+
+def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path) -> None:
+    other = small(tmp_path, SMALL.replace('"small"', '"other"'), "other.toml")
+    both = ProgramsWorkload(use=("./small.toml", str(other))).located(small(tmp_path).parent)
+    failed = StepReport("other", "set-up", status=1, stderr=b"no such server\n")
+    report = both.read(AgentReport(steps=(step(), step(run=1), failed)))
+    assert report.broken == dict.fromkeys(
+        ("other.rate", "other.system"), "its set-up ended with status 1: no such server"
+    )
+    assert {sample.benchmark for sample in report.samples} == {"small.rate", "small.system"}
+    with pytest.raises(NotRead, match=r"no workload said any of its numbers; small\.rate: its set-up ended"):
+        used(tmp_path).read(AgentReport(steps=(step("set-up", status=2),)))
+
+
+def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -> None:
+    document = b'{"jobs": [{"read": {"iops": 12.5, "name": "x", "on": true}}]}'
+    assert number(document, json="jobs[0].read.iops") == 12.5
+    table = b"Device r/s w/s\nvda 1.5 2.5\nvdb 3 4\n"
+    assert number(table, column="w/s", row="vda") == 2.5
+    assert number(b'"test","rps"\nSET, 7\n'.replace(b'"', b""), column="rps", row="SET") == 7
+    stress = b"stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62\n"
+    assert number(stress, format="stress-ng", series="pipe") == 86441.28
+
+
+@pytest.mark.parametrize(
+    ("output", "metric", "why"),
+    [
+        (b"{", {"json": "a"}, "no JSON document"),
+        (b'{"a": 1, "a": 2}', {"json": "a"}, "a key is there twice"),
+        (b"[" * 100_000, {"json": "a"}, "no JSON document"),
+        (b'{"a": [1]}', {"json": "a[1]"}, "has no \\[1\\] where"),
+        (b'{"a": {}}', {"json": "a"}, "is no number"),
+        (b'{"a": true}', {"json": "a"}, "is no number"),
+        (b'{"a": NaN}', {"json": "a"}, "is no positive number"),
+        (b"A B\nx 1\nA B\n", {"column": "B", "row": "x"}, "2 lines have the heading B"),
+        (b"A B\nx 1\nx 2\n", {"column": "B", "row": "x"}, "2 rows begin with x"),
+        (b"A B\nx\n", {"column": "B", "row": "x"}, "ends before the column B"),
+        (b"A B\n", {"column": "C", "row": "x"}, "no lines have the heading C"),
+        (b"hello", {"format": "stress-ng", "series": "pipe"}, "the output has nothing"),
+        (b"hello", {"format": "no-such", "series": "pipe"}, "there is no format no-such"),
+    ],
+)
+def test_a_number_that_is_not_there_once_is_broken(output: bytes, metric: dict[str, str], why: str) -> None:
+    with pytest.raises(NotRead, match=why):
+        number(output, **metric)
+
+
+def test_output_that_was_cut_is_no_document() -> None:
+    metric = METRIC.validate_python({"json": "a", "unit": "s", "direction": "lower"})
+    with pytest.raises(NotRead, match=f"more than {MOST_STDOUT:,} bytes"):
+        metric.number(Output(step(stdout=b'{"a": 1}', stdout_is_cut=True)))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("command", "comand"), "command: Field required; unknown key comand"),
+        (('"small"', '"Small one"'), "name: String should match"),
+        (("runs = 2", "runs = 0"), "runs: Input should be greater"),
+        (("system = {", "system = { unit = 's', of = 1,"), "metrics.system.time.unit|metrics.system"),
+        (("[metrics]", "[metrics"), "not TOML"),
+    ],
+)
+def test_a_file_that_is_no_workload_is_refused_by_name(tmp_path: Path, change: tuple[str, str], why: str) -> None:
+    with pytest.raises(WorkloadUnfit, match=why):
+        definition(str(small(tmp_path, SMALL.replace(*change))))
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchWorkload, match="no workload smal"):
+        definition("smal")
+    with pytest.raises(WorkloadUnfit, match="No such file"):
+        definition("./smal.toml", tmp_path)
+    with pytest.raises(NoSuchParameter, match="no parameter hoe"):
+        used(tmp_path, parameters={"small": {"hoe": 1}}).part("wall")
+    with pytest.raises(NotInUse, match="names fio"):
+        used(tmp_path, parameters={"fio": {}})
+    with pytest.raises(OneNameTwice, match="the name small"):
+        ProgramsWorkload(use=("./small.toml", "small.toml")).located(small(tmp_path).parent)
+    wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
+    with pytest.raises(OtherLane, match="nothing in the lane model"):
+        ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
+
+
+def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_need(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(
+        'name = "x"\nsource = "debian:linux-source-6.12"\nbaseline = "a"\n'
+        '[variants.a]\nkconfig = { SQUASHFS = "m" }\n[workload]\ntype = "programs"\nuse = ["hackbench", "pgbench"]\n'
+    )
+    experiment = load_experiment(path)
+    assert isinstance(experiment.workload, ProgramsWorkload)
+    assert [workload.name for workload in experiment.workload.definitions] == ["hackbench", "pgbench"]
+    kconfig = experiment.variants["a"].kconfig
+    assert kconfig["OVERLAY_FS"] is True and kconfig["SYSVIPC"] is True and kconfig["SQUASHFS"] == "m"
+    assert isinstance(experiment.machine, QemuConfig) and experiment.machine.memory_mb == 1024
+
+
+def test_a_model_lane_has_one_cpu_whatever_a_workload_wishes() -> None:
+    assert QemuConfig().suited(100, 4).cpus == 1
+    assert QemuConfig(lane="wall").suited(100, 4) == QemuConfig(lane="wall", cpus=4)
+
+
+def test_a_root_is_an_archive_without_documentation_and_with_the_files_of_a_system() -> None:
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        for name in ("./usr/share/doc/x", "./usr/bin/x", "./etc/passwd", "./dev/null"):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime = 1, 77
+            tar.addfile(entry, io.BytesIO(b"x"))
+    packed = io.BytesIO()
+    filtered(io.BytesIO(plain.getvalue()), packed)
+    with tarfile.open(fileobj=io.BytesIO(packed.getvalue())) as tar:
+        members = {member.name.removeprefix("./"): member for member in tar}
+    assert set(members) == {"usr/bin/x", "usr/bin/awk", *FILES}
+    assert {member.mtime for member in members.values()} == {0}
+
+
+def test_only_a_job_with_programs_in_it_carries_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "root.squashfs"
+    root.write_bytes(b"hsqs-a-root")
+    workload = definition("hackbench")
+    with_root = Job(lane="wall", iterations=1, programs=(workload.program({}, "wall"),))
+    without = Job(lane="wall", iterations=1)
+    assert b"hsqs-a-root" in initramfs([], with_root, root)
+    assert b"hsqs-a-root" not in initramfs([], without, root)
+
+
+def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnfitPackage, match="no name of a Debian package"):
+        guest_root(["--setup-hook=reboot"], State(tmp_path), Talk(quiet=True))
+    with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
+        LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], State(tmp_path), Talk(quiet=True))
