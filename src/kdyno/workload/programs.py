@@ -26,8 +26,13 @@ OF_ROOT = {
     "SQUASHFS": True,
     "SQUASHFS_LZ4": True,
     "OVERLAY_FS": True,
+    "TIMERFD": True,
+    "SIGNALFD": True,
+    "INOTIFY_USER": True,
+    "SYSVIPC": True,
+    "AIO": True,
 }
-"""What a kernel needs for a guest's root file system."""
+"""What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
 
 
 class OtherLane(UserError):
