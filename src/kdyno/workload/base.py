@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from kdyno.errors import UserError
@@ -39,7 +40,7 @@ class WorkloadSettings(Frozen):
     type: str
 
     runs_marked_loops: ClassVar[bool]
-    """Whether the emulated PMU finds loops to count."""
+    """Whether the agent marks what it measures, so that the emulated PMU's clock reads samples."""
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
 
@@ -50,6 +51,10 @@ class WorkloadSettings(Frozen):
     def reading(self) -> dict[str, Any]:
         """What else decides the samples, beside the job: how they are read. JSON-able, part of the key of a boot."""
         return {}
+
+    def events(self) -> tuple[str, ...]:
+        """The emulated PMU's events that benchmarks are made of, without a clock of its."""
+        return ()
 
     def benchmark_count(self) -> int:
         """How many benchmarks it measures."""
@@ -63,10 +68,10 @@ class WorkloadSettings(Frozen):
         """The benchmarks that a boot had, however it ended."""
         raise NotImplementedError
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """The report of a boot that came to its end, with the benchmarks and samples that it means.
 
-        Raises NotRead if they can't be told.
+        `pmu` is the boot's PMU record. Raises NotRead if they can't be told.
         """
         raise NotImplementedError
 

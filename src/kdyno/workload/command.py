@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from kdyno import regex
@@ -21,6 +22,9 @@ from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Direction, Sample
 from kdyno.text import clean
 from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
+
+if TYPE_CHECKING:
+    from kdyno.instrument.pmu_record import PmuRecord
 
 TEST = "command"
 """What its benchmarks are said to belong to."""
@@ -50,6 +54,7 @@ def _pattern(pattern: str) -> str:
     return pattern
 
 
+EventName = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\+[a-z0-9_]+)*$", max_length=400)]
 MetricName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
 Pattern = Annotated[str, Field(max_length=500), AfterValidator(_pattern)]
 Unit = Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=40)]
@@ -57,17 +62,33 @@ Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class Metric(Frozen):
-    """One number in the output of a command."""
+    """One number in the output of a command, or of what the emulated PMU counted in a region that it marked."""
 
-    pattern: Pattern
+    pattern: Pattern | None = None
     """A regular expression (RE2's) that finds it in its line; its one group is the number."""
+    event: EventName | None = None
+    """In its place: an event of the emulated PMU, or several with `+` between them; the mean over iterations."""
+    region: Annotated[int, Field(ge=0, lt=1024)] | None = None
+    """Number of the region, as the command announces it."""
     unit: Unit
     direction: Direction
     """Which is better: `lower` or `higher`."""
 
+    @model_validator(mode="after")
+    def _one_place(self) -> Metric:
+        if (self.pattern is None) == (self.event is None):
+            raise PydanticCustomError("place", "it needs either a `pattern`, or an `event` and its `region`")
+        if (self.event is None) != (self.region is None):
+            raise PydanticCustomError("place", "`event` and `region` go together")
+        return self
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tuple(self.event.split("+")) if self.event else ()
+
 
 class CommandWorkload(WorkloadSettings):
-    """A program in the guest, and the numbers to find in what it writes to its standard output."""
+    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
 
     runs_marked_loops: ClassVar[bool] = False
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
@@ -82,12 +103,15 @@ class CommandWorkload(WorkloadSettings):
         return JobPart(iterations=1, command=self.command)
 
     def reading(self) -> dict[str, Any]:
-        reading = self.model_dump(mode="json", include={"metrics"})
+        reading = self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
         return (
             {**reading, "loads": hashlib.sha256(find_loads().read_bytes()).hexdigest()}
             if names_loads(self.command)
             else reading
         )
+
+    def events(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(event for metric in self.metrics.values() for event in metric.events))
 
     def benchmark_count(self) -> int:
         return len(self.metrics)
@@ -104,22 +128,24 @@ class CommandWorkload(WorkloadSettings):
                 test=TEST,
                 unit=metric.unit,
                 direction=metric.direction,
-                description=f"{name}, as the command says it",
+                description=f"{name}, {'as the emulated PMU counts it' if metric.event else 'as the command says it'}",
             )
             for name, metric in self.metrics.items()
         )
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
         if report.exit_status is None:
             raise NotRead("the command left no exit status")
         if report.exit_status:
             raise NotRead(f"the command ended with status {report.exit_status}{_last_words(report.stderr)}")
         lines = _lines(report)
+        record = _record(pmu) if self.events() else None
         samples, broken = [], {}
         for name, metric in self.metrics.items():
             try:
-                samples.append(Sample(benchmark=name, iteration=0, value=_number(metric.pattern, lines)))
+                value = _number(metric.pattern, lines) if metric.pattern else _counted(metric, record)
+                samples.append(Sample(benchmark=name, iteration=0, value=value))
             except NotRead as why:
                 broken[name] = str(why)
         if not samples:
@@ -165,6 +191,30 @@ def _number(pattern: str, lines: list[str]) -> float:
     if not (math.isfinite(number) and number > 0):
         raise NotRead(f"line {line_number} says {clean(text)[:QUOTED]!r}, which is no positive number")
     return number
+
+
+def _record(pmu: Path | None) -> PmuRecord:
+    """Raises NotRead where there is none; the machine has read it before."""
+    from kdyno.instrument.pmu_record import read_pmu_record
+
+    if pmu is None:
+        raise NotRead("the boot left no PMU record")
+    return read_pmu_record(pmu)
+
+
+def _counted(metric: Metric, record: PmuRecord | None) -> float:
+    """The mean of the region's iterations, interrupts left out. Raises NotRead if there is none."""
+    region = record.regions.get(metric.region) if record and metric.region is not None else None
+    if record is None or region is None:
+        raise NotRead(f"the command marked no region {metric.region}")
+    if missing := [event for event in metric.events if event not in record.names]:
+        raise NotRead(f"the PMU didn't count {', '.join(missing)}")
+    columns = [record.names.index(event) for event in metric.events]
+    counts = (int((task + exception)[columns].sum()) for task, exception, _interrupt in region.iterations.values())
+    total = sum(counts)
+    if not total:
+        raise NotRead(f"region {metric.region} has no {metric.event}: a ratio to 0 can't be judged")
+    return total / len(region.iterations)
 
 
 def _last_words(stderr: bytes) -> str:
