@@ -59,14 +59,13 @@ pub enum Place {
 }
 
 impl Hardware {
-    /// `tells_pages`: large pages of user code are told from small ones, by where they lie in memory.
-    pub fn new(geometry: &Geometry, tells_pages: bool) -> Hardware {
+    pub fn new(geometry: &Geometry) -> Hardware {
         Hardware {
             data: Side { cache: new_cache(&geometry.l1d), last_line: u64::MAX },
             l2: new_cache(&geometry.l2),
             llc: new_cache(&geometry.llc),
             tlbs: Tlbs::new(geometry),
-            pages: tells_pages.then(Pages::default),
+            pages: None,
             prefetcher: Prefetcher::new(geometry.prefetcher.streams),
             code_prefetcher: Prefetcher::new(geometry.prefetcher.streams),
         }
@@ -92,6 +91,11 @@ impl Hardware {
             }
         }
         reach
+    }
+
+    /// From now on large pages of user code are told from small ones, by where they lie in memory.
+    pub fn tell_pages(&mut self) {
+        self.pages.get_or_insert_default();
     }
 
     /// User code of a page is executed: which table has its translation, as in [`Reach`].
@@ -172,7 +176,7 @@ mod tests {
     use crate::geometry::SMALL;
 
     fn counts_of(addresses: impl Iterator<Item = u64>) -> Counts {
-        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap(), false);
+        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
         let mut counts = [0; EVENTS];
         for address in addresses {
             hardware.access(address, &mut counts, || Place::Memory(address));
@@ -206,7 +210,7 @@ mod tests {
     /// Translations that only the page tables have, of the second of two turns through 8 pages of code, with as many
     /// of data in between.
     fn walks(geometry: &str) -> u64 {
-        let mut hardware = Hardware::new(&Geometry::parse(geometry).unwrap(), false);
+        let mut hardware = Hardware::new(&Geometry::parse(geometry).unwrap());
         let mut walks = 0;
         for turn in 0..2 {
             let mut counts = [0; EVENTS];
@@ -226,7 +230,10 @@ mod tests {
 
     /// dTLB misses of two turns through 8 MB of user code's, and those of 2 MB pages among them.
     fn misses_of_pages(tells_pages: bool, physical: fn(u64) -> u64) -> [u64; 2] {
-        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap(), tells_pages);
+        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
+        if tells_pages {
+            hardware.tell_pages();
+        }
         let mut counts = [0; EVENTS];
         for page in (0..2048).chain(0..2048) {
             let address = (1 << 30) + 4096 * page;
@@ -244,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_device_is_an_exit_each_time() {
-        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap(), false);
+        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
         let mut counts = [0; EVENTS];
         for _ in 0..3 {
             hardware.access(0xfeb0_0000, &mut counts, || Place::Device);

@@ -5,7 +5,7 @@
 //! large page as long as every access to it was as far into 2 MB of memory as into the stretch, and always the same 2 MB.
 //! Of small pages that lie anywhere, the first one of 512 stretches passes for a part of a large page, until another page of
 //! it is touched. Small pages that the kernel took in order from 2 MB of free memory, in step with their addresses, pass
-//! for good.
+//! for good; so nobody asks before the kernel has made a large page.
 
 const HUGE_BITS: u32 = 21;
 const WITHIN: u64 = (1 << HUGE_BITS) - 1;

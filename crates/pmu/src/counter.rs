@@ -108,7 +108,7 @@ impl Counter {
             root,
             detail: geometry.map(|geometry| Detail {
                 pipeline: Pipeline::new(geometry),
-                hardware: Hardware::new(geometry, sees_user_accesses),
+                hardware: Hardware::new(geometry),
                 frontend: Frontend::new(geometry),
                 predictor: Predictor::new(&geometry.predictor),
             }),
@@ -146,6 +146,12 @@ impl Counter {
     pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let block = self.blocks.intern(start, bytes);
         self.heed_limits();
+        if self.sees_user_accesses
+            && self.blocks.makes_large_pages
+            && let Some(detail) = &mut self.detail
+        {
+            detail.hardware.tell_pages();
+        }
         block
     }
 

@@ -235,7 +235,7 @@ proptest! {
         }
         if let Ok(geometry) = Geometry::parse(&text) {
             let mut counts = [0; crate::events::EVENTS];
-            let (mut hardware, mut pipeline) = (Hardware::new(&geometry, true), Pipeline::new(&geometry));
+            let (mut hardware, mut pipeline) = (Hardware::new(&geometry), Pipeline::new(&geometry));
             let mut frontend = Frontend::new(&geometry);
             let mut predictor = Predictor::new(&geometry.predictor);
             for address in addresses {

@@ -17,7 +17,7 @@ struct Fetched {
 impl Fetched {
     fn new() -> Fetched {
         let geometry = Geometry::parse(SMALL).unwrap();
-        Fetched { frontend: Frontend::new(&geometry), hardware: Hardware::new(&geometry, false), counts: [0; EVENTS] }
+        Fetched { frontend: Frontend::new(&geometry), hardware: Hardware::new(&geometry), counts: [0; EVENTS] }
     }
 
     /// A block of one line, while the one before is dispatched until a time; in cycles.

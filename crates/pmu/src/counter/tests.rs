@@ -15,6 +15,7 @@ const KERNEL: &str = "\
 3100 100 interrupt asm_sysvec_apic_timer_interrupt
 4000 100 switch __switch_to_asm
 5000 100 fork ret_from_fork_asm
+6000 100 huge do_huge_pmd_anonymous_page
 ";
 
 const NOP: u8 = 0x90;
@@ -502,13 +503,20 @@ fn a_kernel_s_last_word_to_the_tlbs_comes_before_user_code_goes_on() {
 }
 
 #[test]
-fn two_megabytes_in_one_piece_take_one_entry() {
-    let mut kernel = Kernel::with(true);
-    kernel.user(&[0x400000], &[NOP]);
-    for page in 0..512 {
-        kernel.counter.user_access(0x4000_0000 + 4096 * page, false, || Place::Memory(0x60_0000 + 4096 * page));
-    }
-    let totals = kernel.totals();
-    let of = |event: Event| totals[Context::Task as usize][event as usize];
-    assert_eq!([of(Event::user_dtlb_misses), of(Event::user_dtlb_misses_2m)], [1, 1]);
+fn two_megabytes_in_one_piece_take_one_entry_once_the_kernel_has_made_a_large_page() {
+    let misses = |makes_large_pages| {
+        let mut kernel = Kernel::with(true);
+        if makes_large_pages {
+            kernel.counter.intern(0x6000, &[NOP]);
+        }
+        kernel.user(&[0x400000], &[NOP]);
+        for page in 0..512 {
+            kernel.counter.user_access(0x4000_0000 + 4096 * page, false, || Place::Memory(0x60_0000 + 4096 * page));
+        }
+        let totals = kernel.totals();
+        [Event::user_dtlb_misses, Event::user_dtlb_misses_2m]
+            .map(|event| totals[Context::Task as usize][event as usize])
+    };
+    assert_eq!(misses(true), [1, 1]);
+    assert_eq!(misses(false), [512, 0]);
 }
