@@ -73,7 +73,12 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
         (COMMAND + "iterations = 7\n", 9, "unknown key `workload.iterations`; known keys: command, metrics, type"),
         (COMMAND + 'comand = ["true"]\n', 9, "did you mean `command`?"),
         (COMMAND + "metrics.p99.patern = 'x'\n", 9, "did you mean `pattern`?"),
-        (COMMAND + "[workload.metrics.p99]\nunit = 'us'\n", 9, "`workload.metrics.p99.pattern` is missing"),
+        (COMMAND + "[workload.metrics.p99]\nunit = 'us'\n", 9, "`workload.metrics.p99.direction` is missing"),
+        (
+            COMMAND + "[workload.metrics.p99]\nunit = 'us'\ndirection = 'lower'\n",
+            9,
+            "`workload.metrics.p99`: it needs either a `pattern`",
+        ),
         (COMMAND + "metrics.p99.direction = 'up'\n", 9, "`workload.metrics.p99.direction`: input should be 'lower'"),
         (COMMAND + "metrics = {}\n", 9, "`workload.metrics`"),
         (COMMAND + "[workload.metrics.'p 99']\n", 9, "`workload.metrics.p 99`: string should match"),
