@@ -16,8 +16,8 @@ misses, bytes), of which there is fewer and more."""
 BootStatus = Literal["ok", "failed", "lost"]
 Correction = Literal["holm", "bh"]
 """How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
-COUNTS = frozenset({"instr", "B/instr"})
-"""Units of counted instructions."""
+COUNTS = frozenset({"instr", "B/instr", "misses", "walks"})
+"""Units of what the emulated PMU counts."""
 INT64_MAX = 2**63 - 1
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """What every database holds in one column."""

@@ -164,4 +164,29 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
     )
     told = lab("plan", str(path))
     assert told.status == 1
-    assert "a workload of type `command` runs none\nhint: leave [machine.pmu] out" in told.err
+    assert (
+        "a workload of type `command` runs none\nhint: leave [machine.pmu] out, or give a metric an `event`" in told.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "machine", "said"),
+    [
+        ("user_stlb_misses", "", "nothing counts the events of metrics: user_stlb_misses\nhint: add [machine.pmu]"),
+        ("user_stlb_misses", "[machine.pmu]\n", "[machine.pmu] doesn't count user_stlb_misses\nhint: say events"),
+        ("walks+loads", '[machine.pmu]\nscope = "all"\n', "[machine.pmu] doesn't count walks\n"),
+        ("loads", '[machine.pmu]\nscope = "all"\nevents = "edges"\nclock = "instructions"\n', "looks at accesses"),
+    ],
+)
+def test_an_event_that_nothing_counts_is_refused_before_anything_is_built(
+    lab: Lab, event: str, machine: str, said: str
+) -> None:
+    metric = f'[workload.metrics.walks]\nevent = "{event}"\nregion = 1\nunit = "walks"\ndirection = "lower"\n'
+    path = lab.directory / "pmu.toml"
+    path.write_text(
+        'name = "pmu"\nsource = "nowhere"\nbaseline = "plain"\n[variants.plain]\n'
+        '[workload]\ntype = "command"\ncommand = ["true"]\n' + metric + '[machine]\nlane = "model"\n' + machine
+    )
+    told = lab("plan", str(path))
+    assert told.status == 1
+    assert said in told.err

@@ -25,7 +25,6 @@ from kdyno.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 from kdyno.cycles.family import read_family
 from kdyno.experiment.load import load_experiment, read_experiment
 from kdyno.experiment.plan import plan_boots
-from kdyno.foreign.assemble import judge_files
 from kdyno.foreign.readers.registry import READERS
 from kdyno.foreign.request import JudgeRequest
 from kdyno.hostknobs.journal import Journal, read_journal
@@ -64,6 +63,7 @@ from kdyno.store.store import Store
 from kdyno.text import UNSHOWN, clean, clean_lines
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import to_json
+from kdyno.verdicts.of_files import judge_files
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, specimen
 from tests.unit.block_map_specimen import listing

@@ -20,7 +20,7 @@ import pytest
 from kdyno.cli.main import VERBS, main, make_parser
 from kdyno.cli.schema import FORMATS
 from kdyno.cycles.evaluate import Role
-from kdyno.cycles.events import EVENTS
+from kdyno.cycles.events import EVENTS, WITH_USER_CODE
 from kdyno.cycles.family import families, load_family
 from kdyno.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel
 from kdyno.cycles.kernel_measured import Validation
@@ -33,7 +33,7 @@ from kdyno.instrument import pmu_limits, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, Program, TestOrder
-from kdyno.instrument.pmu import Events, PmuConfig, find_plugin, plugin_words
+from kdyno.instrument.pmu import Events, PmuConfig, Scope, find_plugin, plugin_words
 from kdyno.instrument.stream import BenchmarkRecord, parse_record, read_stream
 from kdyno.kernel import lkd
 from kdyno.kernel.recipe import Recipe
@@ -45,7 +45,7 @@ from kdyno.profile.coverage import Coverage
 from kdyno.profile.pgod import listing_of
 from kdyno.schemas import PRINTED, READ, schema
 from kdyno.workload.lmbench import LmbenchWorkload
-from kdyno.workload.loads import LoadFaults, LoadMemory, LoadMetric, LoadOutcome
+from kdyno.workload.loads import LoadFaults, LoadMemory, LoadMetric, LoadOutcome, LoadPages, LoadPageSize
 from tests.unit import cycles_specimen, kernel_specimen, pmu_specimen, specimen
 
 ROOT = Path(__file__).parents[2]
@@ -231,6 +231,7 @@ def test_the_plugin_knows_the_options_that_it_is_given() -> None:
     ].split(",")[1:]
     assert sorted(word.partition("=")[0] for word in words) == sorted(known)
     assert f'"{", ".join(get_args(Events))}"' in text
+    assert f'"{", ".join(get_args(Scope))}, user"' in text
 
 
 def test_the_plugin_knows_the_roles_of_functions() -> None:
@@ -244,7 +245,8 @@ def test_the_plugin_knows_the_roles_of_functions() -> None:
 def test_kdyno_and_the_plugin_count_the_same_events_in_the_same_order() -> None:
     # As above; a record names only those that were counted.
     found = re.search(r"^events! \{\n(.*?)^\}", source("model", "events.rs"), re.MULTILINE | re.DOTALL)
-    assert found and tuple(re.findall(r"\w+", found[1])) == EVENTS
+    assert found and tuple(re.findall(r"\w+", found[1])) == EVENTS + WITH_USER_CODE
+    assert "KERNEL_EVENTS: usize = Event::" + WITH_USER_CODE[0] in source("model", "events.rs")
 
 
 def test_the_plugin_takes_every_family_that_kdyno_takes() -> None:
@@ -391,6 +393,8 @@ def test_the_fields_of_an_outcome_are_those_of_the_loads() -> None:
         ("Outcome", "outcome.rs", LoadOutcome),
         ("Metric", "outcome.rs", LoadMetric),
         ("Faults", "clock.rs", LoadFaults),
+        ("OfSize", "large_pages.rs", LoadPageSize),
+        ("Given", "large_pages.rs", LoadPages),
         ("Memory", "memory.rs", LoadMemory),
     ):
         assert fields(source("loads", file), struct) == list(model.model_fields)

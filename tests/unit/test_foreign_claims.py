@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from kdyno.foreign import errors
-from kdyno.foreign.assemble import judge_files
 from kdyno.foreign.check import contradicted
 from kdyno.foreign.claims import MOST_CLAIMS, Claim, meant
 from kdyno.foreign.readings import Published
 from kdyno.foreign.request import JudgeRequest
 from kdyno.judge.observations import Observations, Sample
 from kdyno.measurement import Direction
+from kdyno.verdicts.of_files import judge_files
 from tests.unit.judge_data import STATISTICS
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"

@@ -10,7 +10,6 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.foreign import errors
-from kdyno.foreign.assemble import gather, judge_files
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers.registry import BY_NAME
 from kdyno.foreign.request import JudgeRequest
@@ -18,6 +17,7 @@ from kdyno.foreign.source import Source
 from kdyno.judge.observations import Summary
 from kdyno.judge.verdict import BETTER
 from kdyno.verdicts.model import FileReport
+from kdyno.verdicts.of_files import gather, judge_files
 
 
 def judged(tmp_path: Path, text: str, **options: object) -> FileReport:

@@ -11,11 +11,11 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.foreign import errors
-from kdyno.foreign.assemble import judge_files
 from kdyno.foreign.readers.registry import READERS, recognise
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import grids, has_pipe_table, last_place, shape_of
 from kdyno.foreign.source import Source, read_all
+from kdyno.verdicts.of_files import judge_files
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"
 VALUES = "time_ms\n1.5\n1.25\n1.75\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.foreign import assemble, xml_values
+from kdyno.foreign import xml_values
 from kdyno.foreign.errors import BadValue, Broken, NoSize, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import criterion, google_benchmark, hyperfine, perf_stat, pgbench, phoronix
@@ -18,6 +18,7 @@ from kdyno.foreign.readings import Series
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source, read, read_all
 from kdyno.judge.observations import Sample, Summary
+from kdyno.verdicts import of_files
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"
 BOMB = """<?xml version="1.0"?>
@@ -39,7 +40,7 @@ def pair(first: str, second: str) -> list[Source]:
 
 
 def gather(sources: list[Source], name: str, request: JudgeRequest | None = None) -> Gathered:
-    return assemble.gather(sources, BY_NAME[name], request or JudgeRequest())
+    return of_files.gather(sources, BY_NAME[name], request or JudgeRequest())
 
 
 def only(series: tuple[Series, ...], benchmark: str) -> Series:
@@ -68,7 +69,7 @@ def test_a_value_of_criterion_is_the_time_of_one_iteration() -> None:
 
 @pytest.mark.parametrize(("form", "extension"), [("criterion", "csv"), ("google", "json")])
 def test_values_of_one_process_are_called_so(form: str, extension: str) -> None:
-    report = assemble.judge_files(
+    report = of_files.judge_files(
         [f"{name}={DATA}/{form}-{name}.{extension}" for name in ("before", "after")], JudgeRequest()
     )
     assert any("are of one process, with one memory layout" in notice for notice in report.notices)

@@ -11,11 +11,11 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.foreign import errors
-from kdyno.foreign.assemble import MOST_VALUES, judge_files
 from kdyno.foreign.request import JudgeRequest
 from kdyno.lanes import Lane
 from kdyno.report.data import write_csv
 from kdyno.verdicts.model import FileReport, to_json
+from kdyno.verdicts.of_files import MOST_VALUES, judge_files
 from tests.unit import specimen
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"

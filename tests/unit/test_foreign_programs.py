@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.foreign import assemble, readers
+from kdyno.foreign import readers
 from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
@@ -17,6 +17,7 @@ from kdyno.foreign.readings import ProgramOutput
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source, read
 from kdyno.judge.observations import Sample, Summary
+from kdyno.verdicts import of_files
 
 DATA = Path(__file__).parent.parent / "data" / "foreign"
 
@@ -31,7 +32,7 @@ def of(output: ProgramOutput, benchmark: str) -> tuple[float, ...]:
 
 
 def gather(sources: list[Source], name: str, request: JudgeRequest | None = None) -> Gathered:
-    return assemble.gather(sources, BY_NAME[name], request or JudgeRequest())
+    return of_files.gather(sources, BY_NAME[name], request or JudgeRequest())
 
 
 def test_every_reader_has_its_row_and_its_name_in_the_documents() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from kdyno.errors import UserError
 from kdyno.foreign import errors
-from kdyno.foreign.assemble import gather
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers.registry import BY_NAME
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import grids, shape_of
 from kdyno.foreign.source import Source
 from kdyno.judge.observations import Sample, Summary
+from kdyno.verdicts.of_files import gather
 
 
 def source(text: str | bytes, name: str = "file") -> Source:

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from kdyno.cli.main import main
 from kdyno.errors import KdynoError
-from kdyno.foreign import assemble, errors, programs, roles, sheet, source, units
-from kdyno.foreign.assemble import judge_files
+from kdyno.foreign import errors, programs, roles, sheet, source, units
 from kdyno.foreign.check import contradicted
 from kdyno.foreign.claims import Claim
 from kdyno.foreign.readers import csv_rows
@@ -24,7 +23,9 @@ from kdyno.foreign.readers.registry import BY_NAME, recognise
 from kdyno.foreign.readings import Published
 from kdyno.foreign.request import JudgeRequest
 from kdyno.report.terminal import render
+from kdyno.verdicts import of_files
 from kdyno.verdicts.model import FileReport, to_json
+from kdyno.verdicts.of_files import judge_files
 from tests.unit.growth import repeated, too_steep
 
 HUGE = "9" * 5000
@@ -94,7 +95,7 @@ def test_no_line_takes_longer_than_in_proportion_to_its_length(
         file = source.Source("data", "data", text.encode())
         with suppress(KdynoError):
             reader = BY_NAME[form] if form else recognise(file, request)
-            assemble.gather([file], reader, request)
+            of_files.gather([file], reader, request)
 
     assert not too_steep(read, repeated(prefix, unit, tail))
 

@@ -15,13 +15,21 @@ from kdyno.errors import KdynoError
 from kdyno.instrument.job import Job
 from kdyno.instrument.loads import find_loads
 from kdyno.instrument.stream import AgentReport, HelloRecord
+from kdyno.kernel.recipe import page_size_words
 from kdyno.machine.base import BootOrder, Limits
 from kdyno.machine.console import diagnose
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.fake import FakeConfig, FakeMachine, NoRecording
 from kdyno.machine.initramfs import directory, file, initramfs, link, newc
 from kdyno.machine.kvm import proof_rom, why_not_kvm
-from kdyno.machine.qemu import KvmInModelLane, KvmUnusable, ModelLaneIsUniprocessor, QemuConfig, QemuMachine
+from kdyno.machine.qemu import (
+    KvmInModelLane,
+    KvmUnusable,
+    ModelLaneIsUniprocessor,
+    QemuConfig,
+    QemuMachine,
+    TooSmallForHugePages,
+)
 from kdyno.machine.watch import Watch
 
 HELLO = HelloRecord(v=1, type="hello", agent="0", kernel="6", lane="model", icount_shift=5, cpus=1, init=True)
@@ -248,3 +256,14 @@ def test_a_recording_is_found_by_variant_and_block_and_judged_like_a_boot(tmp_pa
     assert pmu and pmu.parent == here and pmu.read_bytes() == b"counts"
     with pytest.raises(NoRecording, match="v, block 4"):
         machine.boot(order(here, variant="v", block=4))
+
+
+def test_huge_pages_that_linux_turns_off_in_a_small_guest_are_refused_before_it_boots() -> None:
+    words = {size: page_size_words(size) for size in ("4k", "64k", "2M", "always", "madvise")}
+    small, large = (QemuMachine(QemuConfig(memory_mb=memory)) for memory in (512, 1024))
+    for size in ("2M", "always", "madvise"):
+        large.require_cmdline(words[size], "variant large")
+        with pytest.raises(TooSmallForHugePages, match="variant large: a guest with 512 MB ignores `transparent_huge"):
+            small.require_cmdline(words[size], "variant large")
+    for size in ("4k", "64k"):
+        small.require_cmdline(words[size], "variant small")

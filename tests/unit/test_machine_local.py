@@ -156,17 +156,20 @@ def test_the_agents_tests_run_natively(root: Path, tmp_path: Path) -> None:
     assert {"lat_pipe", "lat_syscall.null"} <= {sample.benchmark for sample in end.report.samples}
 
 
-def test_a_value_that_the_kernel_refuses_leaves_nothing_changed(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "why"), [(22, "Invalid argument"), (13, "Permission denied")])
+def test_a_value_that_the_kernel_refuses_or_only_root_may_set_leaves_nothing_changed(
+    root: Path, tmp_path: Path, number: int, why: str
+) -> None:
     before = snapshot(root)
 
     def write(path: Path, value: str) -> None:
         if value == "always":
-            raise OSError(22, "Invalid argument")
+            raise OSError(number, why)
         write_value(path, value)
 
     state = State(tmp_path / "state")
     values = {SWAPPINESS: "1", f"{THP}/enabled": "always"}
-    with pytest.raises(Refused, match="to always: Invalid argument"), turned(state, values, root=root, write=write):
+    with pytest.raises(Refused, match=f"to always: {why}"), turned(state, values, root=root, write=write):
         pytest.fail("it isn't entered")
     assert {name: content.strip() for name, content in snapshot(root).items()} == {
         name: content.strip() for name, content in before.items()

@@ -18,7 +18,14 @@ from kdyno.instrument.job import Job, TestOrder
 from kdyno.instrument.pmu import PmuConfig, find_plugin
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.pmu import CyclesNeedAllEvents, Pmu, PmuOutsideModelLane, QemuWithoutPlugins, VmlinuxMissing
+from kdyno.machine.pmu import (
+    CyclesNeedAllEvents,
+    Pmu,
+    PmuOutsideModelLane,
+    QemuWithoutPlugins,
+    UserCodeNeedsAllEvents,
+    VmlinuxMissing,
+)
 from kdyno.machine.qemu import MODEL_CPU, QUICK_TIMER, QemuConfig, QemuMachine
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
@@ -67,6 +74,7 @@ def boot(tmp_path: Path, **config: object) -> BootEnd:
     [
         ({"lane": "wall", "pmu": PmuConfig()}, PmuOutsideModelLane),
         ({"pmu": PmuConfig(events="edges")}, CyclesNeedAllEvents),
+        ({"pmu": PmuConfig(events="edges", clock="instructions", scope="all")}, UserCodeNeedsAllEvents),
     ],
 )
 def test_what_does_not_go_together_is_refused(config: dict[str, object], error: type[KdynoError]) -> None:
@@ -150,6 +158,15 @@ def test_the_facts_of_the_machine_name_all_that_decides_the_counts(qemu: FakeQem
     assert (about.facts["pmu_family"], about.facts["pmu_clock"]) == ("sapphirerapids", "cycles")
     assert not any("-initrd" in command for command in qemu.commands)
     assert plain.notices == ()
+
+
+def test_user_code_is_another_scope_which_the_plugin_is_told_and_a_reader_too(qemu: FakeQemu, tmp_path: Path) -> None:
+    pmu = PmuConfig(scope="all", clock="instructions")
+    about = QemuMachine(QemuConfig(pmu=pmu)).describe()
+    assert about.facts["pmu_scope"] == "all"
+    assert about.notices[1] == "user code's accesses share the modelled caches and TLBs, and are in no sample of time"
+    assert ",scope=all," in Pmu(pmu).words(order(tmp_path))[1]
+    assert qemu.commands
 
 
 def test_modelled_cycles_are_the_first_thing_said(qemu: FakeQemu) -> None:

@@ -102,6 +102,8 @@ def test_of_several_names_for_one_address_the_lasting_one_is_kept(
         ("__switch_to_asm", "switch"),
         ("__switch_to", "-"),
         ("ret_from_fork_asm", "fork"),
+        ("do_huge_pmd_anonymous_page", "huge"),
+        ("__do_huge_pmd_anonymous_page", "-"),
         ("sys_getppid", "-"),
     ],
 )

@@ -24,14 +24,16 @@ from kdyno.measurement import Benchmark, BootStatus, Sample
 from kdyno.workload.base import NoTests, NotRead, WorkloadSettings
 from kdyno.workload.command import CommandWorkload
 from kdyno.workload.lmbench import LmbenchWorkload
-from kdyno.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, Metric
+from kdyno.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
 from kdyno.workload.registry import WORKLOADS, WorkloadConfig
+from tests.unit.pmu_specimen import specimen, write
 from tests.unit.test_forecast import prepared
 from tests.unit.test_keys import changed
 from tests.unit.test_stream import HELLO, line, stream
 
 ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
 PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")
+METRIC: TypeAdapter[Any] = TypeAdapter(AnyMetric)
 COMMAND = Asked("model", 1, programs=(Program(name="command", command=("x",)),))
 OUTPUT = b"warming up\nops: 12.5 per s\np99 = 830 us\n"
 
@@ -130,6 +132,58 @@ def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
         ("p99", "command", "us", "lower"),
     ]
     assert report.broken == {}
+
+
+def counting(**events: tuple[str, int]) -> CommandWorkload:
+    metrics = {
+        name: EventMetric(event=event, region=region, unit="walks", direction="lower")
+        for name, (event, region) in events.items()
+    }
+    return CommandWorkload(command=("loads",), metrics=metrics)
+
+
+def test_what_was_counted_in_a_region_is_the_mean_of_its_iterations_without_interrupts(tmp_path: Path) -> None:
+    record = specimen()
+    null = record.regions[0]
+    of = {name: column for column, name in enumerate(record.names)}
+    work = [counts[:2].sum(axis=0) for counts in null.iterations.values()]
+    mean = {name: sum(int(row[of[name]]) for row in work) / len(work) for name in record.names}
+    workload = counting(calls=("calls", 0), both=("instructions+calls", 0), pipe=("instructions", 2))
+    report = workload.read(said(b""), write(tmp_path / "record", record))
+    assert values(report) == {"calls": mean["calls"], "both": mean["instructions"] + mean["calls"], "pipe": 12}
+    assert workload.events() == ("calls", "instructions")
+    assert workload.described(report)[0].description == "calls, as the emulated PMU counts it"
+
+
+def test_a_count_that_is_not_there_or_is_0_is_broken_and_the_others_are_not(tmp_path: Path) -> None:
+    workload = counting(
+        good=("instructions", 2), region=("instructions", 7), event=("user_loads", 2), none=("calls", 2)
+    )
+    report = workload.read(said(b""), write(tmp_path / "record"))
+    assert values(report) == {"good": 12}
+    assert report.broken == {
+        "region": "the command marked no region 7",
+        "event": "the PMU didn't count user_loads",
+        "none": "region 2 has no calls: a ratio to 0 can't be judged",
+    }
+    with pytest.raises(NotRead, match="the boot left no PMU record"):
+        workload.read(said(b""))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ({}, "pattern\n  Field required"),
+        ({"pattern": "(1)", "event": "loads", "region": 0}, "Extra inputs are not permitted"),
+        ({"event": "loads"}, "region\n  Field required"),
+        ({"pattern": "(1)", "region": 0}, "Extra inputs are not permitted"),
+        ({"event": "loads + stores", "region": 0}, "pattern"),
+        ({"event": "loads", "region": 1024}, "less than 1024"),
+    ],
+)
+def test_a_number_has_one_place(place: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        METRIC.validate_python({"unit": "s", "direction": "lower", **place})
 
 
 def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> None:

@@ -1,5 +1,6 @@
 //! Time, processor time and page faults of a computation.
 
+use crate::large_pages::LargePages;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
@@ -15,6 +16,8 @@ pub struct Timing {
     pub user: f64,
     pub system: f64,
     pub faults: Faults,
+    /// Of the whole system; None where the kernel doesn't say, or nobody asked.
+    pub large_pages: Option<LargePages>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,7 +60,21 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Timing) {
     };
     let user = seconds(after.user_time()) - seconds(before.user_time());
     let system = seconds(after.system_time()) - seconds(before.system_time());
-    (result, Timing { start, end, user, system, faults })
+    (result, Timing { start, end, user, system, faults, large_pages: None })
+}
+
+/// The same for what a load is measured by, and which pages it was given. The emulated PMU counts it for the region that
+/// was announced.
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Timing) {
+    let before = LargePages::now();
+    let (result, timing) = timed(|| {
+        kdyno_marker::open();
+        let result = work();
+        kdyno_marker::close();
+        result
+    });
+    let large_pages = LargePages::now().zip(before).map(|(after, before)| after.since(before));
+    (result, Timing { large_pages, ..timing })
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.

@@ -2,7 +2,8 @@
 
 use crate::clock::{Faults, timed};
 use crate::failure::Failure;
-use crate::loads::{Load, Program};
+use crate::large_pages::{LargePages, OfSize};
+use crate::loads::{LOADS, Load, Program};
 use crate::memory::Memory;
 use crate::outcome::{Facts, Outcome, Repetition, metrics};
 use crate::parameters::{Parameters, REPEAT};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Share {
     pub init_seconds: f64,
+    pub init_large_pages: Option<LargePages>,
     pub repetitions: Vec<Repetition>,
     pub memory: Option<Memory>,
     pub facts: Facts,
@@ -42,9 +44,26 @@ pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<
         metrics: metrics(&readings),
         faults: all().map(|repetition| repetition.timing.faults).sum::<Faults>(),
         memory: shares.iter().map(|share| share.memory).reduce(|one, other| Some(one? + other?)).flatten(),
+        // The kernel counts them for the whole system: copies that run at once would count each other's.
+        large_pages: if shares.len() == 1 { large_pages(&shares[0]) } else { None },
         facts: shares.into_iter().next().expect("a load has one process at least").facts,
         verified: true,
     })
+}
+
+/// By size, of initialisation and of the timed parts.
+fn large_pages(share: &Share) -> Option<Vec<OfSize>> {
+    let parts = share.repetitions.iter().map(|repetition| repetition.timing.large_pages);
+    let timed = parts.reduce(|one, other| Some(one? + other?))??;
+    Some(LargePages::by_size(share.init_large_pages?, timed))
+}
+
+/// Tells the emulated PMU whose region the next measured part is: a load's number is its place in the list of loads.
+/// Copies in several processes are none: each would end the others' region.
+fn announce(program: &Program, parameters: &Parameters, number: usize) {
+    let place = LOADS.iter().position(|load| load.name == program.name).unwrap_or_default();
+    let iteration = if parameters.processes() == 1 { number as u16 } else { kdyno_marker::UNSEEN };
+    kdyno_marker::announce(place as u16, iteration);
 }
 
 /// All of a load in this process; `in_step` is called before each repetition.
@@ -53,7 +72,9 @@ fn alone(
     parameters: &Parameters,
     mut in_step: impl FnMut(usize) -> Result<(), Failure>,
 ) -> Result<Share, Failure> {
+    let before = LargePages::now();
     let (load, initialisation) = timed(|| (program.prepare)(parameters));
+    let init_large_pages = LargePages::now().zip(before).map(|(after, before)| after.since(before));
     let mut load: Box<dyn Load> = load?;
     let mut repetitions = Vec::new();
     for number in 0..parameters.number(REPEAT.name) {
@@ -61,10 +82,12 @@ fn alone(
             load.reset();
         }
         in_step(number)?;
+        announce(program, parameters, number);
         repetitions.push(measurable(load.run()?)?);
     }
     let memory = load.memory();
-    Ok(Share { init_seconds: initialisation.seconds(), repetitions, memory, facts: load.verify()? })
+    let init_seconds = initialisation.seconds();
+    Ok(Share { init_seconds, init_large_pages, repetitions, memory, facts: load.verify()? })
 }
 
 /// The repetition, if the clock moved while it ran: otherwise there is no time, and no rate.

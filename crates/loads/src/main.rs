@@ -9,6 +9,7 @@ mod clock;
 mod driver;
 mod failure;
 mod fork;
+mod large_pages;
 mod loads;
 mod memory;
 mod outcome;

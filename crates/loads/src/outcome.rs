@@ -1,6 +1,7 @@
 //! What a load says of itself: one JSON object on one line, or a short text.
 
 use crate::clock::{Faults, Timing};
+use crate::large_pages::{Given, OfSize};
 use crate::memory::Memory;
 use crate::parameters::Parameters;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,9 @@ pub struct Outcome<'a> {
     pub facts: Facts,
     /// Of the timed parts of all repetitions and processes.
     pub faults: Faults,
+    /// Page faults that large pages served, by size, as the kernel counts them for the whole system; None where it
+    /// doesn't, and for several processes.
+    pub large_pages: Option<Vec<OfSize>>,
     /// While the arrays were mapped, of all processes; None where the kernel doesn't say.
     pub memory: Option<Memory>,
     /// Always true: a wrong result is a failure.
@@ -123,6 +127,11 @@ impl Outcome<'_> {
         let Faults { minor, major } = self.faults;
         let _ = writeln!(text, "  {:<24} {:>12} s", "initialisation", figures(self.init_seconds));
         let _ = writeln!(text, "  {:<24} {minor:>12} minor, {major} major", "page faults");
+        for OfSize { size_kb, initialisation, timed } in self.large_pages.iter().flatten() {
+            let said = |given: &Given| format!("{} faults, {} fell back", given.faults, given.fallbacks);
+            let title = format!("pages of {size_kb} kB");
+            let _ = writeln!(text, "  {title:<24} {:>12}; before: {}", said(timed), said(initialisation));
+        }
         if let Some(memory) = self.memory {
             let (resident, huge) = (memory.resident as f64 / 1e6, memory.anon_huge_pages as f64 / 1e6);
             let _ = writeln!(text, "  {:<24} {resident:>12.1} MB, {huge:.1} MB of it in huge pages", "resident");

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 enum Word {
     /// It waits for a byte to begin the next repetition.
     Ready,
-    Done(Share),
+    Done(Box<Share>),
     Failed(Failure),
 }
 
@@ -62,7 +62,7 @@ fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) 
         starts.read_exact(&mut [0]).map_err(|error| Failure::of_io("hear of the other processes", &error))
     };
     let word = match work(&mut in_step) {
-        Ok(share) => Word::Done(share),
+        Ok(share) => Word::Done(Box::new(share)),
         Err(failure) => Word::Failed(failure),
     };
     let said = say(&mut words, &word);
@@ -88,7 +88,7 @@ fn lead(copies: &mut [Copy], repetitions: usize) -> Result<Vec<Share>, Failure> 
         }
     }
     let share = |copy| match hear(copy)? {
-        Word::Done(share) => Ok(share),
+        Word::Done(share) => Ok(*share),
         Word::Failed(failure) => Err(failure),
         Word::Ready => Err(silent()),
     };
@@ -137,7 +137,7 @@ mod tests {
         let share = |start, end| {
             let timing = Timing { start, end, ..Timing::default() };
             let repetitions = vec![Repetition { readings: vec![Reading::seconds(&timing)], timing }];
-            Share { init_seconds: 0.0, repetitions, memory: None, facts: Facts::new() }
+            Share { init_seconds: 0.0, init_large_pages: None, repetitions, memory: None, facts: Facts::new() }
         };
         let readings = readings(&[share(1_000_000_000, 3_000_000_000), share(2_000_000_000, 6_000_000_000)]);
         let named: Vec<_> = readings[0].iter().map(|reading| (reading.name.as_str(), reading.value)).collect();

@@ -102,6 +102,22 @@ fn faults_are_counted_and_large_pages_need_fewer_of_them() {
 }
 
 #[test]
+fn large_pages_are_counted_by_size_or_said_to_be_unknown() {
+    let large = outcome("fault --bytes 16M --advise huge");
+    let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    if let Some(sizes) = large["large_pages"].as_array()
+        && enabled.contains("[always]") | enabled.contains("[madvise]")
+    {
+        let huge = sizes.iter().find(|of| of["size_kb"] == 2048).unwrap_or_else(|| panic!("no 2 MB in {large}"));
+        let number = |name: &str| huge["timed"][name].as_u64().unwrap();
+        assert!(number("faults") + number("fallbacks") >= 7, "{large}");
+        let text = text(&loads("fault --bytes 16M --advise huge").stdout);
+        assert!(text.contains("  pages of 2048 kB ") && text.contains(" fell back; before: "), "{text}");
+    }
+    assert!(outcome("sieve --bytes 10000 --processes 2")["large_pages"].is_null());
+}
+
+#[test]
 fn large_pages_are_what_an_array_gets_that_asks_for_them() {
     let has_large = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     if has_large.is_ok_and(|text| !text.contains("[never]")) {

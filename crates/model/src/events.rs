@@ -72,12 +72,47 @@ events! {
     stall_fences,
     btb_misses,
     op_cache_misses,
+    dtlb_misses_2m,
+    stlb_misses_2m,
+    user_loads,
+    user_stores,
+    user_l1d_misses,
+    user_l2_misses,
+    user_llc_misses,
+    user_prefetched,
+    user_prefetched_far,
+    user_prefetched_memory,
+    user_itlb_misses,
+    user_dtlb_misses,
+    user_stlb_misses,
+    user_dtlb_misses_2m,
+    user_stlb_misses_2m,
 }
 
 pub const EVENTS: usize = NAMES.len();
 
 /// Those that follow from which blocks and branches were executed: all that `events=edges` counts. They come first.
 pub const EDGE_EVENTS: usize = Event::rep_bytes as usize;
+
+/// Those that need no look at user code's own accesses. They come before the others.
+pub const KERNEL_EVENTS: usize = Event::dtlb_misses_2m as usize;
+
+/// What user code's accesses are counted as, and the event of the record that holds it.
+pub const OF_USER_CODE: [(Event, Event); 13] = [
+    (Event::loads, Event::user_loads),
+    (Event::stores, Event::user_stores),
+    (Event::l1d_misses, Event::user_l1d_misses),
+    (Event::l2_misses, Event::user_l2_misses),
+    (Event::llc_misses, Event::user_llc_misses),
+    (Event::prefetched, Event::user_prefetched),
+    (Event::prefetched_far, Event::user_prefetched_far),
+    (Event::prefetched_memory, Event::user_prefetched_memory),
+    (Event::itlb_misses, Event::user_itlb_misses),
+    (Event::dtlb_misses, Event::user_dtlb_misses),
+    (Event::stlb_misses, Event::user_stlb_misses),
+    (Event::dtlb_misses_2m, Event::user_dtlb_misses_2m),
+    (Event::stlb_misses_2m, Event::user_stlb_misses_2m),
+];
 
 pub type Counts = [u64; EVENTS];
 

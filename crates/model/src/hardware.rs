@@ -4,8 +4,9 @@ use crate::cache::Lru;
 use crate::events::{Counts, Event};
 use crate::frontend::Beyond;
 use crate::geometry::{self, Geometry};
+use crate::pages::Pages;
 use crate::prefetcher::Prefetcher;
-use crate::tlb::Tlbs;
+use crate::tlb::{Flush, Tlbs};
 
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
@@ -25,7 +26,9 @@ pub struct Hardware {
     data: Side,
     l2: Lru,
     llc: Lru,
-    pub tlbs: Tlbs,
+    tlbs: Tlbs,
+    /// None: all user code's pages are taken to be small.
+    pages: Option<Pages>,
     prefetcher: Prefetcher,
     code_prefetcher: Prefetcher,
 }
@@ -62,15 +65,24 @@ impl Hardware {
             l2: new_cache(&geometry.l2),
             llc: new_cache(&geometry.llc),
             tlbs: Tlbs::new(geometry),
+            pages: None,
             prefetcher: Prefetcher::new(geometry.prefetcher.streams),
             code_prefetcher: Prefetcher::new(geometry.prefetcher.streams),
         }
     }
 
-    /// A load or a store; `place` is asked only when the first cache doesn't have the line.
+    /// A load or a store; `place` is asked when the first cache doesn't have the line, and, where pages are told apart,
+    /// at each step to another page.
     #[inline(always)]
-    pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl FnOnce() -> Place) -> Reach {
-        let mut reach = Reach { translation: self.tlbs.data(address, counts), ..Reach::default() };
+    pub fn access(&mut self, address: u64, counts: &mut Counts, place: impl Fn() -> Place) -> Reach {
+        let pages = &mut self.pages;
+        let is_large = || {
+            pages.as_mut().is_some_and(|pages| match place() {
+                Place::Memory(physical) => pages.is_large(address, physical),
+                Place::Device => false,
+            })
+        };
+        let mut reach = Reach { translation: self.tlbs.data(address, counts, is_large), ..Reach::default() };
         let line = address >> LINE_BITS;
         if line != self.data.last_line {
             self.data.last_line = line;
@@ -79,6 +91,24 @@ impl Hardware {
             }
         }
         reach
+    }
+
+    /// From now on large pages of user code are told from small ones, by where they lie in memory.
+    pub fn tell_pages(&mut self) {
+        self.pages.get_or_insert_default();
+    }
+
+    /// User code of a page is executed: which table has its translation, as in [`Reach`].
+    #[inline(always)]
+    pub fn user_fetch(&mut self, address: u64, counts: &mut Counts) -> u8 {
+        self.tlbs.code(address, counts)
+    }
+
+    pub fn flush(&mut self, flush: Flush) {
+        self.tlbs.flush(flush);
+        if let (Some(pages), Flush::Local | Flush::All) = (&mut self.pages, flush) {
+            pages.forget();
+        }
     }
 
     /// Which level has the line, as in [`Reach`].
@@ -196,6 +226,27 @@ mod tests {
     fn data_does_not_push_translations_of_code_out_of_a_tlb_of_their_own() {
         assert_eq!(walks(SMALL), 8);
         assert_eq!(walks(&SMALL.replace("stlb = {", "l2_itlb = { entries = 8, ways = 2 }\nstlb = {")), 0);
+    }
+
+    /// dTLB misses of two turns through 8 MB of user code's, and those of 2 MB pages among them.
+    fn misses_of_pages(tells_pages: bool, physical: fn(u64) -> u64) -> [u64; 2] {
+        let mut hardware = Hardware::new(&Geometry::parse(SMALL).unwrap());
+        if tells_pages {
+            hardware.tell_pages();
+        }
+        let mut counts = [0; EVENTS];
+        for page in (0..2048).chain(0..2048) {
+            let address = (1 << 30) + 4096 * page;
+            hardware.access(address, &mut counts, || Place::Memory(physical(address)));
+        }
+        [Event::dtlb_misses, Event::dtlb_misses_2m].map(|event| counts[event as usize])
+    }
+
+    #[test]
+    fn large_pages_of_user_code_have_entries_of_their_own_where_pages_are_told_apart() {
+        assert_eq!(misses_of_pages(true, |address| address), [8, 8]);
+        assert_eq!(misses_of_pages(false, |address| address), [4096, 0]);
+        assert_eq!(misses_of_pages(true, |address| address + 4096), [4096, 0]);
     }
 
     #[test]

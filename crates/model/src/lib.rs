@@ -3,7 +3,7 @@
 //! The PMU plugin (crates/pmu) drives it with what a kernel executes; the search for layouts (crates/layout) drives its
 //! front end with a recorded sequence of blocks. It is one model, so that both say the same.
 //!
-//! geometry: sizes and latencies of a CPU family · cache, tlb, prefetcher, hardware: memory · frontend: fetching ·
+//! geometry: sizes and latencies of a CPU family · cache, tlb, pages, prefetcher, hardware: memory · frontend: fetching ·
 //! events: what is counted
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ pub mod events;
 pub mod frontend;
 pub mod geometry;
 pub mod hardware;
+pub mod pages;
 pub mod prefetcher;
 pub mod tlb;
 

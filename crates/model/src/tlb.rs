@@ -23,8 +23,8 @@ const DIRECT_MAP: std::ops::Range<u64> = 0xffff_8880_0000_0000..0xffff_c880_0000
 const VMEMMAP: std::ops::Range<u64> = 0xffff_ea00_0000_0000..0xffff_eb00_0000_0000;
 
 /// The kernel's direct map of memory, its array of `struct page` and its own image are mapped with 2 MB pages
-/// (Documentation/arch/x86/x86_64/mm.rst; vmemmap_populate_hugepages() of arch/x86/mm/init_64.c); everything else is
-/// taken to be 4 kB.
+/// (Documentation/arch/x86/x86_64/mm.rst; vmemmap_populate_hugepages() of arch/x86/mm/init_64.c); everything else of the
+/// kernel's is taken to be 4 kB.
 fn is_huge(address: u64) -> bool {
     DIRECT_MAP.contains(&address) || IMAGE.contains(&address) || VMEMMAP.contains(&address)
 }
@@ -113,22 +113,25 @@ impl Tlbs {
         }
     }
 
-    /// Which table has the translation of data, as in [`crate::hardware::Reach`].
+    /// Which table has the translation of data, as in [`crate::hardware::Reach`]. `is_large` is asked of user addresses
+    /// alone: whether the page has 2 MB.
     #[inline(always)]
-    pub fn data(&mut self, address: u64, counts: &mut Counts) -> u8 {
+    pub fn data(&mut self, address: u64, counts: &mut Counts, is_large: impl FnOnce() -> bool) -> u8 {
         let page = address >> PAGE_BITS;
         if page == self.data.last_page {
             return 0;
         }
         self.data.last_page = page;
-        let key = key(address, self.is_isolated);
-        if address < KERNEL_HALF {
+        let is_user = address < KERNEL_HALF;
+        let key = key(address, self.is_isolated, if is_user { is_large() } else { is_huge(address) });
+        if is_user {
             self.latest_user_page = Some(key);
         }
         if self.data.touch(key) {
             return 0;
         }
         counts[Event::dtlb_misses as usize] += 1;
+        counts[Event::dtlb_misses_2m as usize] += u64::from(key & HUGE_TAG != 0);
         let is_there = self.second.touch(key);
         self.beyond_first(key, is_there, counts)
     }
@@ -142,7 +145,7 @@ impl Tlbs {
         }
         self.code.last_page = page;
         // Without PCID, Linux leaves its own text global even where it isolates its tables (pti_clone_kernel_text()).
-        let key = key(address, self.is_isolated && self.has_pcid);
+        let key = key(address, self.is_isolated && self.has_pcid, is_huge(address));
         if self.code.touch(key) {
             return 0;
         }
@@ -156,6 +159,7 @@ impl Tlbs {
             return 1;
         }
         counts[Event::stlb_misses as usize] += 1;
+        counts[Event::stlb_misses_2m as usize] += u64::from(key & HUGE_TAG != 0);
         if key & LOCAL_TAG != 0 {
             if self.local.len() > 2 * self.entries {
                 self.leave_out_evicted();
@@ -223,8 +227,8 @@ impl Tlbs {
 
 /// What a translation is known by.
 #[inline(always)]
-fn key(address: u64, is_isolated: bool) -> u64 {
-    let page = if is_huge(address) { address >> HUGE_BITS | HUGE_TAG } else { address >> PAGE_BITS };
+fn key(address: u64, is_isolated: bool, is_large: bool) -> u64 {
+    let page = if is_large { address >> HUGE_BITS | HUGE_TAG } else { address >> PAGE_BITS };
     if address < KERNEL_HALF || is_isolated { page | LOCAL_TAG } else { page }
 }
 

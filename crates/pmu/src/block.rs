@@ -200,6 +200,8 @@ pub struct Blocks {
     pub room: Room,
     symbols: Symbols,
     is_detailed: bool,
+    /// Code that makes large pages was translated, which QEMU does when it is about to run.
+    pub makes_large_pages: bool,
     known: FxHashMap<(u64, u64), *mut Block>,
     user: FxHashMap<(u64, u64), *mut UserBlock>,
     functions: Vec<*mut FunctionCounts>,
@@ -210,7 +212,7 @@ impl Blocks {
     pub fn new(symbols: Symbols, is_detailed: bool) -> Blocks {
         let functions = vec![null_mut(); symbols.len()];
         let (known, user) = (FxHashMap::default(), FxHashMap::default());
-        Blocks { room: Room::new(), symbols, is_detailed, known, user, functions }
+        Blocks { room: Room::new(), symbols, is_detailed, makes_large_pages: false, known, user, functions }
     }
 
     pub fn symbols(&self) -> &Symbols {
@@ -251,8 +253,9 @@ impl Blocks {
             Role::Interrupt => Some(Arrival::Interrupt).filter(|_| symbol.start == start || symbol.size > STUBS),
             Role::Exception => Some(Arrival::Exception).filter(|_| symbol.start == start),
             Role::Syscall => Some(Arrival::Syscall).filter(|_| symbol.start == start),
-            Role::Plain | Role::Switch | Role::Fork => None,
+            Role::Plain | Role::Switch | Role::Fork | Role::Huge => None,
         };
+        self.makes_large_pages |= symbol.role == Role::Huge;
         let is_fork = symbol.role == Role::Fork && symbol.start == start;
         let block = Block { function, arrival, is_fork, ..Block::new(start, bytes) };
         let block = Box::leak(Box::new(block));

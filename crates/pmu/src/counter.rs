@@ -29,6 +29,8 @@ pub struct Counter {
     root: *mut Node,
     detail: Option<Detail>,
     trace: Option<Trace>,
+    /// User code's accesses to memory are looked at, too.
+    sees_user_accesses: bool,
     /// What warm-ups count, for nobody.
     unread: Counts,
     pub counted: Counted,
@@ -51,6 +53,17 @@ pub struct Counted {
     /// Since the iteration began.
     pub user_instructions: u64,
     pub user_rep_iterations: u64,
+    /// Of its accesses, in the columns of the kernel's own events.
+    pub user: UserCounts,
+}
+
+/// The counts of user code's accesses, since the iteration began.
+pub struct UserCounts(pub Counts);
+
+impl Default for UserCounts {
+    fn default() -> UserCounts {
+        UserCounts([0; EVENTS])
+    }
 }
 
 /// A block that an exception broke off, and where it was taken up again.
@@ -79,8 +92,8 @@ struct Detail {
 }
 
 impl Counter {
-    /// A trace is kept only where there is a geometry.
-    pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>, is_traced: bool) -> Counter {
+    /// A trace is kept, and user code's accesses are looked at, only where there is a geometry.
+    pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>, is_traced: bool, sees_user_accesses: bool) -> Counter {
         let counts = blocks.function_counts(0).expect("nothing took room before");
         let outside: *mut Block = Box::leak(Box::new(Block::outside(counts)));
         let root = Node::root();
@@ -100,6 +113,7 @@ impl Counter {
                 predictor: Predictor::new(&geometry.predictor),
             }),
             trace: is_traced.then(Trace::default),
+            sees_user_accesses,
             unread: [0; EVENTS],
             counted: Counted::default(),
             blocks,
@@ -132,6 +146,12 @@ impl Counter {
     pub fn intern(&mut self, start: u64, bytes: &[u8]) -> Option<*mut Block> {
         let block = self.blocks.intern(start, bytes);
         self.heed_limits();
+        if self.sees_user_accesses
+            && self.blocks.makes_large_pages
+            && let Some(detail) = &mut self.detail
+        {
+            detail.hardware.tell_pages();
+        }
         block
     }
 
@@ -309,6 +329,9 @@ impl Counter {
     /// A block of user code begins, while a kernel is counted.
     #[inline(always)]
     pub fn user_block(&mut self, block: &UserBlock) {
+        if self.sees_user_accesses {
+            self.user_fetch(block);
+        }
         if self.is_warming {
             self.previous = self.outside;
             return;
@@ -355,7 +378,7 @@ impl Counter {
             detail.pipeline.block(&before.facts.ops, counts);
         }
         if let Some(flush) = before.facts.flush {
-            detail.hardware.tlbs.flush(flush);
+            detail.hardware.flush(flush);
         }
         // A REP string instruction that goes on is there already.
         if before.facts.exit != Exit::Rep || now.facts.start != before.facts.last {
@@ -386,7 +409,7 @@ impl Counter {
         address: u64,
         size: u64,
         is_store: bool,
-        place: impl FnOnce() -> Place,
+        place: impl Fn() -> Place,
     ) {
         let Some(detail) = &mut self.detail else {
             return;
@@ -407,6 +430,33 @@ impl Counter {
         if access.rep.is_none() && !self.is_warming {
             detail.pipeline.touch(access.place, address, is_store, reach);
         }
+    }
+
+    /// User code's pages come from the TLBs, once the kernel's last block before it has done what it does to them.
+    #[inline(always)]
+    fn user_fetch(&mut self, block: &UserBlock) {
+        let Some(detail) = &mut self.detail else {
+            return;
+        };
+        // SAFETY: blocks are never freed.
+        if let Some(flush) = unsafe { (*self.previous).facts.flush } {
+            detail.hardware.flush(flush);
+        }
+        let counts = if self.is_warming { &mut self.unread } else { &mut self.counted.user.0 };
+        for address in [block.start, block.last] {
+            detail.hardware.user_fetch(address, counts);
+        }
+    }
+
+    /// An instruction of user code has accessed memory, while a kernel is counted. `place` is asked rarely.
+    #[inline(always)]
+    pub fn user_access(&mut self, address: u64, is_store: bool, place: impl Fn() -> Place) {
+        let Some(detail) = &mut self.detail else {
+            return;
+        };
+        let counts = if self.is_warming { &mut self.unread } else { &mut self.counted.user.0 };
+        counts[if is_store { Event::stores } else { Event::loads } as usize] += 1;
+        detail.hardware.access(address, counts, place);
     }
 
     /// The running task's stack pointer is put away at an address, or another's is taken from one.

@@ -85,6 +85,7 @@ enum Call {
     User(u64, Vec<u8>),
     Switch(u64, bool),
     Access(u64, Access, bool, bool),
+    UserAccess(u64, u64, bool),
     Announce(u16, u16),
     Open,
     Close,
@@ -100,6 +101,8 @@ fn call() -> impl Strategy<Value = Call> {
         3 => (0..5u64, any::<bool>()).prop_map(|(task, is_store)| Call::Switch(task, is_store)),
         5 => (address(), access, any::<bool>(), any::<bool>())
             .prop_map(|(address, access, is_store, is_device)| Call::Access(address, access, is_store, is_device)),
+        5 => (address(), address(), any::<bool>())
+            .prop_map(|(address, physical, is_store)| Call::UserAccess(address, physical, is_store)),
         3 => (0..4u16, prop_oneof![0..4u16, Just(u16::MAX)]).prop_map(|(one, other)| Call::Announce(one, other)),
         6 => Just(Call::Open),
         2 => Just(Call::Close),
@@ -126,13 +129,16 @@ fn carry_out(counter: &mut Counter, calls: &[Call]) {
                 // SAFETY: the block that runs was interned.
                 unsafe { counter.access(*access, *address, 8, *is_store, place) };
             }
+            Call::UserAccess(address, physical, is_store) if counter.active => {
+                counter.user_access(*address, *is_store, || Place::Memory(*physical));
+            }
             Call::Announce(benchmark, iteration) => {
                 let word = kdyno_marker::word(*benchmark, *iteration);
                 (0..32).rev().for_each(|bit| counter.announce(word >> bit & 1));
             }
             Call::Open => counter.open(),
             Call::Close => counter.close(),
-            Call::Again(_) | Call::Switch(..) | Call::Access(..) => {}
+            Call::Again(_) | Call::Switch(..) | Call::Access(..) | Call::UserAccess(..) => {}
         }
         let next = match call {
             Call::Block(..) => blocks.last(),
@@ -151,12 +157,14 @@ proptest! {
     fn no_order_of_events_in_a_guest_stops_the_plugin_or_makes_it_keep_more_than_it_may(
         is_detailed in any::<bool>(),
         is_traced in any::<bool>(),
+        sees_user in any::<bool>(),
         narrow in prop::option::of((prop::sample::select(Thing::ALL), 1..20usize)),
         calls in vec(call(), 0..300),
     ) {
         let geometry = Geometry::parse(SMALL).unwrap();
         let blocks = Blocks::new(Symbols::parse(KERNEL).unwrap(), is_detailed);
-        let mut counter = Counter::new(blocks, is_detailed.then_some(&geometry), is_detailed && is_traced);
+        let geometry = is_detailed.then_some(&geometry);
+        let mut counter = Counter::new(blocks, geometry, is_detailed && is_traced, is_detailed && sees_user);
         if let Some((thing, most)) = narrow {
             counter.blocks.room.narrowed(thing, most);
         }
@@ -165,7 +173,7 @@ proptest! {
         if let Some(excess) = finished.gave_up {
             prop_assert_eq!(excess.most, narrow.unwrap().1);
         }
-        let (body, gave_up) = record::body(&finished, is_detailed, &mut Room::new());
+        let (body, gave_up) = record::body(&finished, record::events(is_detailed, sees_user), &mut Room::new());
         prop_assert_eq!(gave_up, finished.gave_up);
         prop_assert!(body.len() == 3 || gave_up.is_none());
     }

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub enum Scope {
     /// System emulation: addresses in the kernel's half.
     Kernel,
+    /// System emulation: the same, and user code's accesses to memory.
+    All,
     /// User-mode emulation: the whole program.
     User,
 }
@@ -35,6 +37,22 @@ pub enum OptionError {
     Missing(&'static str),
     BadValue { key: &'static str, value: String, allowed: &'static str },
     GeometryWithoutAll,
+    AccessesWithoutAll,
+}
+
+impl Scope {
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Kernel => "kernel",
+            Scope::All => "all",
+            Scope::User => "user",
+        }
+    }
+
+    /// Of a whole system, in which a kernel runs.
+    pub fn has_kernel(self) -> bool {
+        self != Scope::User
+    }
 }
 
 const KEYS: [&str; 6] = ["out", "scope", "events", "symbols", "image", "geometry"];
@@ -52,8 +70,9 @@ impl Options {
         let [out, scope, events, symbols, image, geometry] = values;
         let scope = match required("scope", scope)?.as_str() {
             "kernel" => Scope::Kernel,
+            "all" => Scope::All,
             "user" => Scope::User,
-            other => return Err(bad("scope", other, "kernel, user")),
+            other => return Err(bad("scope", other, "kernel, all, user")),
         };
         let events = required("events", events)?;
         let geometry = match (events.as_str(), geometry) {
@@ -62,8 +81,11 @@ impl Options {
             ("all" | "trace", geometry) => Some(required("geometry", geometry)?.into()),
             (other, _) => return Err(bad("events", other, "edges, all, trace")),
         };
+        if scope == Scope::All && geometry.is_none() {
+            return Err(OptionError::AccessesWithoutAll);
+        }
         let needed = |key, value| {
-            if scope == Scope::Kernel { required(key, value).map(Some) } else { Ok(value) }
+            if scope.has_kernel() { required(key, value).map(Some) } else { Ok(value) }
         };
         let image = needed("image", image)?;
         if let Some(digest) = &image
@@ -102,6 +124,7 @@ impl fmt::Display for OptionError {
             OptionError::Twice(key) => write!(f, "the option {key} is given twice"),
             OptionError::Missing(key) => write!(f, "the option {key}= is missing"),
             OptionError::BadValue { key, value, allowed } => write!(f, "{key}={value}: expected {allowed}"),
+            OptionError::AccessesWithoutAll => write!(f, "scope=all goes with events=all and events=trace only"),
             OptionError::GeometryWithoutAll => write!(f, "geometry= goes with events=all and events=trace only"),
         }
     }
@@ -119,6 +142,15 @@ mod tests {
         let options = Options::parse(["out=o", "scope=kernel", "events=edges", "symbols=s", &image]).unwrap();
         assert_eq!(options.out, PathBuf::from("o"));
         assert_eq!((options.scope, options.geometry), (Scope::Kernel, None));
+    }
+
+    #[test]
+    fn a_whole_system_is_counted_with_symbols_and_geometry() {
+        let image = format!("image={DIGEST}");
+        let options = Options::parse(["out=o", "scope=all", "events=all", "geometry=g", "symbols=s", &image]).unwrap();
+        assert!(options.scope.has_kernel() && options.geometry.is_some());
+        let error = Options::parse(["out=o", "scope=all", "events=all", "geometry=g", &image]).unwrap_err();
+        assert_eq!(error, OptionError::Missing("symbols"));
     }
 
     #[test]
@@ -141,7 +173,8 @@ mod tests {
             (vec!["oot=1"], "unknown option oot"),
             (vec!["out=1", "out=2"], "given twice"),
             (vec!["out=1"], "scope= is missing"),
-            (vec!["out=1", "scope=all"], "expected kernel, user"),
+            (vec!["out=1", "scope=some"], "expected kernel, all, user"),
+            (vec!["out=1", "scope=all", "events=edges"], "scope=all goes with events=all"),
             (vec!["out=1", "scope=user", "events=some"], "expected edges, all, trace"),
             (vec!["out=1", "scope=user", "events=all"], "geometry= is missing"),
             (vec!["out=1", "scope=user", "events=edges", "geometry=g"], "events=all and"),

@@ -99,8 +99,8 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
     if target != "x86_64" {
         return Err(format!("x86_64 guests only, not {target}"));
     }
-    if info.system_emulation != (options.scope == Scope::Kernel) {
-        return Err("scope=kernel goes with system emulation, scope=user with user-mode emulation".into());
+    if info.system_emulation != options.scope.has_kernel() {
+        return Err("scope=kernel and scope=all go with system emulation, scope=user with user-mode emulation".into());
     }
     let cpus = if info.system_emulation {
         // SAFETY: this half of the union goes with system emulation.
@@ -125,12 +125,12 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         }
         None => Symbols::none(),
     };
-    if options.scope == Scope::Kernel {
+    if options.scope.has_kernel() {
         symbols.require_kernel_roles().map_err(|error| format!("symbols: {error}"))?;
     }
     let about = About {
         qemu_api: info.version.cur,
-        scope: if options.scope == Scope::Kernel { "kernel" } else { "user" },
+        scope: options.scope,
         events: match (geometry.is_some(), options.is_traced) {
             (false, _) => "edges",
             (true, false) => "all",
@@ -144,7 +144,12 @@ fn configure(info: &qemu::qemu_info_t, words: &[String]) -> Result<Plugin, Strin
         api: info.version.cur,
         out: options.out,
         about,
-        counter: Counter::new(Blocks::new(symbols, geometry.is_some()), geometry.as_ref(), options.is_traced),
+        counter: Counter::new(
+            Blocks::new(symbols, geometry.is_some()),
+            geometry.as_ref(),
+            options.is_traced,
+            options.scope == Scope::All,
+        ),
         translated: Translated::default(),
         is_shared: false,
     })
@@ -257,9 +262,9 @@ unsafe extern "C" fn on_translation(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qe
             watch_markers(&block);
         }
         match plugin.scope {
-            Scope::Kernel if is_kernel => instrument(plugin, tb, &block),
+            Scope::Kernel | Scope::All if is_kernel => instrument(plugin, tb, &block),
             Scope::User => instrument(plugin, tb, &block),
-            Scope::Kernel => instrument_user(plugin, tb, &block),
+            Scope::Kernel | Scope::All => instrument_user(plugin, tb, &block),
         }
         plugin.translated = block;
     }
@@ -330,6 +335,11 @@ unsafe fn instrument_user(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb, tr
     unsafe {
         let flags = qemu::qemu_plugin_cb_flags::QEMU_PLUGIN_CB_NO_REGS;
         qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(on_user_block), flags, block.cast());
+        if plugin.scope == Scope::All {
+            for instruction in &translated.instructions {
+                watch_memory(*instruction, on_user_access, std::ptr::null_mut());
+            }
+        }
     }
 }
 
@@ -390,19 +400,37 @@ unsafe extern "C" fn on_access(_: c_uint, info: qemu::qemu_plugin_meminfo_t, add
         if !counter.active {
             return;
         }
-        let place = || {
-            let physical = qemu::qemu_plugin_get_hwaddr(info, address);
-            if physical.is_null() {
-                Place::Memory(scattered(address)) // user-mode emulation
-            } else if qemu::qemu_plugin_hwaddr_is_io(physical) {
-                Place::Device
-            } else {
-                Place::Memory(qemu::qemu_plugin_hwaddr_phys_addr(physical))
-            }
-        };
         let size = 1 << qemu::qemu_plugin_mem_size_shift(info);
         let is_store = qemu::qemu_plugin_mem_is_store(info);
-        counter.access(Access::unpacked(data.addr()), address, size, is_store, place);
+        counter.access(Access::unpacked(data.addr()), address, size, is_store, || place(info, address));
+    }
+}
+
+unsafe extern "C" fn on_user_access(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, _: *mut c_void) {
+    // SAFETY: a callback.
+    unsafe {
+        let counter = &mut plugin().counter;
+        if counter.active {
+            counter.user_access(address, qemu::qemu_plugin_mem_is_store(info), || place(info, address));
+        }
+    }
+}
+
+/// Where an access goes.
+///
+/// # Safety
+/// Of the callback of that access.
+unsafe fn place(info: qemu::qemu_plugin_meminfo_t, address: u64) -> Place {
+    // SAFETY: as promised.
+    unsafe {
+        let physical = qemu::qemu_plugin_get_hwaddr(info, address);
+        if physical.is_null() {
+            Place::Memory(scattered(address)) // user-mode emulation
+        } else if qemu::qemu_plugin_hwaddr_is_io(physical) {
+            Place::Device
+        } else {
+            Place::Memory(qemu::qemu_plugin_hwaddr_phys_addr(physical))
+        }
     }
 }
 

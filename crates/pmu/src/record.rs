@@ -1,9 +1,10 @@
 //! The PMU record: the file that the plugin leaves. Its format is in docs/profiles.md.
 
 use crate::counter::Finished;
-use crate::events::{Counts, EDGE_EVENTS, NAMES};
+use crate::events::{Counts, EDGE_EVENTS, KERNEL_EVENTS, NAMES};
 use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
+use crate::options::Scope;
 use crate::region::{Executed, Range, Region};
 use crate::stacks::Node;
 use crate::trace::Trace;
@@ -21,7 +22,7 @@ const VERSION: u32 = 1;
 /// What the record says of itself, beyond what was counted.
 pub struct About {
     pub qemu_api: i32,
-    pub scope: &'static str,
+    pub scope: Scope,
     /// As the option has it.
     pub events: &'static str,
     pub image: Option<String>,
@@ -53,16 +54,16 @@ struct Unclosed {
 
 /// Writes the record beside its place, then moves it there: what is there is whole.
 pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> {
-    let is_detailed = about.events != "edges";
-    let (body, gave_up) = body(finished, is_detailed, &mut Room::new());
+    let events = events(about.events != "edges", about.scope == Scope::All);
+    let (body, gave_up) = body(finished, events, &mut Room::new());
     let header = Header {
         plugin: env!("CARGO_PKG_VERSION"),
         qemu_api: about.qemu_api,
-        scope: about.scope,
+        scope: about.scope.name(),
         events: about.events,
         image: &about.image,
         family: &about.family,
-        event_names: &NAMES[..events(is_detailed)],
+        event_names: &NAMES[..events],
         bytes: body.len(),
         unclosed: finished
             .unclosed
@@ -83,13 +84,17 @@ pub fn write(path: &Path, about: &About, finished: &Finished) -> io::Result<()> 
 }
 
 /// How many are counted.
-fn events(is_detailed: bool) -> usize {
-    if is_detailed { NAMES.len() } else { EDGE_EVENTS }
+pub fn events(is_detailed: bool, with_user_code: bool) -> usize {
+    match (is_detailed, with_user_code) {
+        (false, _) => EDGE_EVENTS,
+        (true, false) => KERNEL_EVENTS,
+        (true, true) => NAMES.len(),
+    }
 }
 
 /// The counts, or, if there was too much of something, none, and why.
-pub fn body(finished: &Finished, is_detailed: bool, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
-    let whole = if finished.gave_up.is_none() { Body::of(finished, is_detailed) } else { Vec::new() };
+pub fn body(finished: &Finished, events: usize, room: &mut Room) -> (Vec<u8>, Option<Excess>) {
+    let whole = if finished.gave_up.is_none() { Body::of(finished, events) } else { Vec::new() };
     match finished.gave_up {
         None if room.holds(Thing::body_bytes, whole.len()) => (whole, None),
         why => (EMPTY.into(), why.or(room.excess())),
@@ -106,12 +111,12 @@ struct Body {
 }
 
 impl Body {
-    fn of(finished: &Finished, is_detailed: bool) -> Vec<u8> {
+    fn of(finished: &Finished, events: usize) -> Vec<u8> {
         let regions = finished.regions.by_benchmark.values();
         // Without detail calls are not followed, and the trees are of entries alone.
-        let stacks_of = |region: &Region| if is_detailed { preorder(region.root) } else { Vec::new() };
+        let stacks_of = |region: &Region| if events > EDGE_EVENTS { preorder(region.root) } else { Vec::new() };
         let stacks: Vec<_> = regions.map(stacks_of).collect();
-        let mut body = Body { bytes: Vec::new(), events: events(is_detailed) };
+        let mut body = Body { bytes: Vec::new(), events };
         let places = body.functions(finished, &stacks);
         body.number(finished.regions.by_benchmark.len() as u64);
         for ((benchmark, region), stacks) in finished.regions.by_benchmark.iter().zip(&stacks) {
@@ -306,17 +311,17 @@ mod tests {
 
     #[test]
     fn a_body_that_is_too_large_is_left_out_and_said() {
-        let mut counter = Counter::new(Blocks::new(Symbols::none(), false), None, false);
+        let mut counter = Counter::new(Blocks::new(Symbols::none(), false), None, false, false);
         counter.open();
         counter.close();
         let finished = counter.finish();
-        let (whole, none) = body(&finished, false, &mut Room::new());
+        let (whole, none) = body(&finished, EDGE_EVENTS, &mut Room::new());
         assert!(whole.len() > 3 * EDGE_EVENTS && none.is_none());
         let mut room = Room::new();
         room.narrowed(Thing::body_bytes, whole.len());
-        assert_eq!(body(&finished, false, &mut room), (whole.clone(), None));
+        assert_eq!(body(&finished, EDGE_EVENTS, &mut room), (whole.clone(), None));
         room.narrowed(Thing::body_bytes, whole.len() - 1);
         let excess = Excess { of: "body_bytes", most: whole.len() - 1 };
-        assert_eq!(body(&finished, false, &mut room), (EMPTY.into(), Some(excess)));
+        assert_eq!(body(&finished, EDGE_EVENTS, &mut room), (EMPTY.into(), Some(excess)));
     }
 }

@@ -1,9 +1,9 @@
 //! What a measured region came to: the counts of links and functions, moved here when the region's identity changes.
 
 use crate::block::{Action, Block, Blocks, Link};
-use crate::counter::Counted;
+use crate::counter::{Counted, UserCounts};
 use crate::decode::{Exit, Facts};
-use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event};
+use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event, OF_USER_CODE};
 use crate::limits::{Room, Thing};
 use crate::stacks::Node;
 use crate::trace::Trace;
@@ -145,6 +145,10 @@ impl Regions {
         let task = &mut totals[Context::Task as usize];
         add(task, Event::user_instructions, std::mem::take(&mut counted.user_instructions));
         add(task, Event::user_rep_iterations, std::mem::take(&mut counted.user_rep_iterations));
+        let UserCounts(user) = std::mem::take(&mut counted.user);
+        for (event, of_user) in OF_USER_CODE {
+            add(task, of_user, user[event as usize]);
+        }
     }
 
     /// Keeps the trace of a benchmark's last iteration, in place of an earlier one.

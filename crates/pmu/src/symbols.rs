@@ -16,6 +16,8 @@ pub enum Role {
     Switch,
     /// Where a new task begins.
     Fork,
+    /// Where a large page is made.
+    Huge,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -107,6 +109,7 @@ fn parse_line(line: &str) -> Option<Function> {
         "interrupt" => Role::Interrupt,
         "switch" => Role::Switch,
         "fork" => Role::Fork,
+        "huge" => Role::Huge,
         _ => return None,
     };
     let name = words.next().filter(|name| !name.is_empty())?.into();

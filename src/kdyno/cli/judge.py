@@ -53,8 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.foreign.assemble import judge_files
     from kdyno.report.output import print_report
+    from kdyno.verdicts.of_files import judge_files
 
     report = judge_files(args.files, _request(args), args.claims)
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))

@@ -62,7 +62,26 @@ EVENTS = (
     "btb_misses",
     "op_cache_misses",
 )
-"""In the order in which the plugin counts them; a test compares this list with crates/pmu/src/events.rs."""
+"""In the order in which the plugin counts them; a test compares this list with crates/model/src/events.rs."""
+
+WITH_USER_CODE = (
+    "dtlb_misses_2m",
+    "stlb_misses_2m",
+    "user_loads",
+    "user_stores",
+    "user_l1d_misses",
+    "user_l2_misses",
+    "user_llc_misses",
+    "user_prefetched",
+    "user_prefetched_far",
+    "user_prefetched_memory",
+    "user_itlb_misses",
+    "user_dtlb_misses",
+    "user_stlb_misses",
+    "user_dtlb_misses_2m",
+    "user_stlb_misses_2m",
+)
+"""What the plugin counts behind them with scope = "all"; no model weighs these."""
 
 UNSEEN = (
     "io_exits",
@@ -80,3 +99,10 @@ UNSEEN = (
     "serializing",
 )
 """Only kernels cause them, or none of the probe's programs does: a fit to programs keeps their weights as they were."""
+
+
+def counted_events(events: str, scope: str) -> tuple[str, ...]:
+    """What a plugin with these options counts, in its order."""
+    if events == "edges":
+        return EVENTS[: EVENTS.index("rep_bytes")]
+    return EVENTS + WITH_USER_CODE if scope == "all" else EVENTS

@@ -23,6 +23,7 @@ from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.machine.registry import MACHINES
+from kdyno.workload.metrics import KINDS as METRIC_KINDS
 from kdyno.workload.registry import WORKLOADS
 
 MOST_BYTES = 1_000_000
@@ -33,6 +34,8 @@ KINDS: dict[str, dict[str, type[BaseModel]]] = {
     "workload": dict(WORKLOADS),
 }
 """Tables of an experiment whose keys depend on their `type`: by table and type, what may stand there."""
+METRICS = ("workload", "metrics")
+"""A table of several kinds, too: pydantic puts the kind of a metric after its name."""
 NOT_OF_A_RUN = {"variants", "tune"}
 """Keys of the file that an Experiment has otherwise, or not at all."""
 
@@ -244,6 +247,8 @@ def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, me
 def _written(location: Sequence[int | str]) -> tuple[int | str, ...]:
     """The keys as the file has them: pydantic adds the kind of a table of several kinds, and `[key]` to a bad key."""
     kindless = (location[0], *location[2:]) if location and location[0] in KINDS else tuple(location)
+    if kindless[:2] == METRICS and len(kindless) > 3:
+        kindless = (*kindless[:3], *kindless[4:])
     return kindless[:-1] if kindless[-1:] == ("[key]",) else kindless
 
 
@@ -253,6 +258,8 @@ def _known_keys(location: Sequence[int | str]) -> list[str]:
     if location and location[0] in KINDS:
         table, kind, *location = location
         here = KINDS[str(table)][str(kind)]
+        if (table, *location[:1]) == METRICS and len(location) > 2:
+            return [field.alias or name for name, field in METRIC_KINDS[str(location[2])].model_fields.items()]
     for step in location:
         if isinstance(here, type) and issubclass(here, BaseModel):
             here = _without_none(here.model_fields[str(step)].annotation)

@@ -12,6 +12,7 @@ from kdyno.installed import BUILT_WITH_KDYNO, ProgramMissing
 
 Events = Literal["edges", "all", "trace"]
 Clock = Literal["cycles", "instructions"]
+Scope = Literal["kernel", "all"]
 
 RECORD = "pmu.kpmu"
 """Name of the PMU record in the directory of a boot, and in a recording."""
@@ -23,6 +24,9 @@ class PmuConfig(Frozen):
     events: Events = "all"
     """`edges`: blocks and branches, cheap; `all`: caches, TLBs and predictor too, which cycles are modelled from;
     `trace`: all, and the sequence of blocks of an iteration of each benchmark, which layouts are tried on."""
+    scope: Scope = "kernel"
+    """Whose accesses to memory go through the modelled caches and TLBs: `kernel`: the kernel's alone; `all`: user
+    code's too, counted apart, which takes longer and needs events = "all"."""
     family: str = "sapphirerapids"
     """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
     clock: Clock = "cycles"
@@ -52,10 +56,17 @@ def find_plugin() -> Path:
 
 
 def plugin_words(
-    plugin: Path, *, out: Path, events: Events, symbols: Path, image: str, geometry: Path | None
+    plugin: Path,
+    *,
+    out: Path,
+    events: Events,
+    symbols: Path,
+    image: str,
+    geometry: Path | None,
+    scope: Scope = "kernel",
 ) -> tuple[str, ...]:
     """Words of QEMU's command line that load the plugin for a kernel; `image` is the SHA-256 of its vmlinux."""
-    options = [f"out={out}", "scope=kernel", f"events={events}", f"symbols={symbols}", f"image={image}"]
+    options = [f"out={out}", f"scope={scope}", f"events={events}", f"symbols={symbols}", f"image={image}"]
     if geometry:
         options.append(f"geometry={geometry}")
     # In QEMU's options a comma begins the next one, and two commas are one.

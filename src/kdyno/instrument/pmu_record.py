@@ -197,7 +197,7 @@ class _Header(Frozen):
 
     plugin: _Text
     qemu_api: _Count
-    scope: Literal["kernel", "user"]
+    scope: Literal["kernel", "all", "user"]
     events: Literal["edges", "all", "trace"]
     image: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
     family: _Text | None

@@ -25,6 +25,8 @@ ROLES = {
     "interrupt": r"irq_entries_start|spurious_entries_start|asm_sysvec_\w+",
     "switch": r"__switch_to_asm",
     "fork": r"ret_from_fork_asm",
+    # Where a fault, or khugepaged, maps a page of 2 MB: without them there is none.
+    "huge": r"do_huge_pmd_anonymous_page|hugetlb_fault|hpage_collapse_scan_pmd|khugepaged_scan_pmd",
 }
 OLD_FORK = "ret_from_fork"
 """What ret_from_fork_asm was called before Linux 6.6, where a C function has taken its name."""
@@ -77,7 +79,7 @@ def symbols_file(vmlinux: Path) -> str:
 
 
 def role_of(name: str) -> str:
-    """How the kernel gets into this function, `-` for nearly all."""
+    """What the plugin has to know of this function, `-` for nearly all."""
     found = ROLE.fullmatch(name)
     return (found and found.lastgroup) or "-"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from kdyno.cycles.events import counted_events
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import recipes
@@ -20,6 +22,7 @@ from kdyno.machine.registry import open_machine
 from kdyno.march.cpu import Cpu
 from kdyno.state import State
 from kdyno.talk import Talk
+from kdyno.workload.base import WorkloadSettings
 
 Plans = Mapping[str, tuple[BuildPlan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
@@ -45,7 +48,17 @@ class NothingBuilt(UserError):
 
 class NothingToCount(UserError):
     message = "[machine.pmu] counts the marked loops of the agent's tests; a workload of type `{type}` runs none"
-    hint = "leave [machine.pmu] out"
+    hint = "leave [machine.pmu] out, or give a metric an `event` of a region that the command marks"
+
+
+class NothingCounts(UserError):
+    message = "nothing counts the events of metrics: {events}"
+    hint = 'add [machine.pmu] with events = "all", and scope = "all" for those of user code (lane "model")'
+
+
+class EventNotCounted(UserError):
+    message = "[machine.pmu] doesn't count {events}"
+    hint = 'say events = "all", and scope = "all" for those of user code; docs/lanes.md lists them'
 
 
 @dataclass(frozen=True)
@@ -82,8 +95,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     about = machine.describe()
     for notice in about.notices:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
-    if "pmu_clock" in about.facts and not experiment.workload.runs_marked_loops:
-        raise NothingToCount(type=experiment.workload.type)
+    _require_counted(experiment.workload, about.facts)
     for variant, recipe in experiment.variants.items():
         if not experiment.machine.starts_kernels:
             _require_runtime(variant, recipe, experiment.machine.type)
@@ -92,6 +104,19 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
+
+
+def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> None:
+    """Raise NothingToCount, NothingCounts or EventNotCounted where workload and emulated PMU don't go together."""
+    events = workload.events()
+    if "pmu_clock" not in facts:
+        if events:
+            raise NothingCounts(events=", ".join(events))
+        return
+    if not events and not workload.runs_marked_loops:
+        raise NothingToCount(type=workload.type)
+    if unknown := set(events) - set(counted_events(facts["pmu_events"], facts.get("pmu_scope", "kernel"))):
+        raise EventNotCounted(events=", ".join(sorted(unknown)))
 
 
 def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:

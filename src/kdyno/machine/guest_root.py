@@ -128,7 +128,10 @@ def _make(packages: Sequence[str], scratch: Path) -> list[str]:
 
 def filtered(source: IO[bytes], target: IO[bytes]) -> None:
     """Copy an archive without what is left out, with the files of a root, and all at one date."""
-    with tarfile.open(fileobj=source, mode="r|") as old, tarfile.open(fileobj=target, mode="w|") as new:
+    with (
+        tarfile.open(fileobj=source, mode="r|", encoding="utf-8") as old,
+        tarfile.open(fileobj=target, mode="w|", encoding="utf-8") as new,
+    ):
         for member in old:
             name = member.name.removeprefix("./")
             if LEFT_OUT.match(name) or name in FILES or name in LINKS:

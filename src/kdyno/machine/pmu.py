@@ -29,6 +29,11 @@ class CyclesNeedAllEvents(UserError):
     hint = 'say events = "all", or clock = "instructions"'
 
 
+class UserCodeNeedsAllEvents(UserError):
+    message = 'scope = "all" looks at accesses to memory, but [machine.pmu] says events = "{events}"'
+    hint = 'say events = "all", or leave the scope out'
+
+
 class VmlinuxMissing(UserError):
     message = "the emulated PMU needs the vmlinux that {kernel} was made from"
     hint = "let kdyno build the kernel: it keeps both"
@@ -50,6 +55,8 @@ class Pmu:
     def __init__(self, config: PmuConfig) -> None:
         if config.clock == "cycles" and config.events == "edges":
             raise CyclesNeedAllEvents(events=config.events)
+        if config.scope == "all" and config.events == "edges":
+            raise UserCodeNeedsAllEvents(events=config.events)
         self.config = config
         self._symbols: dict[Path, tuple[str, str]] = {}
 
@@ -70,7 +77,8 @@ class Pmu:
 
     def facts(self) -> dict[str, Any]:
         """What of it decides the samples."""
-        return {
+        scope = {"pmu_scope": self.config.scope} if self.config.scope != "kernel" else {}
+        return scope | {
             "pmu_plugin": content_digest(self.plugin),
             "pmu_events": self.config.events,
             "pmu_clock": self.config.clock,
@@ -80,8 +88,11 @@ class Pmu:
 
     def notices(self) -> tuple[str, ...]:
         if self.config.clock == "cycles":
-            return (f"cycles are {self.family.caption()}",)
-        return ("instructions are those of the measured loops, without interrupts, REP counted once",)
+            clock = f"cycles are {self.family.caption()}"
+        else:
+            clock = "instructions are those of the measured loops, without interrupts, REP counted once"
+        beside = "user code's accesses share the modelled caches and TLBs, and are in no sample of time"
+        return (clock, beside) if self.config.scope == "all" else (clock,)
 
     def unlike(self, cpu: str, vendor: str, has_smap: bool) -> str | None:
         """What the guest's CPU has otherwise than the family's; None: nothing that decides paths."""
@@ -109,6 +120,7 @@ class Pmu:
         return plugin_words(
             self.plugin,
             out=order.directory / RECORD,
+            scope=self.config.scope,
             events=self.config.events,
             symbols=symbols,
             image=image,

@@ -56,6 +56,8 @@ MOST_MEMORY_MB = 1 << 20
 """Of a guest: a TiB."""
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
+HUGE_PAGES_FROM_MB = 640
+"""Linux wants 512 MB beside what it takes for itself at once (hugepage_init() of mm/huge_memory.c)."""
 
 
 class QemuConfig(MachineSettings):
@@ -118,6 +120,11 @@ class KvmUnusable(InfrastructureError):
 class KvmInModelLane(UserError):
     message = 'the model lane is emulated by definition: accel = "kvm" does not go with lane = "model"'
     hint = 'take lane = "wall" for times under KVM'
+
+
+class TooSmallForHugePages(UserError):
+    message = "{what}: a guest with {memory} MB ignores `{word}`: Linux turns huge pages of 2 MB off below 512 MB"
+    hint = "say memory_mb = 1024 in [machine]; the kernel's own memory is not among the 512 MB"
 
 
 class ModelLaneIsUniprocessor(UserError):
@@ -245,7 +252,10 @@ class QemuMachine:
         require_options(kernel, self.config.platform, output)
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
-        """A kernel takes any words."""
+        """A kernel takes any words, but a small guest's turns huge pages off."""
+        ignored = [word for word in words if word in ("transparent_hugepage=always", "transparent_hugepage=madvise")]
+        if ignored and self.config.memory_mb < HUGE_PAGES_FROM_MB:
+            raise TooSmallForHugePages(what=what, word=ignored[0], memory=self.config.memory_mb)
 
     def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
         self._root = guest_root(packages, state, talk)

@@ -52,7 +52,7 @@ class WorkloadSettings(Frozen):
     type: str
 
     runs_marked_loops: ClassVar[bool]
-    """Whether the emulated PMU finds loops to count."""
+    """Whether the agent marks what it measures, so that the emulated PMU's clock reads samples."""
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
 
@@ -72,6 +72,10 @@ class WorkloadSettings(Frozen):
         """What else decides the samples, beside the job: how they are read. JSON-able, part of the key of a boot."""
         return {}
 
+    def events(self) -> tuple[str, ...]:
+        """The emulated PMU's events that benchmarks are made of, without a clock of its."""
+        return ()
+
     def benchmark_count(self) -> int:
         """How many benchmarks it measures."""
         raise NotImplementedError
@@ -84,10 +88,10 @@ class WorkloadSettings(Frozen):
         """The benchmarks that a boot had, however it ended."""
         raise NotImplementedError
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """The report of a boot that came to its end, with the benchmarks and samples that it means.
 
-        Raises NotRead if they can't be told.
+        `pmu` is the boot's PMU record. Raises NotRead if they can't be told.
         """
         raise NotImplementedError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -22,7 +23,7 @@ Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class CommandWorkload(WorkloadSettings):
-    """A program in the guest, and the numbers to find in what it writes to its standard output."""
+    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
 
     runs_marked_loops: ClassVar[bool] = False
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
@@ -37,12 +38,15 @@ class CommandWorkload(WorkloadSettings):
         return JobPart(iterations=1, programs=(Program(name=TEST, command=self.command),))
 
     def reading(self) -> dict[str, Any]:
-        reading = self.model_dump(mode="json", include={"metrics"})
+        reading = self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
         return (
             {**reading, "loads": hashlib.sha256(find_loads().read_bytes()).hexdigest()}
             if names_loads(self.command)
             else reading
         )
+
+    def events(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(event for metric in self.metrics.values() for event in metric.events))
 
     def benchmark_count(self) -> int:
         return len(self.metrics)
@@ -59,14 +63,14 @@ class CommandWorkload(WorkloadSettings):
                 test=TEST,
                 unit=metric.unit,
                 direction=metric.direction,
-                description=f"{name}, as the command says it",
+                description=f"{name}, {'as the emulated PMU counts it' if metric.events else 'as the command says it'}",
             )
             for name, metric in self.metrics.items()
         )
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
-        output = Output(finished_step(report))
+        output = Output(finished_step(report), pmu)
         samples, broken = [], {}
         for name, metric in self.metrics.items():
             try:

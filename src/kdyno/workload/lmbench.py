@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -38,7 +39,7 @@ class LmbenchWorkload(WorkloadSettings):
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:  # noqa: ARG002
         return report
 
     def only(self, tests: Sequence[str]) -> Self:

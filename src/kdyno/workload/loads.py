@@ -34,6 +34,24 @@ class LoadFaults(Frozen):
     major: Number
 
 
+class LoadPages(Frozen):
+    """What large pages of one size served."""
+
+    faults: Number
+    """Page faults that got one."""
+    fallbacks: Number
+    """Page faults that should have got one and got smaller pages: none was free."""
+
+
+class LoadPageSize(Frozen):
+    """A size of large pages, by the kernel's own statistics, which are of the whole system."""
+
+    size_kb: Number
+    initialisation: LoadPages
+    timed: LoadPages
+    """Over all repetitions."""
+
+
 class LoadMemory(Frozen):
     """Bytes, from /proc/self/smaps_rollup while the arrays were mapped; of all processes."""
 
@@ -57,6 +75,8 @@ class LoadOutcome(Frozen):
     facts: dict[str, bool | Number | Value | str | None]
     """What is known of the result, and doesn't count as better or worse; None: the kernel doesn't say."""
     faults: LoadFaults
+    large_pages: tuple[LoadPageSize, ...] | None
+    """The sizes of which there were any; None where the kernel doesn't say, and for several processes."""
     memory: LoadMemory | None
     """None where the kernel doesn't say."""
     verified: Literal[True]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
 from pydantic_core import PydanticCustomError
@@ -20,6 +22,9 @@ from kdyno.instrument.steps import MOST_STDOUT, StepReport
 from kdyno.measurement import Direction
 from kdyno.text import clean
 from kdyno.workload.base import NotRead
+
+if TYPE_CHECKING:
+    from kdyno.instrument.pmu_record import PmuRecord
 
 LONGEST_LINE = 4096
 """Characters of a line that are looked at."""
@@ -49,6 +54,7 @@ def _pattern(pattern: str) -> str:
     return pattern
 
 
+EventName = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\+[a-z0-9_]+)*$", max_length=400)]
 MetricName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=80)]
 Pattern = Annotated[str, Field(max_length=500), AfterValidator(_pattern)]
 Unit = Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=40)]
@@ -58,10 +64,10 @@ JsonPath = Annotated[
 
 
 class Output:
-    """What a step wrote, read once for all of its metrics."""
+    """What a step wrote, and what the emulated PMU counted of the boot."""
 
-    def __init__(self, step: StepReport) -> None:
-        self.step = step
+    def __init__(self, step: StepReport, pmu: Path | None = None) -> None:
+        self.step, self._pmu = step, pmu
 
     def lines(self) -> list[str]:
         """The lines, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
@@ -79,6 +85,15 @@ class Output:
         except (ValueError, RecursionError) as error:
             raise NotRead(f"the output is no JSON document: {clean(str(error))[:QUOTED]}") from None
 
+    @cached_property
+    def record(self) -> PmuRecord:
+        """Raises NotRead where there is none; the machine has read it before."""
+        from kdyno.instrument.pmu_record import read_pmu_record
+
+        if self._pmu is None:
+            raise NotRead("the boot left no PMU record")
+        return read_pmu_record(self._pmu)
+
     def _require_whole(self) -> None:
         if self.step.stdout_is_cut:
             raise NotRead(f"the command wrote more than {MOST_STDOUT:,} bytes to its standard output")
@@ -88,6 +103,11 @@ class _Measured(Frozen):
     unit: Unit
     direction: Direction
     """Which is better: `lower` or `higher`."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events of the emulated PMU that it is made of."""
+        return ()
 
 
 class Metric(_Measured):
@@ -186,13 +206,41 @@ class SeriesMetric(_Measured):
         return values[0]
 
 
-class TimeMetric(Frozen):
+class EventMetric(_Measured):
+    """What the emulated PMU counted in a region that the program marked: the mean over its iterations."""
+
+    event: EventName
+    """An event, or several with `+` between them."""
+    region: Annotated[int, Field(ge=0, lt=1024)]
+    """Number of the region, as the program announces it."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tuple(self.event.split("+"))
+
+    def number(self, output: Output) -> float:
+        """Interrupts are left out. Raises NotRead if there is none."""
+        record = output.record
+        region = record.regions.get(self.region)
+        if region is None:
+            raise NotRead(f"the command marked no region {self.region}")
+        if missing := [event for event in self.events if event not in record.names]:
+            raise NotRead(f"the PMU didn't count {', '.join(missing)}")
+        columns = [record.names.index(event) for event in self.events]
+        counts = (int((task + exception)[columns].sum()) for task, exception, _interrupt in region.iterations.values())
+        total = sum(counts)
+        if not total:
+            raise NotRead(f"region {self.region} has no {self.event}: a ratio to 0 can't be judged")
+        return total / len(region.iterations)
+
+
+class TimeMetric(_Measured):
     """How long the command took, by kdyno's clock."""
 
     time: Literal["elapsed", "user", "system"]
     """From start to end; or processor time in user or kernel code, of all processes that ended meanwhile."""
-    unit: Literal["s"] = "s"
-    direction: Literal["lower"] = "lower"
+    unit: Unit = "s"
+    direction: Direction = "lower"
 
     def number(self, output: Output) -> float:
         """Raises NotRead if it was shorter than the clock can tell."""
@@ -207,6 +255,7 @@ KINDS: dict[str, type[Frozen]] = {
     "json": JsonMetric,
     "column": ColumnMetric,
     "series": SeriesMetric,
+    "event": EventMetric,
     "time": TimeMetric,
 }
 
@@ -223,6 +272,7 @@ AnyMetric = Annotated[
     | Annotated[JsonMetric, Tag("json")]
     | Annotated[ColumnMetric, Tag("column")]
     | Annotated[SeriesMetric, Tag("series")]
+    | Annotated[EventMetric, Tag("event")]
     | Annotated[TimeMetric, Tag("time")],
     Discriminator(_kind),
 ]

@@ -128,7 +128,11 @@ class ProgramsWorkload(WorkloadSettings):
             for name, metric in workload.metrics.items()
         )
 
-    def read(self, report: AgentReport) -> AgentReport:
+    def events(self) -> tuple[str, ...]:
+        metrics = (metric for workload in self.definitions for metric in workload.metrics.values())
+        return tuple(dict.fromkeys(event for metric in metrics for event in metric.events))
+
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """What can't be told is broken; the boot has failed if that is true of all."""
         samples, broken = list(report.samples), dict(report.broken)
         for workload in self.definitions:
@@ -136,7 +140,7 @@ class ProgramsWorkload(WorkloadSettings):
             for name in workload.metrics:
                 benchmark = f"{workload.name}.{name}"
                 try:
-                    samples += _samples(workload, name, benchmark, steps)
+                    samples += _samples(workload, name, benchmark, steps, pmu)
                 except NotRead as why:
                     broken[benchmark] = str(why)
         if not samples:
@@ -148,13 +152,15 @@ class ProgramsWorkload(WorkloadSettings):
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
 
-def _samples(workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport]) -> list[Sample]:
+def _samples(
+    workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport], pmu: Path | None
+) -> list[Sample]:
     """One sample of each run. Raises NotRead if a step failed, or a run's number can't be told."""
     for step in steps:
         if step.status:
             raise NotRead(f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}")
     return [
-        Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step)))
+        Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step, pmu)))
         for step in steps
         if step.phase == "command"
     ]

@@ -2,7 +2,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
-use crate::clock::{Timing, timed};
+use crate::clock::{Timing, measured, timed};
 use crate::failure::Failure;
 use crate::fork;
 use crate::memory::Memory;
@@ -105,7 +105,7 @@ fn sparse(bytes: usize, advice: Advice) -> Result<Option<u64>, Failure> {
 impl Load for Fault {
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Fault { bytes, page, advice, .. } = *self;
-        let (area, timing) = timed(|| {
+        let (area, timing) = measured(|| {
             let mut area = Area::new(bytes, advice)?;
             touch(&mut area, page, |mark| mark);
             Ok(area)

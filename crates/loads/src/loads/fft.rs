@@ -3,7 +3,7 @@
 use super::fourier::{self, Complex, by_definition, distance, frequencies, invert, roots, tolerance};
 use super::{Load, Program, any_values};
 use crate::area::Area;
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
@@ -62,7 +62,7 @@ impl Load for Fft {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Fft { shape, values, roots } = self;
-        let ((), timing) = timed(|| transform(*shape, values, &roots.0, &roots.1));
+        let ((), timing) = measured(|| transform(*shape, values, &roots.0, &roots.1));
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
@@ -249,7 +249,7 @@ impl Load for Himeno {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Himeno { grid, iterations, .. } = self;
-        let (gosa, timing) = timed(|| (0..*iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN));
+        let (gosa, timing) = measured(|| (0..*iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN));
         self.gosa = gosa;
         let operations = OPERATIONS * self.grid.inner_points() * self.iterations as f64;
         Ok(Repetition { readings: vec![Reading::mflops(operations, &timing), Reading::seconds(&timing)], timing })

@@ -2,7 +2,7 @@
 
 use super::{Load, Program};
 use crate::area::{Advice, Area};
-use crate::clock::{Timing, timed};
+use crate::clock::{Timing, measured};
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
@@ -190,11 +190,11 @@ impl Load for Loopio {
         let file = &made.file;
         fill(&mut self.buffer);
         let before = storage();
-        let (written, writing) = timed(|| self.write(file));
+        let (written, writing) = measured(|| self.write(file));
         written.map_err(|error| Failure::of_io("write the file", &error))?;
         let between = storage();
         self.buffer.fill(0);
-        let (read, reading) = timed(|| self.read(file));
+        let (read, reading) = measured(|| self.read(file));
         if !read.map_err(|error| Failure::of_io("read the file", &error))? {
             return Err(Failure::wrong("a block that was read is not the one of its place"));
         }
@@ -216,6 +216,7 @@ impl Load for Loopio {
             user: writing.user + reading.user,
             system: writing.system + reading.system,
             faults: writing.faults + reading.faults,
+            large_pages: writing.large_pages.zip(reading.large_pages).map(|(writing, reading)| writing + reading),
         };
         Ok(Repetition { readings, timing })
     }

@@ -2,7 +2,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::Area;
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting, THREADS};
@@ -120,7 +120,7 @@ impl Load for Mandelbrot {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Mandelbrot { size, iterations, threads, counts } = self;
-        let ((), timing) = timed(|| draw(*size, *iterations, *threads, counts));
+        let ((), timing) = measured(|| draw(*size, *iterations, *threads, counts));
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 

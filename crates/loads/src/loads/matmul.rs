@@ -2,7 +2,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::Area;
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
@@ -72,7 +72,7 @@ impl Load for Matmul {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Matmul { size, threads, a, b, c } = self;
-        let ((), timing) = timed(|| multiply(*size, *threads, a, b, c));
+        let ((), timing) = measured(|| multiply(*size, *threads, a, b, c));
         let operations = 2.0 * (*size as f64).powi(3);
         Ok(Repetition { readings: vec![Reading::mflops(operations, &timing), Reading::seconds(&timing)], timing })
     }

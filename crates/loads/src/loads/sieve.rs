@@ -2,7 +2,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::Area;
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting};
@@ -75,7 +75,7 @@ impl Load for Sieve {
     }
 
     fn run(&mut self) -> Result<Repetition, Failure> {
-        let ((), timing) = timed(|| sieve(&mut self.is_composite));
+        let ((), timing) = measured(|| sieve(&mut self.is_composite));
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 

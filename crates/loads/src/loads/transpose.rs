@@ -2,7 +2,7 @@
 
 use super::{Load, Program, any_values};
 use crate::area::Area;
-use crate::clock::timed;
+use crate::clock::measured;
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
@@ -65,7 +65,7 @@ impl Load for Transpose {
 
     fn run(&mut self) -> Result<Repetition, Failure> {
         let Transpose { size, threads, source, target } = self;
-        let ((), timing) = timed(|| transpose(*size, *threads, source, target));
+        let ((), timing) = measured(|| transpose(*size, *threads, source, target));
         let bytes = 2.0 * size_of_val(&source[..]) as f64;
         let rate = Reading::higher("rate", bytes / timing.seconds() / 1e6, "MB/s");
         Ok(Repetition { readings: vec![rate, Reading::seconds(&timing)], timing })

@@ -25,7 +25,7 @@ impl Seen {
         let before = self.counts[Event::stlb_misses as usize];
         self.tlbs.code(TEXT, &mut self.counts);
         for address in addresses {
-            self.tlbs.data(*address, &mut self.counts);
+            self.tlbs.data(*address, &mut self.counts, || false);
         }
         self.counts[Event::stlb_misses as usize] - before
     }
@@ -36,7 +36,7 @@ fn the_direct_map_and_the_array_of_pages_are_translated_by_huge_pages() {
     for (start, expected) in [(DIRECT, 1), (0xffff_ea00_0000_0000, 1), (0xffff_eb00_0000_0000, 512), (USER, 512)] {
         let mut seen = Seen::new(false);
         for page in 0..512 {
-            seen.tlbs.data(start + 4096 * page, &mut seen.counts);
+            seen.tlbs.data(start + 4096 * page, &mut seen.counts, || false);
         }
         assert_eq!(seen.counts[Event::dtlb_misses as usize], expected, "{start:x}");
     }
@@ -91,7 +91,7 @@ fn invlpg_drops_one_page_of_user_codes() {
 fn what_is_remembered_for_a_flush_does_not_grow_without_end() {
     let mut seen = Seen::new(false);
     for page in 0..100_000 {
-        seen.tlbs.data(USER + 4096 * page, &mut seen.counts);
+        seen.tlbs.data(USER + 4096 * page, &mut seen.counts, || false);
     }
     assert!(seen.tlbs.local.len() <= 2 * seen.tlbs.entries + 1);
     let latest = USER + 4096 * 99_999;

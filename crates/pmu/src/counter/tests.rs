@@ -15,6 +15,7 @@ const KERNEL: &str = "\
 3100 100 interrupt asm_sysvec_apic_timer_interrupt
 4000 100 switch __switch_to_asm
 5000 100 fork ret_from_fork_asm
+6000 100 huge do_huge_pmd_anonymous_page
 ";
 
 const NOP: u8 = 0x90;
@@ -27,9 +28,14 @@ struct Kernel {
 
 impl Kernel {
     fn new() -> Kernel {
+        Kernel::with(false)
+    }
+
+    /// With user code's accesses, or without.
+    fn with(sees_user_accesses: bool) -> Kernel {
         let symbols = Symbols::parse(KERNEL).unwrap();
         let geometry = Geometry::parse(crate::geometry::SMALL).unwrap();
-        let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry), true);
+        let mut counter = Counter::new(Blocks::new(symbols, true), Some(&geometry), true, sees_user_accesses);
         announce(&mut counter, 0, 0);
         counter.open();
         Kernel { counter }
@@ -461,4 +467,56 @@ fn what_runs_outside_of_regions_is_kept_apart() {
     assert_eq!(counts, [(0x2000, 0x2002, 1), (0x2100, 0x2103, 2)]);
     let measured = &finished.regions.by_benchmark[&0].contexts[Context::Task as usize].blocks;
     assert!(measured.values().all(|count| *count == 1) && measured.keys().all(|range| range.start != 0x2100));
+}
+
+#[test]
+fn accesses_of_user_code_are_counted_apart_from_the_kernel_s() {
+    let mut kernel = Kernel::with(true);
+    kernel.user(&[0x400000], &[NOP]);
+    for page in 0..4 {
+        kernel.counter.user_access(0x4000_0000 + 4096 * page, page == 0, || Place::Memory(0x1234_5000 + 4096 * page));
+    }
+    kernel.user(&[0x400000], &[NOP]).enter().access(0xffff_8880_0000_0000, false);
+    let totals = kernel.totals();
+    let task = totals[Context::Task as usize];
+    let counts = |events: [Event; 4]| events.map(|event| task[event as usize]);
+    let user = [Event::user_stores, Event::user_loads, Event::user_dtlb_misses, Event::user_stlb_misses_2m];
+    assert_eq!(counts(user), [1, 3, 4, 0]);
+    assert_eq!(counts([Event::stores, Event::loads, Event::dtlb_misses, Event::stlb_misses_2m]), [0, 1, 1, 1]);
+    assert_eq!(task[Event::user_itlb_misses as usize], 1);
+    assert_eq!(task[Event::user_llc_misses as usize], 4);
+}
+
+#[test]
+fn a_kernel_s_last_word_to_the_tlbs_comes_before_user_code_goes_on() {
+    let walks_after = |bytes: &[u8]| {
+        let mut kernel = Kernel::with(true);
+        let touch = |kernel: &mut Kernel| kernel.counter.user_access(0x4000_0000, false, || Place::Memory(0));
+        kernel.user(&[0x400000], &[NOP]);
+        touch(&mut kernel);
+        kernel.enter().run(0x2000, bytes).user(&[0x400000], &[NOP]);
+        touch(&mut kernel);
+        kernel.count(Context::Task, Event::user_stlb_misses)
+    };
+    assert_eq!(walks_after(&[NOP]), 2); // the code's page, and the data's
+    assert_eq!(walks_after(&[0x0f, 0x22, 0xd8]), 4); // mov %rax,%cr3
+}
+
+#[test]
+fn two_megabytes_in_one_piece_take_one_entry_once_the_kernel_has_made_a_large_page() {
+    let misses = |makes_large_pages| {
+        let mut kernel = Kernel::with(true);
+        if makes_large_pages {
+            kernel.counter.intern(0x6000, &[NOP]);
+        }
+        kernel.user(&[0x400000], &[NOP]);
+        for page in 0..512 {
+            kernel.counter.user_access(0x4000_0000 + 4096 * page, false, || Place::Memory(0x60_0000 + 4096 * page));
+        }
+        let totals = kernel.totals();
+        [Event::user_dtlb_misses, Event::user_dtlb_misses_2m]
+            .map(|event| totals[Context::Task as usize][event as usize])
+    };
+    assert_eq!(misses(true), [1, 1]);
+    assert_eq!(misses(false), [512, 0]);
 }

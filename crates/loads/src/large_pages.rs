@@ -1,0 +1,138 @@
+//! How often the kernel gave large pages at a fault, and how often it had none: its own statistics, of the whole system.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// Pages of 4 kB << order, for orders up to that of 2 MB.
+const ORDERS: usize = 10;
+const HUGE: usize = ORDERS - 1;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Given {
+    /// Page faults that were served with a page of this size.
+    pub faults: u64,
+    /// Page faults that should have been, and got smaller pages: none of this size was free.
+    pub fallbacks: u64,
+}
+
+/// By order; all zero for sizes that the kernel doesn't have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LargePages([Given; ORDERS]);
+
+/// What a load says: the sizes of which there were any.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct OfSize {
+    pub size_kb: u64,
+    pub initialisation: Given,
+    pub timed: Given,
+}
+
+impl LargePages {
+    /// Since the system started; None where the kernel doesn't count them, or /sys and /proc aren't mounted.
+    pub fn now() -> Option<LargePages> {
+        let sizes = Path::new("/sys/kernel/mm/transparent_hugepage");
+        LargePages::of_sizes(sizes).or_else(|| LargePages::of_huge(&fs::read_to_string("/proc/vmstat").ok()?))
+    }
+
+    /// As Linux 6.10 and newer count them, each size on its own.
+    fn of_sizes(directory: &Path) -> Option<LargePages> {
+        let mut given = LargePages::default();
+        let mut is_counted = false;
+        for (order, given) in given.0.iter_mut().enumerate() {
+            let statistics = directory.join(format!("hugepages-{}kB/stats", kilobytes(order)));
+            let number =
+                |name: &str| -> Option<u64> { fs::read_to_string(statistics.join(name)).ok()?.trim().parse().ok() };
+            if let (Some(faults), Some(fallbacks)) = (number("anon_fault_alloc"), number("anon_fault_fallback")) {
+                *given = Given { faults, fallbacks };
+                is_counted = true;
+            }
+        }
+        is_counted.then_some(given)
+    }
+
+    /// As all kernels count those of 2 MB.
+    fn of_huge(vmstat: &str) -> Option<LargePages> {
+        let number = |name: &str| -> Option<u64> {
+            vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
+        };
+        let mut given = LargePages::default();
+        given.0[HUGE] = Given { faults: number("thp_fault_alloc")?, fallbacks: number("thp_fault_fallback")? };
+        Some(given)
+    }
+
+    /// What came since an earlier time.
+    pub fn since(self, before: LargePages) -> LargePages {
+        self.with(before, u64::saturating_sub)
+    }
+
+    fn with(mut self, other: LargePages, of: fn(u64, u64) -> u64) -> LargePages {
+        for (given, other) in self.0.iter_mut().zip(other.0) {
+            *given = Given { faults: of(given.faults, other.faults), fallbacks: of(given.fallbacks, other.fallbacks) };
+        }
+        self
+    }
+
+    /// The sizes of which there were any, small ones first.
+    pub fn by_size(initialisation: LargePages, timed: LargePages) -> Vec<OfSize> {
+        let both = initialisation.0.into_iter().zip(timed.0).enumerate();
+        both.filter(|(_, given)| *given != (Given::default(), Given::default()))
+            .map(|(order, (initialisation, timed))| OfSize { size_kb: kilobytes(order), initialisation, timed })
+            .collect()
+    }
+}
+
+impl std::ops::Add for LargePages {
+    type Output = LargePages;
+
+    fn add(self, other: LargePages) -> LargePages {
+        self.with(other, u64::saturating_add)
+    }
+}
+
+fn kilobytes(order: usize) -> u64 {
+    4 << order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VMSTAT: &str = "nr_free_pages 12\nthp_fault_alloc 7\nthp_fault_fallback 2\nthp_fault_fallback_charge 9\n";
+
+    #[test]
+    fn a_kernel_without_statistics_by_size_counts_those_of_2_mb() {
+        let given = LargePages::of_huge(VMSTAT).unwrap();
+        let sizes = LargePages::by_size(LargePages::default(), given);
+        let timed = Given { faults: 7, fallbacks: 2 };
+        assert_eq!(sizes, [OfSize { size_kb: 2048, initialisation: Given::default(), timed }]);
+        assert_eq!(LargePages::of_huge("nr_free_pages 12\n"), None);
+    }
+
+    #[test]
+    fn each_size_has_statistics_of_its_own() {
+        let directory = std::env::temp_dir().join(format!("kdyno-loads-sizes-{}", std::process::id()));
+        for (size, faults, fallbacks) in [("64", "5", "1"), ("2048", "3", "0"), ("1024", "x", "0")] {
+            let statistics = directory.join(format!("hugepages-{size}kB/stats"));
+            fs::create_dir_all(&statistics).unwrap();
+            fs::write(statistics.join("anon_fault_alloc"), format!("{faults}\n")).unwrap();
+            fs::write(statistics.join("anon_fault_fallback"), format!("{fallbacks}\n")).unwrap();
+        }
+        let given = LargePages::of_sizes(&directory);
+        let none = LargePages::of_sizes(&directory.join("hugepages-64kB"));
+        fs::remove_dir_all(&directory).unwrap();
+        let sizes = LargePages::by_size(given.unwrap(), LargePages::default());
+        let seen: Vec<_> = sizes.iter().map(|of| (of.size_kb, of.initialisation.faults)).collect();
+        assert_eq!((seen, none), (vec![(64, 5), (2048, 3)], None));
+    }
+
+    #[test]
+    fn a_difference_is_of_each_size() {
+        let given = |faults| {
+            let mut given = LargePages::default();
+            given.0[HUGE] = Given { faults, fallbacks: 1 };
+            given
+        };
+        assert_eq!(given(9).since(given(4)) + given(1), given(6));
+    }
+}
