@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,44 @@ def test_a_run_on_this_host_is_judged_round_by_round(lab: Lab) -> None:
     assert "complete: nothing to do" in lab("run", path).err
     text = lab("report", report["run"]["id"]).out
     assert "nanoseconds of this host's clock" in text and "replicates are rounds on this running kernel" in text
+
+
+CURVE = """\
+name = "curve"
+baseline = "host"
+blocks = 5
+[variants.host]
+[workload]
+type = "command"
+command = ["sh", "-c", '''
+for n in 1 2; do echo "p$n: $(kdyno-loads sieve --bytes 300K --processes $n --json)"; done
+echo "j1: no make"
+''']
+[workload.metrics]
+"sieve.p1" = { pattern = '^p1: .*?"name":"seconds","value":([0-9.e+-]+)', unit = "s", direction = "lower" }
+"sieve.p2" = { pattern = '^p2: .*?"name":"seconds","value":([0-9.e+-]+)', unit = "s", direction = "lower" }
+"make.j1" = { pattern = '^j1: (.+)$', unit = "s", direction = "lower" }
+[machine]
+type = "local"
+cpus = [CPU]
+"""
+
+
+def test_copies_of_a_program_make_a_scaling_curve_and_what_is_missing_leaves_the_rest_alone(lab: Lab) -> None:
+    path = Path(lab.directory) / "curve.toml"
+    path.write_text(CURVE.replace("CPU", str(max(os.sched_getaffinity(0)))))
+    done = lab("run", str(path), "--json")
+    assert done.status == 0, done.err
+    [broken] = {why for boot in json.loads(done.out)["boots"] for why in boot["broken"].items()}
+    assert broken == ("make.j1", "line 3 says 'no make', which is no positive number")
+    said = lab("scaling", "latest", "--json")
+    assert said.status == 0, said.err
+    curve = json.loads(said.out)
+    [series] = curve["series"]
+    assert (series["workload"], series["work"], len(series["values"])) == ("sieve", "copies", 10)
+    assert [point["n"] for point in series["scaling"]["points"]] == [1, 2]
+    assert series["scaling"]["no_usl"] == "USL needs 3 different n, and there are 2"
+    assert "n goes up to 2, and the machine has one CPU" in curve["notices"][-1]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,27 @@ def test_a_run_is_read_by_the_names_of_its_benchmarks(measured: Lab) -> None:
     check("scaling-run", measured, measured("scaling", "latest"))
 
 
+def test_the_page_of_a_run_has_a_curve_of_each_series_and_what_the_laws_say(measured: Lab) -> None:
+    path = measured.directory / "run.html"
+    assert measured("report", "latest", "--html", str(path), "-q").status == 0
+    page = Page(path.read_text())
+    start = page.body.index("Scaling Dots are values")
+    section = page.body[start : page.body.index("Drift", start)]
+    assert "sieve, baseline n processes, each does the whole work" in section and "sieve, slow" in section
+    assert "Amdahl: X1" in section and "USL: X1" in section
+    assert "whether USL holds can't be told from 3 different n" in section
+    assert "sieve: work per time of a single process under slow against baseline: -4.8 %" in section
+    plots = [json.loads(script) for script in page.scripts if script.startswith("{")]
+    curves = [plot for plot in plots if {"Amdahl", "USL", "means"} <= {trace.get("name") for trace in plot["data"]}]
+    assert len(curves) == 2
+
+
+def test_the_page_of_a_run_without_such_names_has_no_curves(lab: Lab) -> None:
+    path = lab.directory / "run.html"
+    assert lab("run", lab.experiment(), "-q", "--html", str(path)).status == 0
+    assert "Scaling" not in Page(path.read_text()).body
+
+
 def test_what_is_printed_as_json_obeys_its_schema(sieve: Lab) -> None:
     report = json.loads(sieve("scaling", "sieve.csv", "--json").out)
     Draft202012Validator(schema("scaling")).validate(report)

@@ -11,8 +11,17 @@ from kdyno.kernel.config_of import config_of
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.line.bootone import BootNeedsMore, boot_command
-from kdyno.machine.platforms import NEEDS, KernelLacks, Output, Platform, lacks, require_options
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.platforms import (
+    NEEDS,
+    CpusMissing,
+    KernelLacks,
+    Output,
+    Platform,
+    lacks,
+    require_cpus,
+    require_options,
+)
+from kdyno.machine.qemu import QemuConfig, QemuMachine
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.fake_qemu import FakeQemu
@@ -88,6 +97,38 @@ def test_kdynos_own_configuration_asks_for_all_that_a_microvm_needs(output: Outp
     config = read_config(resolve_base("dyno").text)
     implied = {"X86_64": config["64BIT"]}
     assert lacks(config | implied, "microvm", output) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "cpus", "usable"),
+    [
+        ({"SMP": "n", "NR_CPUS": "1"}, 1, None),
+        ({"SMP": "y", "NR_CPUS": "8"}, 8, None),
+        ({"SMP": "y", "NR_CPUS": "1"}, 2, None),  # of a configuration without SMP, to which SMP was added
+        ({}, 64, None),
+        ({"SMP": "n", "NR_CPUS": "8"}, 2, "1: it has no SMP"),
+        ({"SMP": "y", "NR_CPUS": "8"}, 9, "8: CONFIG_NR_CPUS=8"),
+        ({"NR_CPUS": "4"}, 5, "4: CONFIG_NR_CPUS=4"),
+    ],
+)
+def test_a_kernel_for_fewer_cpus_than_the_machine_has_is_refused(
+    config: dict[str, str], cpus: int, usable: str | None
+) -> None:
+    if usable is None:
+        require_cpus(config, cpus, "it")
+        return
+    with pytest.raises(CpusMissing) as refused:
+        require_cpus(config, cpus, "it")
+    assert str(refused.value).startswith(f"the machine has {cpus} CPUs, and it would use {usable}")
+    assert f"CONFIG_NR_CPUS={cpus} or more" in refused.value.advice
+
+
+def test_kdyno_boot_looks_at_the_configuration_for_cpus_too(tmp_path: Path, debian: str) -> None:
+    built_in = debian.replace("VIRTIO_CONSOLE=m", "VIRTIO_CONSOLE=y").replace("VIRTIO_PCI=m", "VIRTIO_PCI=y")
+    path = kernel(tmp_path, built_in + "# CONFIG_SMP is not set\n")
+    QemuMachine(QemuConfig(lane="wall", platform="q35")).require_options(path, "stream")
+    with pytest.raises(CpusMissing, match="it has no SMP"):
+        QemuMachine(QemuConfig(lane="wall", platform="q35", cpus=2)).require_options(path, "stream")
 
 
 def test_the_configuration_is_that_beside_the_kernel(tmp_path: Path, debian: str) -> None:

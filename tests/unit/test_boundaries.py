@@ -378,6 +378,7 @@ def test_what_loads_print_is_read_and_has_a_schema(tmp_path: Path) -> None:
         ["sieve", "--bytes", "10K", "--processes", "2", "--repeat", "3"],
         ["mandelbrot", "--size", "16", "--iterations", "50"],
         ["fault", "--bytes", "4M"],
+        ["sources", "--directory", str(tmp_path / "library"), "--count", "2"],
         ["loopio", "--file", str(file), "--bytes", "64K"],
     ):
         line = printed(program, load, *words, "--json")

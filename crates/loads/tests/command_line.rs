@@ -127,3 +127,21 @@ fn large_pages_are_what_an_array_gets_that_asks_for_them() {
         assert!(huge("nohuge").as_u64().is_none_or(|bytes| bytes == 0));
     }
 }
+
+#[test]
+fn the_library_compiles_without_a_warning_and_computes_what_it_should() {
+    let directory = std::env::temp_dir().join(format!("kdyno-loads-compiled.{}", std::process::id()));
+    let written = outcome(&format!("sources --directory {} --count 20", directory.display()));
+    let make = |words: &str| Command::new("make").arg("-sC").arg(&directory).args(words.split(' ')).output().unwrap();
+    let check = || Command::new(directory.join("check")).output().unwrap();
+    let made = make("check PIPE=-pipe");
+    assert!(made.status.success() && made.stderr.is_empty(), "{}", text(&made.stderr)); // -Wall -Wextra -Werror
+    let checked = check();
+    assert!(checked.status.success());
+    assert_eq!(written["facts"]["checksum"], text(&checked.stdout).trim());
+    let part = directory.join("part7.c");
+    std::fs::write(&part, std::fs::read_to_string(&part).unwrap().replacen("x ^= x >> ", "x ^= x << ", 1)).unwrap();
+    assert!(make("check").status.success());
+    assert_eq!(check().status.code(), Some(1));
+    std::fs::remove_dir_all(&directory).unwrap();
+}

@@ -11,6 +11,7 @@ from kdyno.kernel import images, inputs, kconfig, knobs, patches
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
+from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs import Ask, Context, order
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated
@@ -74,8 +75,14 @@ class BuildPlan(Frozen):
     @property
     def asks_for_kunit(self) -> bool:
         """Whether the kernel is to have KUnit in it, which runs its suites in every boot unless it is told not to."""
-        asked = next((ask.value for ask in self.asks if ask.symbol == "KUNIT"), None)
-        return asked == "y" if asked is not None else "CONFIG_KUNIT=y" in self.base.text.splitlines()
+        return self.asked.get("KUNIT") == "y"
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Symbols and values, as far as they are known before the configuration is made: those of the base
+        configuration's text, with the recipe's in their place. Kconfig may decide otherwise.
+        """
+        return {**read_config(self.base.text), **{ask.symbol: ask.value for ask in self.asks}}
 
 
 def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from kdyno.files import read_whole
 from kdyno.kernel.build import BuildPlan, build_layouts
 from kdyno.kernel.image import Image
+from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.line.prepare import Plans
+from kdyno.machine.base import MachineSettings
 from kdyno.state import State
 from kdyno.talk import Talk
 
 Images = Mapping[str, tuple[Image, ...]]
 """By variant, one for each layout."""
+
+
+def require_cpus(machine: MachineSettings, images: Images) -> None:
+    """Raise CpusMissing for a kernel that was built for fewer CPUs than the machine has."""
+    for variant, (first, *_) in images.items():
+        config = read_config(read_whole(first.config, MOST_BYTES).decode(errors="replace"))
+        machine.require_cpus(config, f"the kernel of variant {variant}")
 
 
 def build_images(plans: Plans, state: State, talk: Talk) -> Images:

@@ -103,6 +103,8 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     part = experiment.workload.part(about.lane)
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
     builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
+    for variant, (first, *_) in builds.plans.items():
+        experiment.machine.require_cpus(first.asked, f"the kernel of variant {variant}")
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
 
 

@@ -11,7 +11,7 @@ from kdyno.experiment.plan import look_ends
 from kdyno.line.boots import Boots, Outcome
 from kdyno.line.checks import check_kernels, checks_left
 from kdyno.line.forecast import forecast
-from kdyno.line.images import Images, build_images
+from kdyno.line.images import Images, build_images, require_cpus
 from kdyno.line.outlook import run_ahead
 from kdyno.line.prepare import Prepared, prepare
 from kdyno.line.run_plan import RunPlan, plan_run
@@ -65,6 +65,7 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
             talk.say(line)
         make_inputs(prepared.trainings, state, store, talk)
         images = build_images(prepared.plans, state, talk)
+        require_cpus(experiment.machine, images)
         store.begin(_record(plan, prepared, images), plan.cells)
         lost = check_kernels(prepared, images, state, store, talk)
         boots = Boots(plan, prepared, images, state=state, store=store, talk=talk)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -95,6 +95,12 @@ class MachineSettings(Frozen):
     def checking(self) -> Self:
         """The same machine for a boot that measures nothing and may take long."""
         return self
+
+    def require_cpus(self, config: Mapping[str, str], what: str) -> None:  # noqa: ARG002
+        """Raise CpusMissing if a kernel's configuration, as far as it is known, can't use all of the machine's CPUs;
+        `what` is the kernel, for people.
+        """
+        return
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,11 @@ class KernelLacks(UserError):
     hint = "{way_out}"
 
 
+class CpusMissing(UserError):
+    message = "the machine has {cpus} CPUs, and {what} would use {usable}: {why}; the others wouldn't be there"
+    hint = "give the machine {usable} (cpus in [machine], --cpus), or build the kernel with {symbols}"
+
+
 @dataclass(frozen=True)
 class Need:
     """A symbol of Kconfig (without CONFIG_) that must be y."""
@@ -80,14 +85,28 @@ def lacks(config: Mapping[str, str], platform: Platform, output: Output) -> list
     return [Lack(need, STATES.get(value, value)) for need, value in values.items() if value != "y"]
 
 
+def require_cpus(config: Mapping[str, str], cpus: int, what: str) -> None:
+    """Raise CpusMissing if a kernel with this configuration, as far as it is known, can't use so many CPUs. Pure."""
+    if cpus == 1:
+        return
+    most = config.get("NR_CPUS", "")
+    symbols = f"CONFIG_SMP=y and CONFIG_NR_CPUS={cpus} or more"
+    if config.get("SMP") == "n":
+        raise CpusMissing(cpus=cpus, what=what, usable=1, why="it has no SMP", symbols=symbols)
+    if most.isdecimal() and 1 < int(most) < cpus:  # 1 is a leftover of a kernel without SMP
+        raise CpusMissing(cpus=cpus, what=what, usable=int(most), why=f"CONFIG_NR_CPUS={most}", symbols=symbols)
+
+
 def port_needs(platform: Platform) -> str:
     """What an agent that runs, but has no port, may be missing."""
     symbols = ", ".join(f"CONFIG_{need.symbol}=y" for need in NEEDS[platform] if need.output == "stream")
     return f"{platform} needs {symbols}"
 
 
-def require_options(kernel: Path, platform: Platform, output: Output) -> None:
-    """Raise KernelLacks if the kernel's configuration, where it is known, can't get this output out of a guest."""
+def require_options(kernel: Path, platform: Platform, output: Output, cpus: int = 1) -> None:
+    """Raise KernelLacks if the kernel's configuration, where it is known, can't get this output out of a guest, and
+    CpusMissing if it can't use so many CPUs.
+    """
     from kdyno.kernel.config_of import config_of
     from kdyno.kernel.kconfig_check import read_config
 
@@ -95,6 +114,7 @@ def require_options(kernel: Path, platform: Platform, output: Output) -> None:
     if path is None:
         return
     config = read_config(path.read_text(encoding="utf-8", errors="replace"))
+    require_cpus(config, cpus, str(kernel))
     lacking = {name: lacks(config, name, output) for name in NEEDS}
     if not lacking[platform]:
         return

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.guest_root import GuestRoot, guest_root
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_options
+from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_cpus, require_options
 from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
@@ -100,6 +100,9 @@ class QemuConfig(MachineSettings):
 
     def timed(self) -> Self:
         return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
+
+    def require_cpus(self, config: Mapping[str, str], what: str) -> None:
+        require_cpus(config, self.cpus, what)
 
     def checking(self) -> Self:
         # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
@@ -249,7 +252,7 @@ class QemuMachine:
         return self.pmu.unlike(self.config.cpu, vendor, has_smap)
 
     def require_options(self, kernel: Path, output: Output) -> None:
-        require_options(kernel, self.config.platform, output)
+        require_options(kernel, self.config.platform, output, self.config.cpus)
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A kernel takes any words, but a small guest's turns huge pages off."""

@@ -115,6 +115,7 @@ def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
         "run": report.run,
         "reasons": _reasons(report, artefacts) if artefacts else {},
         "budget": _budget(report.budgets) if report.budgets else None,
+        "curves": _curves(report),
         "recipes": {variant.name: filters.changed(variant.recipe) for variant in report.run.variants},
         "commands": {boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
         "flagged": _flags(report),
@@ -147,6 +148,23 @@ def _budget(budgets: Budgets) -> dict[str, Any]:
         "columns": budget_rows.COLUMNS,
         "rows": budget_rows.lines(budgets.budgets),
         "legend": budget_rows.LEGEND,
+    }
+
+
+def _curves(report: RunReport) -> dict[str, Any] | None:
+    """How throughput grows with the number of processes; None unless the names of benchmarks or variants say it."""
+    from kdyno.report import scaling_view
+    from kdyno.report.scaling_html import shown_of
+    from kdyno.scaling.of_run import curves_of
+
+    scaling = curves_of(report)
+    if scaling is None:
+        return None
+    return {
+        "shown": shown_of(scaling),
+        "columns": scaling_view.columns(scaling),
+        "taxes": [scaling_view.tax(tax, scaling) for tax in scaling.taxes],
+        "notices": [notice for notice in scaling.notices if notice not in report.notices],
     }
 
 

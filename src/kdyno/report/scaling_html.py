@@ -29,9 +29,9 @@ def write_html(report: ScalingReport, path: Path) -> None:
     write_whole(path, render(report))
 
 
-def render(report: ScalingReport) -> str:
-    """Return the self-contained page."""
-    shown = [
+def shown_of(report: ScalingReport) -> list[Shown]:
+    """What a template shows of each series."""
+    return [
         Shown(
             name=view.name_of(series, report),
             about=f"{view.WORDS[series.work]}; throughput in {series.unit}",
@@ -41,12 +41,16 @@ def render(report: ScalingReport) -> str:
         )
         for series in report.series
     ]
+
+
+def render(report: ScalingReport) -> str:
+    """Return the self-contained page."""
     return (
         page.environment()
         .get_template("scaling.html.j2")
         .render(
             report=report,
-            shown=shown,
+            shown=shown_of(report),
             columns=view.columns(report),
             taxes=[view.tax(tax, report) for tax in report.taxes],
             files=list(zip(report.files, report.sha256, strict=True)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.judge.scaling import MISFIT, TITLES, Fit, Parameter, Scaling
+from kdyno.judge.scaling import MISFIT, NEEDED, TITLES, Fit, Parameter, Scaling
 from kdyno.scaling.model import ScalingReport, Series, Tax
 from kdyno.text import clean, confidence, number, p_value, percent, signed
 
@@ -48,6 +48,7 @@ def sentences(series: Series) -> list[str]:
     said = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
     said += [_fit(fit) for fit in scaling.fits]
     said += [f"not fitted: {why}" for why in (scaling.no_amdahl, scaling.no_usl) if why]
+    said += [_untested(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
     if verdict := _better(scaling):
         said.append(verdict)
     if why := next((fit.no_interval for fit in scaling.fits if fit.no_interval), ""):
@@ -61,6 +62,14 @@ def tax(tax: Tax, report: ScalingReport) -> str:
     return clean(
         f"{tax.workload}: work per time of a single process under {tax.variant} against {report.baseline}: "
         f"{signed(tax.ratio - 1)} %{span}"
+    )
+
+
+def _untested(fit: Fit) -> str:
+    """Of a law with as many parameters as there are n."""
+    return (
+        f"whether {TITLES[fit.law]} holds can't be told from {NEEDED[fit.law]} different n: it has as many parameters, "
+        "and goes through all means unless one of these is on its bound"
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from kdyno.judge.estimate import CONFIDENCE
 from kdyno.judge.observations import Observations, Sample
-from kdyno.scaling.model import ScalingReport, Work
+from kdyno.scaling.model import ScalingReport, Series, Work
 from kdyno.scaling.names import counted
-from kdyno.scaling.series import NoCurve, by_names, series_of, taxes_of
+from kdyno.scaling.series import NoCurve, NoThroughputKnown, by_names, series_of, taxes_of
 from kdyno.verdicts.model import RunReport, Value
 
 ADVICE = "call benchmarks or variants NAME.p1, NAME.p2, ... (processes that each do the work) or NAME.j1, ... (jobs)"
@@ -32,7 +33,7 @@ def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: i
         title=report.title,
         measured=report.measured,
         confidence=CONFIDENCE,
-        notices=(*report.notices, *notes),
+        notices=(*report.notices, *notes, *_more_than_cpus(report, series)),
         baseline=baseline,
         series=tuple(series),
         taxes=tuple(taxes_of(measured, series, baseline)),
@@ -40,6 +41,28 @@ def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: i
         files=(),
         sha256=(),
     )
+
+
+def curves_of(report: RunReport) -> ScalingReport | None:
+    """The same, where a run need not have any."""
+    try:
+        return of_run(report, work=None, only=None, largest=None)
+    except (NoCurve, NoThroughputKnown):
+        return None
+
+
+def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
+    """What a curve that goes beyond the machine's CPUs shows there."""
+    cpus = report.run.machine.get("cpus")
+    count = len(cpus) if isinstance(cpus, list) else cpus
+    largest = max((one.scaling.points[-1].n for one in series), default=0)
+    if not isinstance(count, int) or largest <= count:
+        return []
+    has = "one CPU" if count == 1 else f"{count} CPUs"
+    return [
+        f"n goes up to {largest}, and the machine has {has}: beyond that a curve shows how they are shared, and a law "
+        "fitted to it says nothing of machines with more"
+    ]
 
 
 def _observations(report: RunReport) -> list[Observations]:

@@ -17,13 +17,16 @@ def curves(series: Series) -> Figure:
     """What was measured and fitted of one series; a line is dashed where nothing was measured."""
     traces = [part for fit in series.scaling.fits for part in _law(fit)]
     ends = [point.n for fit in series.scaling.fits for point in fit.curve]
+    drawn = [value.throughput for value in series.values]
+    drawn += [point.throughput for fit in series.scaling.fits for point in fit.curve]
     return figure(
         [*traces, *_perfect(series, max(ends, default=series.scaling.points[-1].n)), _values(series), _means(series)],
         460,
         margin={"l": 64, "r": 10, "t": 40, "b": 46},
         legend=legend_above(),
         xaxis={"title": {"text": "n"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": f"throughput, {text(series.unit)}"}, "rangemode": "tozero"},
+        # Intervals of few values may be hundreds of times as long as all else.
+        yaxis={"title": {"text": f"throughput, {text(series.unit)}"}, "range": [0, 1.2 * max(drawn)]},
     )
 
 
