@@ -14,6 +14,7 @@ mod memory;
 mod outcome;
 mod parameters;
 mod processes;
+mod processors;
 mod scramble;
 mod threads;
 
