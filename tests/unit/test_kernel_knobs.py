@@ -15,6 +15,7 @@ from kdyno.kernel.knobs import (
     Ask,
     Context,
     Contribution,
+    block,
     cmdline,
     contributions,
     decided,
@@ -229,6 +230,13 @@ def test_a_kernel_that_takes_no_sizes_on_its_command_line_is_named() -> None:
     with pytest.raises(page_size.NoSuchSizes, match=r"needs Linux 6\.12 or newer, and .* 6\.6\.100"):
         contribute("page_size", "64k", old)
     assert contribute("page_size", "2M", old).cmdline == ("transparent_hugepage=always",)
+
+
+def test_a_disk_of_the_host_is_nothing_that_a_guest_can_be_told_of() -> None:
+    assert contribute("block", {}) == contribute("sysctl", {})
+    with pytest.raises(block.BlockNeedsLocal, match=r"can't be told vda\.scheduler") as refused:
+        contribute("block", {"vda.scheduler": "none"})
+    assert 'type = "local"' in refused.value.advice
 
 
 def test_a_sysctl_on_a_command_line_is_one_word() -> None:

@@ -29,6 +29,7 @@ from tests.unit.host_specimen import BOOT_ID, put, snapshot
 
 THP = "sys/kernel/mm/transparent_hugepage"
 SWAPPINESS = "proc/sys/vm/swappiness"
+QUEUE = "sys/block/vda/queue"
 
 
 @pytest.fixture
@@ -44,6 +45,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(host, f"{THP}/hugepages-2048kB/enabled", "always [inherit] madvise never\n")
     put(host, SWAPPINESS, "60\n")
     put(host, "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n")
+    put(host, f"{QUEUE}/scheduler", "none [mq-deadline] bfq\n")
+    put(host, f"{QUEUE}/read_ahead_kb", "128\n")
     return host
 
 
@@ -98,6 +101,11 @@ def test_a_kernel_with_one_size_takes_the_words_for_that(tmp_path: Path) -> None
         ("sysctl.../../etc/passwd=1", NeedsBoot, "can't be told"),
         ("sysctl.net.ipv4.conf.eth0:1.forwarding=1", NeedsBoot, "can't be told"),
         ("cpufreq.default_governor=performance", HostLacks, "no CPU here"),
+        ("block.vdb.scheduler=none", HostLacks, "there is no /sys/block/vdb/queue/scheduler"),
+        ("block.vda.scheduler=cfq", HostLacks, "vda has no cfq"),
+        ("block.vda.nr_requests=4", NeedsBoot, "can't be told"),
+        ("block.../../etc.scheduler=none", NeedsBoot, "can't be told"),
+        ("block.events_dfl_poll_msecs=0", NeedsBoot, "can't be told"),
         ("thp_anon=96K:always", HostLacks, "it has no huge pages of 96K"),
         ("thp_anon=64K:sometimes", HostLacks, "is no SIZE:MODE"),
         ("thp_anon=always", HostLacks, "is no SIZE:MODE"),
@@ -123,6 +131,16 @@ def test_a_round_runs_with_its_knobs_set_and_sets_them_back(root: Path, tmp_path
     }
     assert restored[f"{THP}/hugepages-64kB/enabled"].strip() == b"never"
     assert not journal_path(running_state(), RUNNING).exists()
+
+
+def test_a_round_sets_a_disks_scheduler_and_read_ahead_and_sets_them_back(root: Path, tmp_path: Path) -> None:
+    words = Recipe(block={"vda.scheduler": "none", "vda.read_ahead_kb": 0}).words
+    end = round_of(
+        root, tmp_path / "round", "cat", f"{root}/{QUEUE}/scheduler", f"{root}/{QUEUE}/read_ahead_kb", words=words
+    )
+    assert end.report.steps[0].stdout == b"none\n0\n"
+    restored = snapshot(root)
+    assert [restored[f"{QUEUE}/{name}"].strip() for name in ("scheduler", "read_ahead_kb")] == [b"mq-deadline", b"128"]
 
 
 def test_how_a_command_ended_is_told_as_in_a_guest(root: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ mod memory;
 mod outcome;
 mod parameters;
 mod processes;
+mod processors;
 mod scramble;
 mod threads;
 

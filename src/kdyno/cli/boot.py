@@ -27,6 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
     parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
     parser.add_argument(
+        "--disk", type=number_from(1, 1 << 20), metavar="MB", help="give the guest an empty disk, /dev/vda (wall lane)"
+    )
+    parser.add_argument(
+        "--program",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="give the guest a program of this host, with its libraries; can be repeated",
+    )
+    parser.add_argument(
         "--limit",
         type=number_from(1, 7 * 24 * 3600),
         default=600,
@@ -52,6 +62,8 @@ def act(args: argparse.Namespace) -> int:
         cpu=args.cpu,
         cpus=args.cpus,
         memory_mb=args.memory,
+        disk_mb=args.disk,
+        programs=tuple(args.program),
         share=args.share.resolve() if args.share else None,
         limits=Limits(total=args.limit, silence=args.limit, stream_mb=OUTPUT_MB),
     )

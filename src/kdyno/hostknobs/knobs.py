@@ -129,6 +129,8 @@ THP_SIZES = f"{THP}/hugepages-*kB"
 """One directory for each size, since Linux 6.8."""
 GOVERNORS = f"{CPU}/cpufreq/policy*/scaling_governor"
 SYSCTLS = "proc/sys"
+QUEUES = "sys/block/*/queue"
+"""One directory for each disk."""
 
 KNOBS = (
     Knob(
@@ -228,6 +230,14 @@ RUN_KNOBS = (
         "sysctl",
         tuple(Setting(f"{SYSCTLS}{'/*' * depth}", _nothing, SYSCTL_VALUE, spelled=_blanks) for depth in range(2, 7)),
         "a setting of the kernel's",
+    ),
+    Knob(
+        "block",
+        (
+            Setting(f"{QUEUES}/scheduler", _nothing, NAME, reads=_bracketed),
+            Setting(f"{QUEUES}/read_ahead_kb", _nothing, NUMBER),
+        ),
+        "in which order a disk gets its requests, and how much is read ahead",
     ),
 )
 """What variants of a run on the machine `local` may set, each for its own rounds."""

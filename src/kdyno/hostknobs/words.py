@@ -1,6 +1,7 @@
 """Words of a kernel's command line that a running kernel can be told, too: in which files, and with which values.
 
-Sources: Documentation/admin-guide/kernel-parameters.txt, admin-guide/mm/transhuge.rst, admin-guide/pm/cpufreq.rst.
+Sources: Documentation/admin-guide/kernel-parameters.txt, admin-guide/mm/transhuge.rst, admin-guide/pm/cpufreq.rst. No
+kernel takes `block.DISK.SETTING=`: it stands for a file of Documentation/block/queue-sysfs.rst.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.hostknobs import files
-from kdyno.hostknobs.knobs import GOVERNORS, SYSCTLS, THP, THP_SIZES
+from kdyno.hostknobs.knobs import GOVERNORS, QUEUES, SYSCTLS, THP, THP_SIZES
 
 SYSCTL = re.compile(r"[A-Za-z0-9_-]{1,64}(?:[./][A-Za-z0-9_-]{1,64}){1,5}")
+BLOCK = re.compile(r"([A-Za-z0-9_-]{1,32})\.(scheduler|read_ahead_kb)")
 SIZE = re.compile(r"(\d{1,6})([KMG]?)", re.IGNORECASE)
 KIB = {"": 1 / 1024, "K": 1, "M": 1024, "G": 1024 * 1024}
 THP_MODES = ("always", "inherit", "madvise", "never")
@@ -22,7 +24,7 @@ THP_MODES = ("always", "inherit", "madvise", "never")
 class NeedsBoot(UserError):
     message = "`{word}` can't be told to a running kernel"
     hint = (
-        "a machine of type `local` takes transparent_hugepage=, thp_anon=, sysctl.NAME= and "
+        "a machine of type `local` takes transparent_hugepage=, thp_anon=, sysctl.NAME=, block.DISK.SETTING= and "
         'cpufreq.default_governor=; for all other words take type = "qemu" in [machine]'
     )
 
@@ -64,7 +66,20 @@ def _values_of(word: str, name: str, value: str, root: Path) -> dict[str, str]:
         path = f"{SYSCTLS}/{setting.replace('.', '/')}"
         _require(root / path, word, f"there is no /{path}", "`sysctl -a` lists what there is")
         return {path: value}
+    if name.startswith("block.") and (match := BLOCK.fullmatch(name.removeprefix("block."))):
+        return _of_disk(word, match[1], match[2], value, root)
     raise NeedsBoot(word=word)
+
+
+def _of_disk(word: str, disk: str, setting: str, value: str, root: Path) -> dict[str, str]:
+    path = f"{QUEUES.replace('*', disk)}/{setting}"
+    disks = ", ".join(place.parent.name for place in files.matching(root, QUEUES))
+    _require(root / path, word, f"there is no /{path}", f"disks here: {disks or 'none'}")
+    if setting == "scheduler":
+        known = (files.text(root / path) or "").replace("[", "").replace("]", "").split()
+        if value not in known:
+            raise HostLacks(word=word, why=f"{disk} has no {value}", way_out=f"schedulers here: {', '.join(known)}")
+    return {path: value}
 
 
 def _require(path: Path, word: str, why: str, way_out: str) -> None:

@@ -148,19 +148,26 @@ class Recipe(Frozen):
         default_factory=dict
     )
     """Settings of the running kernel, as `sysctl` names them, and the value each gets."""
+    block: dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$")],
+        Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] | Annotated[int, Field(ge=0, lt=2**31)],
+    ] = Field(default_factory=dict)
+    """Settings of disks of the host itself, `vda.scheduler` and `vda.read_ahead_kb`, and the value each gets. A guest
+    can't be told them."""
     cmdline: tuple[str, ...] = ()
     """Words added to the kernel command line. They don't change the image."""
 
     @property
     def built(self) -> Self:
         """The same without what only starts the image."""
-        return self.model_copy(update={"page_size": None, "sysctl": {}, "cmdline": ()})
+        return self.model_copy(update={"page_size": None, "sysctl": {}, "block": {}, "cmdline": ()})
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words that it adds to the kernel command line."""
+        """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
         of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
-        return (*page_size_words(self.page_size), *of_sysctl, *self.cmdline)
+        of_block = (f"block.{name}={value}" for name, value in self.block.items())
+        return (*page_size_words(self.page_size), *of_sysctl, *of_block, *self.cmdline)
 
 
 class Training(Frozen):

@@ -26,7 +26,7 @@ from kdyno.workload.base import WorkloadSettings
 
 Plans = Mapping[str, tuple[BuildPlan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
-RUNTIME_KNOBS = ("page_size", "sysctl", "cmdline")
+RUNTIME_KNOBS = ("page_size", "sysctl", "block", "cmdline")
 """What a kernel that runs can be told."""
 KUNIT = "kunit.enable="
 """The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""

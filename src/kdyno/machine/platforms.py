@@ -79,9 +79,10 @@ class Lack:
         return f"CONFIG_{self.need.symbol}=y (here: {self.state}): {self.need.why}"
 
 
-def lacks(config: Mapping[str, str], platform: Platform, output: Output) -> list[Lack]:
-    """What the platform needs for this output, and the configuration has not. Pure."""
-    values = {need: config.get(need.symbol, "n") for need in NEEDS[platform] if need.output in (None, output)}
+def lacks(config: Mapping[str, str], platform: Platform, output: Output, more: tuple[Need, ...] = ()) -> list[Lack]:
+    """What the platform, and `more`, needs for this output, and the configuration has not. Pure."""
+    needs = (need for need in (*NEEDS[platform], *more) if need.output in (None, output))
+    values = {need: config.get(need.symbol, "n") for need in needs}
     return [Lack(need, STATES.get(value, value)) for need, value in values.items() if value != "y"]
 
 
@@ -103,9 +104,11 @@ def port_needs(platform: Platform) -> str:
     return f"{platform} needs {symbols}"
 
 
-def require_options(kernel: Path, platform: Platform, output: Output, cpus: int = 1) -> None:
+def require_options(
+    kernel: Path, platform: Platform, output: Output, cpus: int = 1, more: tuple[Need, ...] = ()
+) -> None:
     """Raise KernelLacks if the kernel's configuration, where it is known, can't get this output out of a guest, and
-    CpusMissing if it can't use so many CPUs.
+    CpusMissing if it can't use so many CPUs. `more` is what this guest needs beside.
     """
     from kdyno.kernel.config_of import config_of
     from kdyno.kernel.kconfig_check import read_config
@@ -115,7 +118,7 @@ def require_options(kernel: Path, platform: Platform, output: Output, cpus: int 
         return
     config = read_config(path.read_text(encoding="utf-8", errors="replace"))
     require_cpus(config, cpus, str(kernel))
-    lacking = {name: lacks(config, name, output) for name in NEEDS}
+    lacking = {name: lacks(config, name, output, more) for name in NEEDS}
     if not lacking[platform]:
         return
     suitable = [name for name, missing in lacking.items() if not missing]
@@ -123,7 +126,7 @@ def require_options(kernel: Path, platform: Platform, output: Output, cpus: int 
         way_out = f"--platform {suitable[0]} will do: this kernel has all that it needs"
     else:
         way_out = "no platform will do: build a kernel with all that one of them needs (=y: the guest has no modules)"
-        if output == "stream" and not lacks(config, platform, "console"):
+        if output == "stream" and not lacks(config, platform, "console", more):
             way_out += "; a shell needs less: `kdyno boot` without a command works"
     lists = [
         "\n  ".join([f"{name} needs", *(lack.text for lack in missing)]) for name, missing in lacking.items() if missing

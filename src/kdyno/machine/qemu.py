@@ -23,12 +23,14 @@ from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES, Lane
 from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description, Limits, MachineSettings
 from kdyno.machine.conditions import watched
+from kdyno.machine.disk import CACHE, MIB, MOST_DISK_MB, NEED, disk_words, new_disk
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.guest_root import GuestRoot, guest_root
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.platforms import NEEDS, Output, Platform, port_needs, require_cpus, require_options
+from kdyno.machine.platforms import NEEDS, Need, Output, Platform, port_needs, require_cpus, require_options
 from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
+from kdyno.machine.programs import ProgramName, digests, gathered, program_entries
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
@@ -79,6 +81,10 @@ class QemuConfig(MachineSettings):
     """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
     pmu: PmuConfig | None = None
     """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
+    disk_mb: Annotated[int, Field(ge=1, le=MOST_DISK_MB)] | None = None
+    """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
+    programs: tuple[ProgramName, ...] = ()
+    """Of this host; guests get them with their libraries, in /bin."""
     share: Path | None = None
     """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
     limits: Limits = Limits()
@@ -135,6 +141,14 @@ class ModelLaneIsUniprocessor(UserError):
     hint = 'leave `cpus` out, or take lane = "wall"'
 
 
+class DiskOutsideWallLane(UserError):
+    message = "a disk has no place in the lane {lane}: it answers when the host is done, and boots would differ"
+    hint = (
+        'take lane = "wall", or leave `disk_mb` out and make a disk of the guest\'s memory '
+        "(CONFIG_BLK_DEV_RAM=y, /dev/ram0)"
+    )
+
+
 class QemuMachine:
     """Boots images under QEMU on this host."""
 
@@ -146,6 +160,8 @@ class QemuMachine:
             raise ModelLaneIsUniprocessor(cpus=config.cpus)
         if config.pmu and not self.lane.icount:
             raise PmuOutsideModelLane(lane=config.lane)
+        if self.lane.icount and config.disk_mb is not None:
+            raise DiskOutsideWallLane(lane=config.lane)
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
         self._root: GuestRoot | None = None
@@ -186,7 +202,12 @@ class QemuMachine:
 
     @cached_property
     def _tools(self) -> list[Entry]:
-        return guest_tools()
+        own = self._programs
+        return [*(entry for entry in guest_tools() if entry.name not in own), *program_entries(own)]
+
+    @cached_property
+    def _programs(self) -> dict[str, bytes]:
+        return gathered(self.config.programs)
 
     def describe(self) -> Description:
         config = self.config
@@ -207,6 +228,10 @@ class QemuMachine:
         }
         if self._root:
             facts |= {"root": self._root.digest, "packages": list(self._root.archives)}
+        if config.programs:
+            facts |= {"programs": digests(self._programs)}
+        if config.disk_mb is not None:
+            facts |= {"disk_mb": config.disk_mb, "disk_cache": CACHE}
         if self.pmu:
             self.pmu.require(QEMU)
             facts |= self.pmu.facts()
@@ -252,7 +277,12 @@ class QemuMachine:
         return self.pmu.unlike(self.config.cpu, vendor, has_smap)
 
     def require_options(self, kernel: Path, output: Output) -> None:
-        require_options(kernel, self.config.platform, output, self.config.cpus)
+        require_options(kernel, self.config.platform, output, self.config.cpus, self._more_needs)
+
+    @property
+    def _more_needs(self) -> tuple[Need, ...]:
+        """Of a kernel, beside what every guest needs."""
+        return () if self.config.disk_mb is None else (NEED,)
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A kernel takes any words, but a small guest's turns huge pages off."""
@@ -268,7 +298,7 @@ class QemuMachine:
 
     def boot(self, order: BootOrder) -> BootEnd:
         """Start QEMU, watch it, and read what it left."""
-        with watched() as conditions:
+        with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED), watched() as conditions:
             end = self._boot(order)
         return replace(end, conditions=conditions)
 
@@ -284,7 +314,7 @@ class QemuMachine:
         watch = Watch(console, stream, self.config.limits)
         stopped = None
         with said.open("wb") as log, spawned(command, stdout=log) as qemu:
-            watch.bound(qemu.pid)
+            watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
                 stopped = watch.broken_limit()
@@ -313,7 +343,8 @@ class QemuMachine:
         archive = order.directory / "initramfs.cpio"
         archive.write_bytes(initramfs(self._tools, order.job, self._root.squashfs if self._root else None))
         command = self.command(order, archive, serial="mon:stdio", stream=order.directory / "stream.jsonl")
-        return subprocess.run(command, check=False).returncode
+        with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED):
+            return subprocess.run(command, check=False).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot; each group of words has one purpose."""
@@ -337,6 +368,8 @@ class QemuMachine:
             suffix = "device" if self.config.platform == "microvm" else "pci"
             words += ["-fsdev", f"local,id=host,path={_value(self.config.share)},security_model=none,readonly=on"]
             words += ["-device", f"virtio-9p-{suffix},fsdev=host,mount_tag=host"]
+        if self.config.disk_mb is not None:
+            words += disk_words(order.directory, self.config.platform)
         words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
         words += ["-append", " ".join((*self._cmdline(), *self._clock, *order.cmdline))]
         words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]

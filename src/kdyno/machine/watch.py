@@ -53,9 +53,9 @@ class Watch:
             return f"hung: silent for {self.limits.silence:g} s"
         return None
 
-    def bound(self, pid: int) -> None:
-        """Let the kernel end the machine when one of its files is far beyond these limits."""
-        bound_files(pid, max(_bytes(megabytes) for _, _, megabytes in self._files()) + OTHER_FILES)
+    def bound(self, pid: int, disk: int) -> None:
+        """Let the kernel end the machine when a file is far beyond these limits; its disk has `disk` bytes."""
+        bound_files(pid, max(disk, *(_bytes(megabytes) for _, _, megabytes in self._files())) + OTHER_FILES)
 
     def cut(self) -> str | None:
         """Cut what is longer than it may be, when nothing writes any more; the limit that was broken, as a reason."""

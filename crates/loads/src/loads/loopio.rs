@@ -6,9 +6,11 @@ use crate::clock::{Timing, measured};
 use crate::failure::Failure;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
+use crate::processors::Processors;
 use crate::scramble::scramble;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::unistd::sync;
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,6 +24,7 @@ pub const LOOPIO: Program = Program {
         Setting { name: "file", kind: Kind::Text, default: None },
         Setting { name: "bytes", kind: Kind::Bytes { least: UNIT as u64, most: 1 << 42 }, default: Some("64M") },
         Setting { name: "mode", kind: Kind::Word(&["buffered", "direct"]), default: Some("buffered") },
+        Setting { name: "caches", kind: Kind::Word(&["kept", "dropped"]), default: Some("kept") },
     ],
     check,
     prepare,
@@ -31,11 +34,14 @@ pub const LOOPIO: Program = Program {
 const UNIT: usize = 4096;
 /// Bytes of one call.
 const CALL: usize = 1 << 20;
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 struct Loopio {
     path: PathBuf,
     bytes: usize,
     is_direct: bool,
+    /// Whether all that the machine keeps of files is dropped before the file is read.
+    drops_caches: bool,
     /// Of one call. Each unit of it begins with its number in the file; all other bytes are the same in each call.
     buffer: Area<u8>,
     facts: Facts,
@@ -55,6 +61,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
         path: parameters.text_of("file").into(),
         bytes: parameters.number("bytes"),
         is_direct: parameters.text_of("mode") == "direct",
+        drops_caches: parameters.text_of("caches") == "dropped",
         buffer,
         facts: Facts::new(),
     }))
@@ -174,13 +181,45 @@ impl Loopio {
     }
 }
 
-fn readings(what: &str, bytes: usize, timing: &Timing) -> Vec<Reading> {
-    vec![
+/// Writes out and drops what the machine keeps of files, of those below a loop device, too.
+fn drop_caches(switch: &str) -> Result<(), Failure> {
+    sync();
+    fs::write(switch, "3").map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Failure::of_surroundings(format!("this user may not write {switch}"), "only root may: --caches kept")
+        }
+        _ => Failure::of_io(&format!("write {switch}"), &error),
+    })
+}
+
+/// What a part of the load took this process, and all processors of the machine.
+struct Part {
+    timing: Timing,
+    /// Seconds in the kernel, and all in which a processor worked; None where the kernel doesn't say.
+    machine: Option<(f64, f64)>,
+}
+
+fn part<T>(work: impl FnOnce() -> T) -> (T, Part) {
+    let before = Processors::now();
+    let (result, timing) = measured(work);
+    let machine = before
+        .zip(Processors::now())
+        .map(|(before, after)| (after.system - before.system, after.busy_since(&before, timing.seconds())));
+    (result, Part { timing, machine })
+}
+
+fn readings(what: &str, bytes: usize, Part { timing, machine }: &Part) -> Vec<Reading> {
+    let mut readings = vec![
         Reading::higher(&format!("{what}_rate"), bytes as f64 / timing.seconds() / 1e6, "MB/s"),
         Reading::lower(&format!("{what}_seconds"), timing.seconds(), "s"),
         Reading::lower(&format!("{what}_user_seconds"), timing.user, "s"),
         Reading::lower(&format!("{what}_system_seconds"), timing.system, "s"),
-    ]
+    ];
+    if let Some((system, busy)) = machine {
+        readings.push(Reading::lower(&format!("{what}_machine_system_seconds"), *system, "s"));
+        readings.push(Reading::lower(&format!("{what}_machine_busy_seconds"), *busy, "s"));
+    }
+    readings
 }
 
 impl Load for Loopio {
@@ -190,11 +229,14 @@ impl Load for Loopio {
         let file = &made.file;
         fill(&mut self.buffer);
         let before = storage();
-        let (written, writing) = measured(|| self.write(file));
+        let (written, writing) = part(|| self.write(file));
         written.map_err(|error| Failure::of_io("write the file", &error))?;
+        if self.drops_caches {
+            drop_caches(DROP_CACHES)?;
+        }
         let between = storage();
         self.buffer.fill(0);
-        let (read, reading) = measured(|| self.read(file));
+        let (read, reading) = part(|| self.read(file));
         if !read.map_err(|error| Failure::of_io("read the file", &error))? {
             return Err(Failure::wrong("a block that was read is not the one of its place"));
         }
@@ -210,6 +252,7 @@ impl Load for Loopio {
             ("storage_written_bytes".into(), storage_written.map_or(Value::Null, Value::from)),
         ]);
         let readings = [readings("write", self.bytes, &writing), readings("read", self.bytes, &reading)].concat();
+        let (writing, reading) = (writing.timing, reading.timing);
         let timing = Timing {
             start: writing.start,
             end: reading.end,
@@ -242,6 +285,9 @@ mod tests {
         for bytes in ["4K", "3076K"] {
             let outcome = outcome(&format!("loopio --file {} --bytes {bytes} --repeat 2", path.display())).unwrap();
             assert_eq!((&outcome["verified"], &outcome["facts"]["o_direct"]), (&true.into(), &false.into()));
+            for name in ["write_machine_system_seconds", "read_machine_busy_seconds"] {
+                assert!(outcome["metrics"].as_array().unwrap().iter().any(|metric| metric["name"] == name), "{name}");
+            }
             assert!(!path.exists());
         }
     }
@@ -270,12 +316,20 @@ mod tests {
     }
 
     #[test]
+    fn caches_that_can_not_be_dropped_are_an_error_that_names_the_file() {
+        let failure = drop_caches("/nowhere/drop_caches").unwrap_err();
+        assert_eq!(failure.exit_code, 3);
+        assert!(failure.to_string().contains("can't write /nowhere/drop_caches"), "{failure}");
+    }
+
+    #[test]
     fn a_changed_byte_is_found() {
         let path = path("changed");
         let mut loopio = Loopio {
             path: path.clone(),
             bytes: 2 << 20,
             is_direct: false,
+            drops_caches: false,
             buffer: Area::new(CALL, Advice::Nothing).unwrap(),
             facts: Facts::new(),
         };

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.kernel.knobs import (
+    block,
     cmdline,
     delegation,
     kconfig,
@@ -57,6 +58,7 @@ KNOBS: tuple[Knob, ...] = (
     patches.KNOB,
     page_size.KNOB,
     sysctl.KNOB,
+    block.KNOB,
     cmdline.KNOB,
 )
 """Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""

@@ -1,0 +1,28 @@
+"""block = { "vda.scheduler" = "none" }: settings of this host's disks, for the machine `local` alone.
+
+Linux takes none of them on its command line: a disk gets its own when it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
+
+
+class BlockNeedsLocal(UserError):
+    message = "block: a kernel that is booted can't be told {name}, since no word of its command line says that"
+    hint = (
+        'take type = "local" in [machine]; in a guest the command of a workload may write it into '
+        "/sys/block/DEVICE/queue itself"
+    )
+
+
+def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+    for name in value:
+        raise BlockNeedsLocal(name=name)
+    return Contribution()
+
+
+KNOB = Knob("block", contribute)
