@@ -12,7 +12,7 @@ import pytest
 
 import kdyno.machine.kvm
 from kdyno.errors import KdynoError
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import Job, Program
 from kdyno.instrument.loads import find_loads
 from kdyno.instrument.stream import AgentReport, HelloRecord
 from kdyno.kernel.recipe import page_size_words
@@ -184,7 +184,8 @@ def test_only_a_guest_that_runs_commands_has_applets() -> None:
     tools = [link("bin/sh", "busybox"), link("bin/cat", "busybox")]
     tests = Job(lane="model", icount_shift=5, iterations=7)
     assert b"bin/sh" in initramfs(tools, tests) and b"bin/cat" not in initramfs(tools, tests)
-    for job in (tests.model_copy(update={"command": ("cat",)}), tests.model_copy(update={"interactive": True})):
+    programs = (Program(name="x", command=("cat",)),)
+    for job in (tests.model_copy(update={"programs": programs}), tests.model_copy(update={"interactive": True})):
         assert b"bin/cat" in initramfs(tools, job)
 
 
@@ -195,7 +196,7 @@ def test_only_a_guest_whose_command_names_the_loads_has_them() -> None:
         ("kdyno-loads", "sieve"): True,
         ("sh", "-c", "kdyno-loads fft"): True,
     }.items():
-        archive = initramfs([], tests.model_copy(update={"command": words}))
+        archive = initramfs([], tests.model_copy(update={"programs": (Program(name="x", command=words),)}))
         assert (find_loads().read_bytes() in archive) == has_them
     assert b"kdyno-loads" not in initramfs([], tests)
 
