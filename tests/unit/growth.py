@@ -9,8 +9,8 @@ from collections.abc import Callable
 FACTOR = 8
 MOST = 32
 """How much longer eight times the text may take: a square takes 64 times as long. What gets new memory for each text
-took three times its share at the end of a long run of tests: texts beyond 128 KiB, for which malloc asks the kernel each
-time, say nothing here."""
+took three times its share at the end of a long run of tests: texts beyond 128 KiB, for which malloc asks the kernel
+each time, say nothing here."""
 UNSEEN = 1e-3
 """Seconds below which nothing is told."""
 LONG = 0.1
