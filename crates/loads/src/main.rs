@@ -13,6 +13,7 @@ mod loads;
 mod memory;
 mod outcome;
 mod parameters;
+mod patchwork;
 mod processes;
 mod scramble;
 mod threads;

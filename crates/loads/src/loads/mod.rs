@@ -9,6 +9,7 @@ mod loopio;
 mod mandelbrot;
 mod matmul;
 mod sieve;
+mod stress;
 mod transpose;
 
 use crate::failure::Failure;
@@ -55,6 +56,7 @@ pub const LOADS: &[Program] = &[
     mandelbrot::MANDELBROT,
     fault::FAULT,
     loopio::LOOPIO,
+    stress::MEMORY_STRESS,
 ];
 
 const fn any_values(_: &Parameters) -> Result<(), Failure> {
