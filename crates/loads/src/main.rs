@@ -17,6 +17,7 @@ mod patchwork;
 mod processes;
 mod scramble;
 mod threads;
+mod userfault;
 
 use arguments::Verb;
 use failure::Failure;

@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use crate::fork;
+use crate::userfault;
 use nix::errno::Errno;
+use nix::libc;
 use nix::sys::mman::{
     MRemapFlags, MapFlags, MmapAdvise, ProtFlags, madvise, mlock, mmap_anonymous, mprotect, mremap, munlock, munmap,
 };
@@ -19,6 +21,14 @@ pub struct Patchwork {
     page: usize,
     /// What fills a page, word for word; 0 in one that was never written. None: nothing is mapped.
     expected: Vec<Option<u64>>,
+}
+
+/// Which NUMA nodes pages are from.
+#[derive(Clone, Copy, Debug)]
+pub enum Policy {
+    Default,
+    Interleaved,
+    SecondNode,
 }
 
 /// Where a thread finds the pages that it alone writes.
@@ -113,6 +123,56 @@ impl Patchwork {
     /// Asks the kernel to swap the pages out. Without swap nothing happens.
     pub fn page_out(&self, pages: Range<usize>) -> Result<bool, Failure> {
         self.advise(&pages, MmapAdvise::MADV_PAGEOUT, "swap pages out")
+    }
+
+    /// Discards the pages, and serves the faults of their next touch: one fault for each page, which gets its mark then.
+    /// False where a page isn't mapped, or where faults can't be served.
+    pub fn serve(&mut self, pages: Range<usize>, mark: impl Fn(usize) -> u64 + Sync) -> Result<bool, Failure> {
+        if !self.discard(pages.clone())? {
+            return Ok(false);
+        }
+        let (start, bytes, page) = (self.at(pages.start), self.bytes(&pages), self.page);
+        let of = |index| mark(pages.start + index);
+        let served = userfault::serve(start, bytes, page, of, || {
+            for number in pages.clone() {
+                fill(self.at(number), size_of::<u64>(), mark(number));
+            }
+        })?;
+        let Some(served) = served else { return Ok(false) };
+        for number in pages.clone() {
+            self.expected[number] = Some(mark(number));
+        }
+        self.verify(pages.clone())?;
+        match served == pages.len() {
+            true => Ok(true),
+            false => Err(Failure::wrong(format!("{served} faults were served for {} pages", pages.len()))),
+        }
+    }
+
+    /// Tells the kernel that pages may be huge, or may not.
+    pub fn advise_size(&self, pages: Range<usize>, may_be_huge: bool) -> Result<bool, Failure> {
+        let advice = if may_be_huge { MmapAdvise::MADV_HUGEPAGE } else { MmapAdvise::MADV_NOHUGEPAGE };
+        self.advise(&pages, advice, "say how large pages may be")
+    }
+
+    /// Says which NUMA nodes the pages are from when they are next touched. False where one isn't mapped, or where the kernel
+    /// has no such policy or node.
+    pub fn place(&self, pages: Range<usize>, policy: Policy) -> Result<bool, Failure> {
+        if !self.is_mapped(&pages) {
+            return Ok(false);
+        }
+        let (mode, nodes) = match policy {
+            Policy::Default => (libc::MPOL_DEFAULT, 0_u64),
+            Policy::Interleaved => (libc::MPOL_INTERLEAVE, 0b11),
+            Policy::SecondNode => (libc::MPOL_BIND, 0b10),
+        };
+        let (start, bytes) = (self.at(pages.start).as_ptr(), self.bytes(&pages));
+        // SAFETY: pages of ours; the mask has 64 bits, and is read only.
+        match Errno::result(unsafe { libc::syscall(libc::SYS_mbind, start, bytes, mode, &raw const nodes, 64, 0) }) {
+            Ok(_) => Ok(true),
+            Err(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM) => Ok(false),
+            Err(errno) => Err(Failure::of_call("choose a NUMA node", errno)),
+        }
     }
 
     /// False where a page isn't mapped, or where the kernel has no such advice.
@@ -276,6 +336,15 @@ mod tests {
     }
 
     #[test]
+    fn each_page_whose_faults_are_served_gets_its_mark_in_a_fault_of_its_own() {
+        let mut patchwork = written();
+        if patchwork.serve(10..30, |number| number as u64 + 500).unwrap() {
+            assert_eq!((patchwork.expected[9], patchwork.expected[10]), (Some(10), Some(510)));
+        }
+        assert_eq!(patchwork.verify(0..64), Ok(()));
+    }
+
+    #[test]
     fn moved_pages_take_what_they_hold_along_and_leave_a_hole() {
         let mut patchwork = written();
         assert_eq!(patchwork.relocate(0..8, 20), Ok(true));
@@ -292,6 +361,10 @@ mod tests {
         let mut patchwork = written();
         assert_eq!(patchwork.protect(0..64), Ok(true));
         assert_eq!(patchwork.page_out(0..64).map(|_| ()), Ok(()));
+        assert_eq!(patchwork.advise_size(0..32, false).map(|_| ()), Ok(()));
+        for policy in [Policy::Interleaved, Policy::SecondNode, Policy::Default] {
+            assert_eq!(patchwork.place(16..48, policy).map(|_| ()), Ok(()), "{policy:?}");
+        }
         patchwork.write_in_threads(0..64, 3, |number| number as u64 + 100);
         assert_eq!(patchwork.fork(8..24, |number| number as u64 + 200), Ok(()));
         assert_eq!(patchwork.verify(0..64), Ok(()));

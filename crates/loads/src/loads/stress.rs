@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::fork;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
-use crate::patchwork::Patchwork;
+use crate::patchwork::{Patchwork, Policy};
 use crate::scramble::scramble;
 use nix::unistd::{SysconfVar, sysconf};
 use std::ops::Range;
@@ -42,9 +42,12 @@ enum Step {
     PageOut,
     Protect,
     Lock,
+    AdviseSize,
+    Place,
     Unmap,
     Map,
     Relocate,
+    Serve,
     Fork,
     Stack,
 }
@@ -62,10 +65,13 @@ const STEPS: &[(Step, &str)] = &[
     (Step::PageOut, "page_outs"),
     (Step::Protect, "protections"),
     (Step::Lock, "locks"),
+    (Step::AdviseSize, "advices"),
+    (Step::Place, "policies"),
     (Step::Unmap, "unmappings"),
     (Step::Map, "mappings"),
     (Step::Map, "mappings"),
     (Step::Relocate, "moves"),
+    (Step::Serve, "userfaults"),
     (Step::Fork, "forks"),
     (Step::Stack, "stacks"),
 ];
@@ -137,12 +143,21 @@ impl Stress {
             Step::PageOut => self.patchwork.page_out(range.clone())?,
             Step::Protect => self.patchwork.protect(range.clone())?,
             Step::Lock => self.patchwork.lock(range.clone())?,
+            Step::AdviseSize => {
+                let may_be_huge = self.random(2) == 0;
+                self.patchwork.advise_size(range.clone(), may_be_huge)?
+            }
+            Step::Place => {
+                let policy = [Policy::Default, Policy::Interleaved, Policy::SecondNode][self.random(3)];
+                self.patchwork.place(range.clone(), policy)?
+            }
             Step::Unmap => self.patchwork.unmap(range.clone()).map(|()| true)?,
             Step::Map => self.patchwork.map(range.clone()).map(|()| true)?,
             Step::Relocate => {
                 let to = self.random(self.patchwork.pages());
                 self.patchwork.relocate(range.clone(), to)?
             }
+            Step::Serve => self.patchwork.serve(range.clone(), mark)?,
             Step::Fork => self.patchwork.fork(range.clone(), mark).map(|()| true)?,
             Step::Stack => grow_stack(index).map(|()| true)?,
         };
@@ -202,7 +217,8 @@ mod tests {
         let facts = |line: &str| outcome(line).unwrap()["facts"].clone();
         let first = facts("memory-stress --bytes 8M --steps 300");
         for (step, name) in STEPS {
-            let may_be_refused = matches!(step, Step::Lock | Step::PageOut);
+            let may_be_refused =
+                matches!(step, Step::Lock | Step::PageOut | Step::AdviseSize | Step::Place | Step::Serve);
             assert!(may_be_refused || first[name].as_u64().unwrap() > 0, "{name}: {first}");
         }
         assert_eq!(first["writes"], facts("memory-stress --bytes 8M --steps 300")["writes"]);
