@@ -112,7 +112,8 @@ def test_the_family_is_this_hosts_or_nobody_knows_better() -> None:
 def failing(status: str, reason: str) -> SimpleNamespace:
     """A machine whose boots end so."""
 
-    end = SimpleNamespace(status=status, reason=reason, report=SimpleNamespace(stdout=b"/x/meltdown:Vulnerable\n"))
+    listing = SimpleNamespace(stdout=b"/x/meltdown:Vulnerable\n")
+    end = SimpleNamespace(status=status, reason=reason, report=SimpleNamespace(steps=(listing,)))
     about = SimpleNamespace(job=lambda _iterations, **_work: None)
     return SimpleNamespace(describe=lambda: about, boot=lambda _order: end)
 

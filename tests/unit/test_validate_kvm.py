@@ -186,7 +186,7 @@ def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
         {"lane": "wall", "accel": "kvm", "cpus": 1},
     ]
     pmu = asked[0].machine.model_dump()["pmu"]
-    assert pmu == {"events": "all", "family": "haswell", "clock": "cycles"}
+    assert pmu == {"events": "all", "family": "haswell", "clock": "cycles", "scope": "kernel"}
     assert asked[1].machine.model_dump()["pmu"] is None
     assert all(each.variants == experiment("a", "b").variants for each in asked)
 

@@ -14,10 +14,12 @@ mod loads;
 mod memory;
 mod outcome;
 mod parameters;
+mod patchwork;
 mod processes;
 mod processors;
 mod scramble;
 mod threads;
+mod userfault;
 
 use arguments::Verb;
 use failure::Failure;

@@ -72,11 +72,13 @@ def act(args: argparse.Namespace) -> int:
 
 def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
     """What of this host's files goes to guests and into kernels, beside the sources."""
+    from kdyno.kernel.own_patches import given_files
+
     users: dict[str, list[str]] = {}
     for name, recipe in experiment.variants.items():
         base = recipe.config or experiment.config
         bases = [base.removeprefix("file:")] if "/" in base else []
-        for path in (*recipe.patches, *recipe.fragments, *bases):
+        for path in (*given_files(recipe.patches), *recipe.fragments, *bases):
             users.setdefault(path, []).append(name)
     if not (shared or users):
         return

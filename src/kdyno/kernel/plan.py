@@ -16,6 +16,7 @@ from kdyno.kernel.knobs import Ask, Context, order
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.knobs.kconfig import read_fragments
+from kdyno.kernel.own_patches import given_files
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import Say
@@ -95,7 +96,7 @@ def check_without_source(recipes: Collection[Recipe], config: str, state: State)
     for name in {recipe.toolchain for recipe in recipes}:
         toolchain.find(name, state)
     for recipe in recipes:
-        patches.read_patches(recipe.patches)
+        patches.read_patches(given_files(recipe.patches))
         read_fragments(recipe.fragments)
         if recipe.order is not None:
             order.check(Path(recipe.order))
@@ -117,7 +118,7 @@ def plan_build(
     input is made of.
     """
     compiler = toolchain.find(recipe.toolchain, state)
-    context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained)
+    context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained, patches=recipe.patches)
     contribution = knobs.combined([knobs.Contribution(asks=OWN_ASKS), knobs.contributions(recipe, context)])
     contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)

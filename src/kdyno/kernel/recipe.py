@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
@@ -18,21 +19,35 @@ USES: tuple[ProfileUse, ...] = ("pgo", "autofdo", "propeller", "order")
 """In the order in which they are made: each is made from boots of a kernel that has those before it."""
 
 BASE_PAGE, HUGE_PAGE = "4k", "2M"
+PAGE_SIZES = (BASE_PAGE, "16k", "32k", "64k", "128k", "256k", "512k", "1M", HUGE_PAGE)
+"""That anonymous memory of x86-64 can have; no huge page has two pages."""
+
+PAGE_BLOCK = "page-block"
+"""Our own patch for kernels without multi-size THP: a fault maps 2^N pages, by page_block=N."""
 
 
-def page_size_words(page_size: str | None) -> tuple[str, ...]:
-    """What the kernel command line says of a size of pages."""
+def page_size_words(page_size: str | None, patches: Sequence[str] = ()) -> tuple[str, ...]:
+    """What the kernel command line says of a size of pages, to a kernel with these patches."""
+    has_blocks = PAGE_BLOCK in patches
     match page_size:
         case None:
             return ()
         case "madvise":
             return ("transparent_hugepage=madvise",)
-        case "always" | "2M":
+        case "always":
+            return ("transparent_hugepage=always",)
+        case size if has_blocks:
+            return ("transparent_hugepage=never", f"page_block={(_bytes(size) // _bytes(BASE_PAGE)).bit_length() - 1}")
+        case "2M":
             return ("transparent_hugepage=always",)
         case "4k":
             return ("transparent_hugepage=never",)
         case size:
             return ("transparent_hugepage=never", f"thp_anon={size.upper()}:always")
+
+
+def _bytes(size: str) -> int:
+    return int(size[:-1]) << {"k": 10, "M": 20}[size[-1]]
 
 
 def _listed(value: Any) -> Any:
@@ -140,10 +155,11 @@ class Recipe(Frozen):
     fragments: tuple[str, ...] = ()
     """Files of Kconfig fragments, merged in order after `kconfig`."""
     patches: tuple[str, ...] = ()
-    """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source."""
+    """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source; a word without a
+    dot and a slash is a patch of kdyno's own."""
     page_size: Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None = None
     """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
-    `madvise` for memory that asks for it."""
+    `madvise` for memory that asks for it. With the patch page-block sizes are blocks of small pages."""
     sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int] = Field(
         default_factory=dict
     )
@@ -167,7 +183,7 @@ class Recipe(Frozen):
         """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
         of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
         of_block = (f"block.{name}={value}" for name, value in self.block.items())
-        return (*page_size_words(self.page_size), *of_sysctl, *of_block, *self.cmdline)
+        return (*page_size_words(self.page_size, self.patches), *of_sysctl, *of_block, *self.cmdline)
 
 
 class Training(Frozen):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from kdyno import regex
 from kdyno.files import read_whole
+from kdyno.instrument.job import Program
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.line.boot_once import Wanted, boot_record
@@ -84,7 +85,7 @@ class _Checker:
                 return ""
             self.talk.say(f"KUnit: booting {variant} for its own tests")
             with self.state.scratch("kunit") as scratch:
-                job = self.machine.describe().job(1, command=COMMAND)
+                job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
                 wanted = Wanted(f"{variant}, KUnit", image, (*cmdline, *WORDS), job, SEED, variant)
                 started = datetime.now(UTC)
                 end = self.machine.boot(wanted.order(scratch))

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import Channel, Job, VirtioPort
+from kdyno.instrument.job import Channel, Job, Program, TestOrder, VirtioPort
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import Lane
@@ -172,9 +172,24 @@ class Description:
     notices: tuple[str, ...] = ()
     """What a reader must know first."""
 
-    def job(self, iterations: int, **work: Any) -> Job:
-        """A job for this machine; `work` is what the agent shall do: tests, command, interactive."""
-        return Job(lane=self.lane, icount_shift=self.icount_shift, channel=self.channel, iterations=iterations, **work)
+    def job(
+        self,
+        iterations: int,
+        *,
+        tests: tuple[TestOrder, ...] = (),
+        programs: tuple[Program, ...] = (),
+        interactive: bool = False,
+    ) -> Job:
+        """A job for this machine, with what the agent shall do."""
+        return Job(
+            lane=self.lane,
+            icount_shift=self.icount_shift,
+            channel=self.channel,
+            iterations=iterations,
+            tests=tests,
+            programs=programs,
+            interactive=interactive,
+        )
 
 
 class Machine(Protocol):

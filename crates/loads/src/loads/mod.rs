@@ -10,6 +10,7 @@ mod mandelbrot;
 mod matmul;
 mod sieve;
 mod sources;
+mod stress;
 mod transpose;
 
 use crate::failure::Failure;
@@ -57,6 +58,7 @@ pub const LOADS: &[Program] = &[
     fault::FAULT,
     loopio::LOOPIO,
     sources::SOURCES,
+    stress::MEMORY_STRESS,
 ];
 
 const fn any_values(_: &Parameters) -> Result<(), Failure> {

@@ -75,6 +75,8 @@ class Context:
     state: State
     trained: Trained = no_boots
     """The input that a training gives: its digest is known, and it is made before the build."""
+    patches: tuple[str, ...] = ()
+    """Those of the recipe: a patch may be what another knob goes by."""
 
 
 def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001

@@ -1,17 +1,37 @@
-"""patches = ["a.patch"]: applied in order to a private copy of the source; see kernel/patches.py."""
+"""patches = ["a.patch"]: applied in order to a private copy of the source; see kernel/patches.py.
+
+A word without a dot and a slash names a patch of kdyno's own: patches = ["page-block"]. What the patch is configured by
+is asked for, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.own_patches import file_of, is_name, own
 from kdyno.kernel.patches import read_patches
-from kdyno.names import all_absolute
+from kdyno.names import absolute
 
 
-def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
-    """What they hold is checked; whether they apply comes out when they are applied."""
-    return Contribution(patches=read_patches(value))
+def contribute(value: Sequence[str], context: Context) -> Contribution:
+    """What they hold is checked; whether they apply comes out when they are applied.
+
+    Raises UnknownPatch, and NotForVersion for a patch of kdyno's own that isn't for this source.
+    """
+    paths = [str(file_of(entry, context.source.identity)) if is_name(entry) else entry for entry in value]
+    asks = (
+        Ask(symbol=symbol, value="y", by=f'patches = ["{name}"]')
+        for name in filter(is_name, value)
+        for symbol in own(name).config
+    )
+    return Contribution(patches=read_patches(paths), asks=tuple(asks))
 
 
-KNOB = Knob("patches", contribute, located=all_absolute)
+def located(value: Sequence[str], base: Path) -> tuple[str, ...]:
+    """Files absolute, relative ones from `base`; the names of kdyno's own patches stay. Raises NameUnfit."""
+    return tuple(entry if is_name(entry) else absolute(entry, base) for entry in value)
+
+
+KNOB = Knob("patches", contribute, located=located)
