@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.e2e.conftest import Kdyno
 
 WORKLOAD = """\
@@ -31,15 +33,16 @@ EXPERIMENT = """\
 cmdline = ["mitigations=off"]
 [workload]
 type = "programs"
-use = ["./greeting.toml"]
+use = ["./hello.toml"]
 tests = ["lat_pipe"]
 [workload.parameters.greeting]
 value = 42
 """
 
 
+@pytest.mark.long
 def test_a_program_of_a_debian_package_runs_in_a_guest_and_the_same_boot_gives_the_same_samples(kdyno: Kdyno) -> None:
-    (kdyno.directory / "greeting.toml").write_text(WORKLOAD)
+    (kdyno.directory / "hello.toml").write_text(WORKLOAD)
     experiment = kdyno.experiment("greeting", EXPERIMENT, baseline="a", blocks=1)
     kdyno("run", experiment)
     [run] = json.loads(kdyno("runs", "--json").stdout)
@@ -56,6 +59,6 @@ def test_a_program_of_a_debian_package_runs_in_a_guest_and_the_same_boot_gives_t
         ]
         assert len([sample for sample in of_variant if sample[0] == "lat_pipe"]) == 7
     image = next(iter(json.loads(kdyno("build", experiment, "--json").stdout).values()))[0]
-    trial = ["workload", "try", str(kdyno.directory / "greeting.toml"), "--kernel", image["key"], "--lane", "model"]
+    trial = ["workload", "try", str(kdyno.directory / "hello.toml"), "--kernel", image["key"], "--lane", "model"]
     one, other = (json.loads(kdyno(*trial, "--json").stdout) for _ in range(2))
     assert one == other and one["left_processes"] == 1 and one["metrics"]["value"]["values"] == [41.0, 41.0]
