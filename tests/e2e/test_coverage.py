@@ -10,6 +10,7 @@ import pytest
 
 from kdyno.coverage.measure import Wanted, measure
 from kdyno.experiment.load import load_experiment
+from kdyno.instrument.job import Load
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
@@ -47,7 +48,7 @@ def test_a_line_on_the_path_of_read_is_executed_as_often_as_the_benchmark_reads(
 ) -> None:
     with Store(kdyno.store) as store:
         run = pmu_boot(
-            image, ["lat_syscall"], seed=1, events="edges", family=PmuConfig().family,
+            image, Load(tests=("lat_syscall",)), seed=1, events="edges", family=PmuConfig().family,
             state=State(state), store=store, talk=Talk(quiet=True),
         )  # fmt: skip
     record = read_pmu_record(run.record)

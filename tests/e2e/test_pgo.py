@@ -11,7 +11,7 @@ import pytest
 
 from kdyno.coverage.executions import executions
 from kdyno.instrument.counters import read_snapshots
-from kdyno.instrument.job import ClangCounters
+from kdyno.instrument.job import ClangCounters, Load
 from kdyno.instrument.pmu_record import CONTEXTS, read_pmu_record
 from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
@@ -22,12 +22,13 @@ from kdyno.process import output
 from kdyno.profile.code import Code
 from kdyno.profile.ir_profile import counted_functions, counts_of
 from kdyno.state import State
+from kdyno.talk import Talk
 from tests.e2e.conftest import Kdyno
 from tests.e2e.test_feedback import COMPILED, image, ratios
 
 pytestmark = pytest.mark.long
 
-TESTS = ("lat_syscall", "lat_pipe")
+LOAD = Load(tests=("lat_syscall", "lat_pipe"))
 SYSTEM_CALL = "__x64_sys_"
 
 
@@ -63,8 +64,8 @@ def test_the_kernel_counts_the_system_calls_that_the_emulated_pmu_counts(
     no other function has inlined: system calls. The PMU sees the whole boot, counters end with the last snapshot.
     """
     kernel = counting_kernel(image(kdyno, counted(kdyno, "clang-19"), "tuned"), State(state))
-    machine = pmu_machine("edges", "znver4")
-    job = pmu_job(machine.describe(), TESTS, {}).model_copy(update={"counters": ClangCounters()})
+    machine = pmu_machine("edges", "znver4", LOAD, state=State(state), talk=Talk(quiet=True))
+    job = pmu_job(machine.describe(), LOAD).model_copy(update={"counters": ClangCounters()})
     (tmp_path / "boot").mkdir()
     order = Wanted("both", kernel, (), job, 1).order(tmp_path / "boot")
     end = machine.boot(order)

@@ -46,7 +46,7 @@ def contribute(value: Profile | None, context: Context) -> Contribution:
     training = Training(
         variant=value.trainee.variant,
         recipe=value.trainee.recipe,
-        tests=value.trainee.tests,
+        load=value.trainee.load,
         seeds=tuple(range(1, value.seeds + 1)),
         settings=ProfileSettings(hot=value.hot),
     )

@@ -24,6 +24,7 @@ from kdyno.explain.measured import RecordsUnlike
 from kdyno.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown
 from kdyno.explain.sides import NoKernel
 from kdyno.explain.terminal import render_budgets
+from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.image import Image
 from kdyno.line.pmuboot import PmuRun
@@ -141,14 +142,14 @@ def test_what_the_run_did_not_count_is_booted_once_for_all_tests(lab: Lab, monke
     bare = lab.recounted({})
     experiment = (
         '{"name": "x", "source": "s", "baseline": "gcc-12", "variants": {"gcc-12": {}},'
-        ' "workload": {"tests": ["lmbench"], "params": {"lat_syscall": {"size": 4}}}}'
+        ' "workload": {"tests": ["lmbench"], "params": {"lat_ctx": {"processes": 2}}}}'
     )
     report = bare.model_copy(update={"run": bare.run.model_copy(update={"experiment": experiment})})
     images = {image.key: image for variant in report.run.variants for image in variant.images}
     booted: list[dict[str, Any]] = []
 
-    def boot(_image: Image, tests: tuple[str, ...], **how: Any) -> PmuRun:
-        booted.append({"tests": tests, **how})
+    def boot(_image: Image, load: Load, **how: Any) -> PmuRun:
+        booted.append({"load": load, **how})
         return PmuRun(Path("record"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
 
     monkeypatch.setattr(sides, "pmu_boot", boot)
@@ -157,9 +158,9 @@ def test_what_the_run_did_not_count_is_booted_once_for_all_tests(lab: Lab, monke
     found = budgets_of(lab, benchmark=None, report=report)
     assert [each.variant for each in found.budgets] == [BASELINE, VARIANT]
     assert found.boots == "one boot of each, made to explain it, seed 1000"
-    assert set(booted[0]["tests"]) == {each.test for each in report.benchmarks}
-    assert len(booted[0]["tests"]) == len(set(booted[0]["tests"]))
-    assert (booted[0]["events"], booted[0]["params"]) == ("all", {"lat_syscall": {"size": 4}})
+    assert set(booted[0]["load"].tests) == {each.test for each in report.benchmarks}
+    assert len(booted[0]["load"].tests) == len(set(booted[0]["load"].tests))
+    assert (booted[0]["events"], booted[0]["load"].params) == ("all", {"lat_ctx": {"processes": 2}})
 
 
 def shown(found: Budgets, width: int = 110) -> str:

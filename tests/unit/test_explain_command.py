@@ -24,6 +24,7 @@ from kdyno.explain.command import (
 from kdyno.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkUnknown, common_boots, work_of
 from kdyno.explain.sides import ImageReplaced, NoKernel, refuse_replaced
 from kdyno.explain.why import largest, why
+from kdyno.instrument.job import Load
 from kdyno.kernel.image import Image
 from kdyno.line.pmuboot import PmuRun
 from kdyno.measurement import Sample
@@ -143,7 +144,7 @@ def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> N
 def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = (
         '{"name": "x", "source": "s", "baseline": "gcc-12", "variants": {"gcc-12": {}},'
-        ' "workload": {"tests": ["lmbench"], "params": {"lat_syscall": {"size": 4}, "lat_ctx": {"processes": 2}}}}'
+        ' "workload": {"tests": ["lmbench"], "params": {"lat_ctx": {"processes": 2}}}}'
     )
     report = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"experiment": experiment})})
     images = {image.key: image for variant in report.run.variants for image in variant.images}
@@ -151,8 +152,8 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
     kernels = {"before": before, "after": after}
     booted: list[dict[str, Any]] = []
 
-    def boot(_image: Image, tests: tuple[str, ...], **how: Any) -> PmuRun:
-        booted.append({"tests": tests, **how})
+    def boot(_image: Image, load: Load, **how: Any) -> PmuRun:
+        booted.append({"load": load, **how})
         return PmuRun(Path("before" if len(booted) == 1 else "after"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
 
     monkeypatch.setattr(sides, "pmu_boot", boot)
@@ -168,8 +169,7 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
     assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
     assert result.explanation.functions[0].function == "take_lock"
     assert [each["cmdline"] for each in booted] == [(), ("mitigations=off",)]
-    assert {each["tests"] for each in booted} == {("lat_syscall",)}
-    assert booted[0]["params"] == {"lat_syscall": {"size": 4}}
+    assert all(each["load"] == Load(tests=("lat_syscall",)) for each in booted)
     assert (booted[0]["seed"], booted[0]["events"]) == (1000, "all")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
@@ -42,7 +43,7 @@ def booted(image: Image, state: State, *, seed: int = 1) -> PmuRun:
     with Store(sqlite_file(state.store_file)) as store:
         return pmu_boot(
             image,
-            (TEST,),
+            Load(tests=(TEST,)),
             seed=seed,
             events="all",
             family="znver4",

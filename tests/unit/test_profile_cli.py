@@ -13,6 +13,7 @@ import pytest
 
 from kdyno.cli.main import main
 from kdyno.files import NotWritable
+from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.line.record import record_image
 from kdyno.state import State
@@ -102,8 +103,8 @@ def test_recording_boots_once_and_keeps_the_record_with_its_names(
     bare = write(tmp_path / "bare", benchmarks=())
     asked: list[Any] = []
 
-    def pmu_boot(image: Any, tests: tuple[str, ...], **options: Any) -> Run:
-        asked.append((image, tests, options["seed"], options["events"], options["family"]))
+    def pmu_boot(image: Any, load: Load, **options: Any) -> Run:
+        asked.append((image, load.tests, options["seed"], options["events"], options["family"]))
         return Run(bare, ("lat_syscall.null", "lat_syscall.read", "lat_pipe.roundtrip"))
 
     fake = ModuleType("kdyno.line.pmuboot")
@@ -118,10 +119,10 @@ def test_recording_boots_once_and_keeps_the_record_with_its_names(
         "store": None,
         "talk": Talk(quiet=True),
     }
-    record_image(image, ["lat_pipe"], tmp_path / "out", **options)
+    record_image(image, Load(tests=("lat_pipe",)), tmp_path / "out", **options)
     assert asked == [(image, ("lat_pipe",), 3, "edges", "znver4")]
     assert read_pmu_record(tmp_path / "out").benchmark_name(2) == "lat_pipe.roundtrip"
     assert read_pmu_record(bare).benchmarks == ()
     with pytest.raises(NotWritable):
-        record_image(image, ["lat_pipe"], tmp_path / "none" / "out", **options)
+        record_image(image, Load(tests=("lat_pipe",)), tmp_path / "none" / "out", **options)
     assert len(asked) == 1

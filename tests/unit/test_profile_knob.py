@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from kdyno.instrument.job import Load
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.knobs import Context, Contribution
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
@@ -24,7 +25,11 @@ REST = b"070000000000000000000000\n"
 """Stamp, checksum and end of a .gcda file, in hexadecimal digits."""
 IR_PROFILE = b":ir\n../fs/open.c;do_open\n5\n2\n3\n4096\n"
 """Of clang: a function, the hash of its control flow, and its two counters."""
-TRAINEE = Trainee(variant="tuned", recipe=Recipe(source="s", config="c", opt="O2", layout_seed=3), tests=("lat_pipe",))
+TRAINEE = Trainee(
+    variant="tuned",
+    recipe=Recipe(source="s", config="c", opt="O2", layout_seed=3),
+    load=Load(tests=("lat_pipe",)),
+)
 
 
 class Planner:

@@ -14,6 +14,7 @@ import pytest
 from kdyno.cli.main import main
 from kdyno.experiment.load import BadExperiment, NoTuning, load_experiment, load_tuning
 from kdyno.experiment.tune import Choice
+from kdyno.instrument.job import Load
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.line.boot_file import BootForFileFailed
@@ -123,8 +124,8 @@ class Kernels:
         """One digit for each file: whether clang compiles it."""
         return "".join(str(int(any(file in rule.files for rule in plan.rule))) for file in self.files)
 
-    def boot(self, image: Image, tests: Sequence[str], **_: object) -> PmuRun:
-        assert tests == ["lat_ctx", "lat_pipe"]
+    def boot(self, image: Image, load: Load, **_: object) -> PmuRun:
+        assert load.tests == ("lat_ctx", "lat_pipe")
         if self.panics and image.directory.name != "00":
             raise BootForFileFailed(name="image abc", image="abc", ended="failed", reason="kernel panic", console="/c")
         return PmuRun(image.directory, ("lat_pipe.roundtrip",), {"lat_pipe.roundtrip": [250] * 4})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kdyno.instrument.job import Program
+from kdyno.instrument.job import Measured, Program
 from kdyno.instrument.stream import LONGEST_LINE, LONGEST_TEXT, Asked, read_stream
 from kdyno.measurement import Benchmark, value
 
@@ -161,6 +162,40 @@ def test_after_a_step_that_failed_comes_the_tear_down_and_only_then(tmp_path: Pa
 )
 def test_a_stream_says_of_programs_only_what_comes_next(tmp_path: Path, lines: tuple[bytes, ...], fault: str) -> None:
     report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(TWICE,)))
+    assert report.fault is not None and report.fault.startswith(fault)
+
+
+MEASURED = TWICE.model_copy(update={"measured": Measured(benchmark="x-y.request", description="X", operations=10)})
+REQUEST = BENCHMARK | {"name": "x-y.request", "test": "x"}
+TOOK = {"v": 1, "type": "sample", "benchmark": "x-y.request", "iteration": 1, "elapsed": 50, "work": 10}
+
+
+def test_a_program_that_is_measured_is_a_benchmark_after_those_of_the_tests(tmp_path: Path) -> None:
+    lines = (
+        *(line(HELLO), line(BENCHMARK), line(SAMPLE), line(REQUEST), step("set-up"), EXITED),
+        *(step("command"), EXITED, step("command", 1), EXITED, line(TOOK), *DOWN, end(14)),
+    )
+    report = read_stream(stream(tmp_path, *lines), replace(ASKED, programs=(MEASURED,)))
+    assert report.fault is None and report.complete
+    assert [(benchmark.name, benchmark.unit) for benchmark in report.benchmarks] == [
+        ("lat_x", "instr"),
+        ("x-y.request", "instr"),
+    ]
+    assert [sample.iteration for sample in report.samples if sample.benchmark == "x-y.request"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ((line(HELLO), step("set-up")), "agent record 1: it speaks of a program where x-y.request was asked for"),
+        ((line(HELLO), line(REQUEST | {"unit": "ns"})), "agent record 1: it says unit ns of x-y.request"),
+        ((line(HELLO), line(REQUEST), line(TOOK | {"iteration": 2})), "agent record 2: x-y.request iteration 2, of 2"),
+    ],
+)
+def test_what_is_said_of_a_program_that_is_measured_was_asked_for(
+    tmp_path: Path, lines: tuple[bytes, ...], fault: str
+) -> None:
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(MEASURED,)))
     assert report.fault is not None and report.fault.startswith(fault)
 
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.instrument.agent import UnknownTest
-from kdyno.instrument.job import Program
+from kdyno.instrument.job import Load, Program
 from kdyno.instrument.loads import find_loads
 from kdyno.instrument.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.instrument.stream import AgentReport, Asked, read_stream
@@ -94,10 +94,14 @@ def test_lmbench_counts_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some(
     assert LmbenchWorkload().only(()) == LmbenchWorkload()
 
 
-def test_lmbench_sets_parameters_for_a_test_of_its_own_only() -> None:
-    workload = LmbenchWorkload(params={"lat_ctx": {"processes": 4}})
-    assert workload.params_of("lat_ctx") == {"lat_ctx": {"processes": 4}}
-    assert workload.params_of("lat_pipe") == {}
+def test_what_is_counted_of_lmbench_are_its_tests_with_their_parameters() -> None:
+    workload = LmbenchWorkload(tests=("lat_ctx", "lat_pipe"), params={"lat_ctx": {"processes": 4}})
+    assert workload.load() == Load(tests=("lat_ctx", "lat_pipe"), params={"lat_ctx": {"processes": 4}})
+    assert workload.load(("lat_pipe",)) == Load(tests=("lat_pipe",))
+
+
+def test_nothing_is_counted_of_a_command_whose_numbers_are_its_own() -> None:
+    assert command(p99=r"(\d+)").load() == Load()
 
 
 def test_what_the_agent_measured_itself_is_taken_as_it_is() -> None:
@@ -115,7 +119,7 @@ def test_a_command_adds_itself_and_no_tests() -> None:
 def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
     workload = command(p99=r"(\d+)")
     assert workload.only(()) == workload.with_iterations(1) == workload
-    assert (workload.iterations_range, workload.params_of("p99"), workload.benchmark_count()) == ((1, 1), {}, 1)
+    assert (workload.iterations_range, workload.benchmark_count()) == ((1, 1), 1)
     with pytest.raises(NoTests, match="type `command` has no tests"):
         workload.only(("lat_pipe",))
 
@@ -127,7 +131,7 @@ def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
     )
     report = workload.read(said(OUTPUT))
     assert values(report) == {"ops": 12.5, "p99": 830}
-    assert [(each.name, each.test, each.unit, each.direction) for each in report.benchmarks] == [
+    assert [(each.name, each.test, each.unit, each.direction) for each in workload.described(report)] == [
         ("ops", "command", "1/s", "higher"),
         ("p99", "command", "us", "lower"),
     ]
@@ -188,11 +192,12 @@ def test_a_number_has_one_place(place: dict[str, Any], why: str) -> None:
 
 def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> None:
     forged = Sample(benchmark=PIPE.name, iteration=0, elapsed=5, work=1)
-    report = command(p99=r"p99 = (\d+)").read(
+    workload = command(p99=r"p99 = (\d+)")
+    report = workload.read(
         said(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
     )
     assert (values(report), report.unsupported, report.broken) == ({"p99": 830}, {}, {})
-    assert [benchmark.name for benchmark in report.benchmarks] == ["p99"]
+    assert [benchmark.name for benchmark in workload.described(report)] == ["p99"]
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from kdyno.experiment.load import load_experiment
-from kdyno.instrument.job import Job
+from kdyno.experiment.load import NoTrainingLoad, OneProgramTwice, load_experiment, training_load
+from kdyno.instrument.job import Job, Load, Measured
 from kdyno.instrument.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.instrument.stream import AgentReport
 from kdyno.machine.guest_root import FILES, UnfitPackage, filtered, guest_root
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.local import LocalConfig, LocalMachine, NotInstalled
 from kdyno.machine.qemu import QemuConfig
+from kdyno.measurement import Sample
 from kdyno.state import State
 from kdyno.talk import Talk
 from kdyno.workload.base import NotRead
-from kdyno.workload.definition import NoSuchParameter, NoSuchWorkload, WorkloadUnfit, definition, own_names
+from kdyno.workload.definition import NoSuchParameter, NoSuchWorkload, NotACount, WorkloadUnfit, definition, own_names
 from kdyno.workload.metrics import AnyMetric, Output
 from kdyno.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
 
@@ -96,6 +97,80 @@ def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path)
     assert {sample.benchmark for sample in report.samples} == {"small.rate", "small.system"}
     with pytest.raises(NotRead, match=r"no workload said any of its numbers; small\.rate: its set-up ended"):
         used(tmp_path).read(AgentReport(steps=(step("set-up", status=2),)))
+
+
+COUNTED = SMALL.replace("[metrics]", 'often = 5\n[operation]\nname = "request"\ncount = [2, "often"]\n[metrics]')
+
+
+def counted(tmp_path: Path, text: str = COUNTED, **more: Any) -> ProgramsWorkload:
+    return ProgramsWorkload(use=(str(small(tmp_path, text)),), **more).located(tmp_path)
+
+
+def test_a_run_of_a_fixed_number_of_operations_is_measured_and_can_be_counted(tmp_path: Path) -> None:
+    workload = counted(tmp_path, parameters={"small": {"often": 7}})
+    [program] = workload.load().programs
+    assert program.measured == Measured(
+        benchmark="small.request", description="says two numbers: one request", operations=14
+    )
+    assert workload.benchmark_count() == 3
+    assert workload.load(("lat_pipe",)) == Load()
+
+
+def test_a_command_that_failed_has_no_operations(tmp_path: Path) -> None:
+    sample = Sample(benchmark="small.request", iteration=0, elapsed=50, work=10)
+    steps = (step("set-up"), step(), step(run=1, status=1))
+    with pytest.raises(NotRead, match=r"small\.request: its command ended with status 1"):
+        counted(tmp_path).read(AgentReport(steps=steps, samples=(sample,)))
+    report = counted(tmp_path).read(AgentReport(steps=steps[:2], samples=(sample,)))
+    assert sample in report.samples and report.broken == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is no parameter"),
+        (COUNTED.replace('"request"', '"rate"'), "the operation has the name of a metric"),
+    ],
+)
+def test_an_operation_is_counted_by_parameters_and_has_a_name_of_its_own(tmp_path: Path, wrong: str, why: str) -> None:
+    with pytest.raises(WorkloadUnfit, match=why):
+        counted(tmp_path, wrong)
+
+
+@pytest.mark.parametrize("often", ["five", 0, 2.5])
+def test_operations_are_a_whole_number(tmp_path: Path, often: Any) -> None:
+    with pytest.raises(NotACount, match=f"small does often = {often} operations"):
+        counted(tmp_path, parameters={"small": {"often": often}}).part("model")
+
+
+def test_a_profile_is_trained_on_programs_and_tests_together() -> None:
+    load = training_load(("lat_pipe", "redis", "pgbench"))
+    assert load.names == ("lat_pipe", "redis", "pgbench")
+    assert {"redis-server", "postgresql-15"} < set(load.packages) and load.memory_mb == 1024
+    assert load.kconfig["SQUASHFS"] is True
+
+
+def test_what_training_needs_of_a_kernel_all_variants_get(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(
+        """name = "x"\nsource = "debian:linux-source-6.12"\nbaseline = "plain"\n[variants.plain]\n[variants.tuned]
+        toolchain = "clang-19"\nprofile = { train = "redis", use = "autofdo" }\n"""
+    )
+    variants = load_experiment(path).variants
+    assert all(recipe.kconfig["SQUASHFS"] is True for recipe in variants.values())
+
+
+def test_what_a_profile_is_trained_on_is_counted_and_there_once(tmp_path: Path) -> None:
+    path = small(tmp_path, name="w.toml")
+    (tmp_path / "x.toml").write_text(
+        f'name = "x"\nsource = "s"\nbaseline = "a"\n[variants.a]\n[workload]\ntype = "programs"\nuse = ["{path}"]\n'
+    )
+    with pytest.raises(NoTrainingLoad, match="has nothing that the emulated PMU counts"):
+        training_load((str(tmp_path / "x.toml"),))
+    with pytest.raises(NoTrainingLoad, match="trained on sysbench"):
+        training_load(("sysbench",))
+    with pytest.raises(OneProgramTwice, match="the program redis twice"):
+        training_load(("redis", "redis"))
 
 
 def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -> None:

@@ -26,12 +26,12 @@ pub fn fix() {
     unsafe { libc::execv(text(program.as_os_str().as_bytes()).as_ptr(), pointers.as_ptr()) };
 }
 
-/// What is executed from now on has random addresses again: commands are measured as they are.
-pub fn release() {
+/// Whether what is executed from now on has the same addresses in each boot, or random ones, as programs usually have.
+pub fn randomise(are_random: bool) {
     // SAFETY: no pointers.
     let now = unsafe { libc::personality(ASK) };
     if now >= 0 {
-        set(now & !libc::ADDR_NO_RANDOMIZE);
+        set(if are_random { now & !libc::ADDR_NO_RANDOMIZE } else { now | libc::ADDR_NO_RANDOMIZE });
     }
 }
 

@@ -22,7 +22,7 @@ pub fn hello(settings: &Settings, sink: &Sink) {
 
 /// Hello, and the tests of a job; `after` is called with the name of each when it is over.
 pub fn tests(plan: &Plan, sink: &Sink, after: impl FnMut(&str)) -> Result<(), String> {
-    if !plan.tests.is_empty() {
+    if plan.measures() {
         plan.settings.clock.prove()?;
     }
     hello(&plan.settings, sink);

@@ -51,9 +51,9 @@ things! {
     /// Bytes of their instructions; what is known of an instruction takes 32 bytes. [1 million; the probe: 3 million]
     code_bytes = 1 << 24,
     /// Blocks of user code, while a kernel is counted. 100 bytes each. [9,800]
-    user_blocks = 1 << 19,
+    user_blocks = 1 << 20,
     /// Their instructions. 8 bytes each. [44,000]
-    user_instructions = 1 << 22,
+    user_instructions = 1 << 23,
     /// Blocks that came one after the other. 90 bytes each. [27,000]
     links = 1 << 20,
     /// Places where an exception broke off a block and it was taken up again. [6]

@@ -16,6 +16,8 @@ const WORDS: &[&str] = &[
     "programs",
     "command",
     "runs",
+    "measured",
+    "operations",
     "channel",
     "kind",
     "tcp",

@@ -77,6 +77,19 @@ pub struct Program {
     /// How long a step may take.
     #[serde(default)]
     pub seconds: Option<u32>,
+    /// What a run of the command is measured as, if it is.
+    #[serde(default)]
+    pub measured: Option<Measured>,
+}
+
+/// A benchmark whose samples are runs of a program's command, each of which is a region of the emulated PMU.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    pub benchmark: String,
+    pub description: String,
+    /// Operations that one run does.
+    pub operations: u64,
 }
 
 fn once() -> u32 {
@@ -101,10 +114,15 @@ pub enum JobError {
     NoIterations,
     EmptyStep,
     NoRuns,
+    TooManyRuns,
+    NoOperations,
 }
 
 /// QEMU refuses a larger shift.
 const LARGEST_SHIFT: u8 = 10;
+
+/// The emulated PMU is told the number of a run in 16 bits, of which it keeps the last two for itself.
+const MOST_MEASURED_RUNS: u32 = 65_000;
 
 impl Job {
     pub fn parse(text: &str) -> Result<Job, JobError> {
@@ -125,8 +143,14 @@ impl Job {
             _ if job.iterations == 0 => Err(JobError::NoIterations),
             _ if job.programs.iter().any(Program::has_empty_step) => Err(JobError::EmptyStep),
             _ if job.programs.iter().any(|program| program.runs == 0) => Err(JobError::NoRuns),
+            _ if job.measured().any(|(program, _)| program.runs > MOST_MEASURED_RUNS) => Err(JobError::TooManyRuns),
+            _ if job.measured().any(|(_, measured)| measured.operations == 0) => Err(JobError::NoOperations),
             _ => Ok(job),
         }
+    }
+
+    fn measured(&self) -> impl Iterator<Item = (&Program, &Measured)> {
+        self.programs.iter().filter_map(|program| Some((program, program.measured.as_ref()?)))
     }
 }
 
@@ -143,6 +167,8 @@ impl fmt::Display for JobError {
             JobError::NoIterations => write!(f, "iterations must be at least 1"),
             JobError::EmptyStep => write!(f, "a step of a program is empty"),
             JobError::NoRuns => write!(f, "runs must be at least 1"),
+            JobError::TooManyRuns => write!(f, "a command that is measured has at most {MOST_MEASURED_RUNS} runs"),
+            JobError::NoOperations => write!(f, "operations must be at least 1"),
         }
     }
 }
@@ -192,6 +218,16 @@ mod tests {
             (
                 r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":["a"],"runs":0}]}"#,
                 "runs must be",
+            ),
+            (
+                r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":["a"],"runs":65001,
+                    "measured":{"benchmark":"x.y","description":"","operations":1}}]}"#,
+                "at most 65000 runs",
+            ),
+            (
+                r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":["a"],
+                    "measured":{"benchmark":"x.y","description":"","operations":0}}]}"#,
+                "operations must be",
             ),
             (r#"{"v":1,"lane":"wall","iterations":1,"tset":[]}"#, "unknown field `tset`"),
             (r#"{"v":1,"lane":"pmu","iterations":1}"#, "unknown variant `pmu`"),

@@ -23,7 +23,7 @@ mod words;
 
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
 pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
-pub use job::{Channel, Job, JobError, JobTest, Program};
+pub use job::{Channel, Job, JobError, JobTest, Measured, Program};
 pub use lanes::{LANES, LaneRow};
 pub use line::LineError;
 pub use record::Record;

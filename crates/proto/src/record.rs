@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// A stream is `hello`, then for each benchmark one `benchmark` followed by its `sample`s and at most one `unsupported`
 /// or `broken`, then the job's programs, then `end`. A program is for each of its steps one `step`, its `output`s and one
-/// `exited`, and at its end one `left`. A stream without `end` was cut off.
+/// `exited`, and at its end one `left`; if its command is measured, a `benchmark` comes first, and a `sample` after each
+/// run that went well. A stream without `end` was cut off.
 /// The host computes values; the agent only counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]

@@ -168,6 +168,7 @@ def _cover(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
+    from kdyno.experiment.load import training_load
     from kdyno.kernel.images import find_image
     from kdyno.line.record import record_image
 
@@ -175,7 +176,7 @@ def _record(args: argparse.Namespace) -> None:
     with store_of(args) as store:
         record = record_image(
             find_image(args.image, state),
-            args.tests.split(","),
+            training_load(tuple(args.tests.split(","))),
             args.output,
             seed=args.seed,
             events=args.events,

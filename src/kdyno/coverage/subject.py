@@ -93,7 +93,7 @@ def find_subject(asked: Asked, *, state: State, store: Store, talk: Talk) -> Sub
         return _of_run(asked, state, store)
     load = training_load(asked.workload or DEFAULT_WORKLOAD)
     run = pmu_boot(
-        image, load["tests"], params=load["params"], seed=asked.seed, events="edges", family=PmuConfig().family,
+        image, load, seed=asked.seed, events="edges", family=PmuConfig().family,
         state=state, store=store, talk=talk,
     )  # fmt: skip
     label = f"image {image.record.key[:12]}, {clean(', '.join(asked.workload or DEFAULT_WORKLOAD))}, seed {asked.seed}"

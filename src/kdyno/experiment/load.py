@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, reduce
+from operator import or_
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -19,11 +21,15 @@ from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.tune import TuneConfig
 from kdyno.experiment.variants import expand, with_trainees
 from kdyno.files import read_whole
+from kdyno.instrument.job import Load
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.machine.registry import MACHINES
+from kdyno.workload.base import WorkloadSettings
+from kdyno.workload.definition import own_names
 from kdyno.workload.metrics import KINDS as METRIC_KINDS
+from kdyno.workload.programs import ProgramsWorkload
 from kdyno.workload.registry import WORKLOADS
 
 MOST_BYTES = 1_000_000
@@ -56,8 +62,13 @@ class BadExperiment(UserError):
 
 
 class NoTrainingLoad(UserError):
-    message = "nothing can be trained on {path}: a workload of type `{type}` runs no loops that the emulated PMU counts"
-    hint = "name an experiment whose workload has tests, or name tests"
+    message = "nothing can be trained on {named}: its workload (`{type}`) has nothing that the emulated PMU counts"
+    hint = "name an experiment whose workload has tests, or programs with an [operation]; or name tests"
+
+
+class OneProgramTwice(UserError):
+    message = "`train` has the program {program} twice"
+    hint = "leave out one of the files, or give one of the workloads another `name`"
 
 
 class NoBaseline(UserError):
@@ -179,35 +190,52 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
     workload = settings["workload"] = spec.workload.located(path.parent)
     needs = workload.needs()
     settings["machine"] = spec.machine.located(path.parent).suited(needs.memory_mb, needs.cpus)
-    if spec.machine.starts_kernels and needs.kconfig:
-        recipes = {name: _with_kconfig(recipe, needs.kconfig) for name, recipe in recipes.items()}
-    return Experiment(
-        **settings, variants=with_trainees(recipes, settings["source"], settings["config"], training_load)
-    )
+    load_of = cache(training_load)
+    if spec.machine.starts_kernels:
+        trained_on = [recipe.profile.train for recipe in recipes.values() if recipe.profile and recipe.profile.train]
+        needed = reduce(or_, (load_of(train).kconfig for train in trained_on), dict(needs.kconfig))
+        recipes = {name: _with_kconfig(recipe, needed) for name, recipe in recipes.items()} if needed else recipes
+    return Experiment(**settings, variants=with_trainees(recipes, settings["source"], settings["config"], load_of))
 
 
 def _with_kconfig(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
-    """The recipe with what the workload needs; what the recipe says itself counts more."""
+    """The recipe with what workloads need; what the recipe says itself counts more."""
     return recipe.model_copy(update={"kconfig": {**needed, **recipe.kconfig}})
 
 
-def training_load(train: tuple[str, ...]) -> dict[str, Any]:
-    """The tests and parameters that a profile is trained on: names of tests and suites, and the workloads of experiment
-    files. Raises NoTrainingLoad, and what reading an experiment raises.
+def training_load(train: tuple[str, ...]) -> Load:
+    """What a profile is trained on: tests, suites and own workloads by name, and the workloads of experiment files.
+
+    Raises NoTrainingLoad and OneProgramTwice, and what reading an experiment raises.
     """
-    tests: list[str] = []
-    params: dict[str, dict[str, int]] = {}
-    for name in train:
-        if not name.endswith(".toml"):
-            tests.append(name)
-            continue
-        _, spec = _parsed(Path(name))
-        if not spec.workload.runs_marked_loops:
-            raise NoTrainingLoad(path=name, type=spec.workload.type)
-        for order in spec.workload.part("model").tests:
-            tests.append(order.name)
-            params |= {order.name: dict(order.params)} if order.params else {}
-    return {"tests": tuple(dict.fromkeys(tests)), "params": params}
+    loads = [_load_of(name) for name in train]
+    programs = [program for load in loads for program in load.programs]
+    for program in programs:
+        if sum(other.name == program.name for other in programs) > 1:
+            raise OneProgramTwice(program=program.name)
+    return Load(
+        tests=tuple(dict.fromkeys(test for load in loads for test in load.tests)),
+        params=reduce(or_, (load.params for load in loads), {}),
+        programs=tuple(programs),
+        packages=tuple(dict.fromkeys(package for load in loads for package in load.packages)),
+        memory_mb=max((load.memory_mb for load in loads), default=0),
+        kconfig=reduce(or_, (load.kconfig for load in loads), {}),
+    )
+
+
+def _load_of(named: str) -> Load:
+    workload: WorkloadSettings
+    if named.endswith(".toml"):
+        _, spec = _parsed(Path(named))
+        workload = spec.workload.located(Path(named).parent)
+    elif named in own_names():
+        workload = ProgramsWorkload(use=(named,)).located(Path())
+    else:
+        return Load(tests=(named,))
+    load = workload.load()
+    if not load.names:
+        raise NoTrainingLoad(named=named, type=workload.type)
+    return load
 
 
 def _unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:

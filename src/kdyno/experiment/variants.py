@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from kdyno.errors import UserError
 from kdyno.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
+from kdyno.instrument.job import Load
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import Recipe, Trainee
 
@@ -95,12 +96,12 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
 
 
 def with_trainees(
-    recipes: Mapping[str, Recipe], source: str, config: str, load_of: Callable[[tuple[str, ...]], dict[str, Any]]
+    recipes: Mapping[str, Recipe], source: str, config: str, load_of: Callable[[tuple[str, ...]], Load]
 ) -> dict[str, Recipe]:
     """The recipes, each profile with what is booted to train it; source and configuration are named there.
 
-    `load_of` gives `tests` and `params` of what a profile says that it is trained on. Raises UnknownTrainee
-    and CircularTraining.
+    `load_of` gives what is carried out where a profile says that it is trained on that. Raises UnknownTrainee and
+    CircularTraining.
     """
 
     def filled(name: str, below: tuple[str, ...]) -> Recipe:
@@ -112,7 +113,7 @@ def with_trainees(
         trainee = Trainee(
             variant=recipe.profile.on or name,
             recipe=booted(recipe, name, (*below, name)),
-            **load_of(recipe.profile.train or DEFAULT_LOAD),
+            load=load_of(recipe.profile.train or DEFAULT_LOAD),
         )
         return recipe.model_copy(update={"profile": recipe.profile.model_copy(update={"trainee": trainee})})
 

@@ -118,7 +118,7 @@ def refuse_unknown(run: str, name: str, known: Sequence[str]) -> None:
 
 
 def has_region(report: RunReport, benchmark: Benchmark) -> bool:
-    """Whether a loop of the agent's is behind a benchmark; there is none behind what a command said."""
+    """Whether a region of the PMU is behind a benchmark; there is none behind what a command said."""
     samples = (sample for boot in report.boots for sample in boot.samples if sample.benchmark == benchmark.name)
     return all(sample.value is None for sample in samples)
 

@@ -46,6 +46,7 @@ class Wanted:
     variants: tuple[VariantRecord, ...]
     """The baseline first."""
     tests: tuple[str, ...]
+    """Of the agent, and programs that are measured."""
     events: Events | None = None
     family: str | None = None
 
@@ -99,21 +100,19 @@ def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk:
     experiment = _experiment(report.run)
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     seed = boots[0].seed if boots else report.run.seed
-    params = {name: chosen for test in wanted.tests for name, chosen in experiment.workload.params_of(test).items()}
     records = []
     with talk.working("booting with the emulated PMU") as advance:
         for number, (variant, image) in enumerate(zip(wanted.variants, images, strict=True)):
             advance(number, len(images), variant.name)
             booted = pmu_boot(
                 image,
-                wanted.tests,
+                experiment.workload.load(wanted.tests),
                 seed=seed,
                 events=wanted.events or "all",
                 family=wanted.family or PmuConfig().family,
                 state=state,
                 store=store,
                 talk=talk,
-                params=params,
                 cmdline=variant.recipe.words,
                 settings=experiment.machine,
             )

@@ -75,6 +75,15 @@ Words = Annotated[tuple[Annotated[str, Field(pattern=r"^[^\x00]*$")], ...], Fiel
 """A program and its arguments."""
 
 
+class Measured(Frozen):
+    """A benchmark whose samples are runs of a command. Each is a region of the emulated PMU, as a test's loop is."""
+
+    benchmark: Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.[a-z0-9_]+$", max_length=80)]
+    description: str
+    operations: Annotated[int, Field(ge=1, lt=2**63)]
+    """What one run does."""
+
+
 class Program(Frozen):
     """A command with what comes before and after it. Each step that fails ends the program, after its tear-down."""
 
@@ -91,6 +100,29 @@ class Program(Frozen):
     """How often the command is run."""
     seconds: Annotated[int, Field(ge=1)] | None = None
     """How long a step may take."""
+    measured: Measured | None = None
+    """What a run of the command is measured as, if it is: its time, and all kernel code that is executed meanwhile."""
+
+
+class Load(Frozen):
+    """What is carried out in a boot that is made to be counted, and what it needs of the machine."""
+
+    tests: tuple[str, ...] = ()
+    """Names of tests and suites, as the agent knows them."""
+    params: dict[str, dict[str, int]] = {}
+    """By test: parameters that differ from the test's defaults."""
+    programs: tuple[Program, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Debian packages with the programs."""
+    memory_mb: int = 0
+    """The least that the guest has."""
+    kconfig: dict[str, bool | str | int] = {}
+    """What the kernel must have."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the tests and programs, for people."""
+        return (*self.tests, *(program.name for program in self.programs))
 
 
 class Job(Frozen):

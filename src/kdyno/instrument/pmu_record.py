@@ -179,7 +179,7 @@ class PmuRecord:
 _Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 _Text = Annotated[str, Field(max_length=100)]
 _Event = Annotated[str, Field(pattern=r"^[a-z0-9_]+$", max_length=80)]
-_Benchmark = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
+_Benchmark = Annotated[str, Field(pattern=r"^[a-z0-9_-]+(\.[a-z0-9_]+)*$", max_length=80)]
 
 
 class _Open(Frozen):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kdyno.instrument.job import Program
+from kdyno.text import clean
 
 MOST_STDOUT = 1 << 20
 """Bytes that are kept of what a step writes to its standard output."""
@@ -56,6 +57,20 @@ def next_step(program: Program, last: StepReport | None) -> tuple[Phase, int] | 
     if last.phase == "set-up":
         return ("command", 0)
     return ("command", last.run + 1) if last.run + 1 < program.runs else tear_down
+
+
+def failure(steps: Sequence[StepReport]) -> str | None:
+    """How the first of a program's steps that failed ended; None if all went well."""
+    for step in steps:
+        if step.status:
+            return f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}"
+    return None
+
+
+def last_words(stderr: bytes) -> str:
+    """The last line of a step's standard error, as the end of a sentence."""
+    lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
+    return next((f": {line[-200:]}" for line in reversed(lines) if line), "")
 
 
 class Steps:

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import PROTOCOL, Program
 from kdyno.instrument.steps import Phase, StepReport, Steps, Unasked
-from kdyno.lanes import Lane
+from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Direction, Sample
 from kdyno.text import clean
 
@@ -27,7 +27,7 @@ LONGEST_LINE = 1 << 20
 LONGEST_TEXT = 2000
 COUNT_MAX = (1 << 63) - 1
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)*$", max_length=80)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+(\.[a-z0-9_]+)*$", max_length=80)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(lambda text: clean(text)[:LONGEST_TEXT])]
 """What a guest says in words, as one line that may be shown and stored: without escape sequences, NUL, controls."""
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX, strict=True)]
@@ -156,9 +156,28 @@ class Asked:
     iterations: int
     """Samples of each benchmark."""
     benchmarks: tuple[Benchmark, ...] = ()
-    """In the order in which the agent runs them, which is how the emulated PMU numbers them."""
+    """Those of the tests, in the order in which the agent runs them, which is how the emulated PMU numbers them."""
     programs: tuple[Program, ...] = ()
-    """In the order in which they are run, after the benchmarks."""
+    """In the order in which they are run, after the benchmarks. Those that are measured are benchmarks, too, with the
+    numbers that come next."""
+
+    def of_programs(self) -> dict[str, tuple[Benchmark, int]]:
+        """By name: the benchmarks that programs are measured as, and how many samples each has."""
+        unit = LANES[self.lane].clock.cost_unit
+        return {
+            measured.benchmark: (
+                Benchmark(
+                    name=measured.benchmark,
+                    test=program.name,
+                    unit=unit,
+                    direction="lower",
+                    description=measured.description,
+                ),
+                program.runs,
+            )
+            for program in self.programs
+            if (measured := program.measured)
+        }
 
 
 class AgentReport(Frozen):
@@ -256,6 +275,10 @@ class _Reader:
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
+        of_programs = asked.of_programs()
+        self.expected = (*asked.benchmarks, *(benchmark for benchmark, _ in of_programs.values()))
+        self.samples_of = {name: runs for name, (_, runs) in of_programs.items()}
+        """By benchmark that is a program: how many were asked for."""
         self.hello: HelloRecord | None = None
         self.benchmarks: dict[str, Benchmark] = {}
         self.samples: dict[tuple[str, int], Sample] = {}
@@ -319,7 +342,7 @@ class _Reader:
     def _due(self) -> Benchmark | None:
         """The benchmark that comes next."""
         done = len(self.benchmarks)
-        return self.asked.benchmarks[done] if done < len(self.asked.benchmarks) else None
+        return self.expected[done] if done < len(self.expected) else None
 
     def _begin(self, where: str, record: BenchmarkRecord) -> None:
         due = self._due()
@@ -335,8 +358,9 @@ class _Reader:
     def _sample(self, where: str, record: SampleRecord) -> None:
         self._require_begun(where, record.benchmark)
         which = f"{record.benchmark} iteration {record.iteration}"
-        if record.iteration >= self.asked.iterations:
-            raise StreamFault(f"{where}: {which}, of {self.asked.iterations} that were asked for")
+        asked = self.samples_of.get(record.benchmark, self.asked.iterations)
+        if record.iteration >= asked:
+            raise StreamFault(f"{where}: {which}, of {asked} that were asked for")
         key = (record.benchmark, record.iteration)
         if key in self.samples:
             raise StreamFault(f"{where}: {which} comes twice")
@@ -354,7 +378,8 @@ class _Reader:
 
     def _hear(self, record: StepRecord | OutputRecord | ExitedRecord | LeftRecord) -> None:
         """Raises Unasked."""
-        if due := self._due():
+        program = self.steps.due()
+        if (due := self._due()) and (program is None or due.test == program.name or due in self.asked.benchmarks):
             raise Unasked(f"it speaks of a program where {due.name} was asked for")
         match record:
             case StepRecord():

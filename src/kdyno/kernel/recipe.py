@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
+from kdyno.instrument.job import Load
 from kdyno.kernel.delegation.plan_file import PlanOrPath
 
 KconfigValue = str | int | bool
@@ -193,9 +194,7 @@ class Training(Frozen):
     """What the kernel is called in messages."""
     recipe: Recipe
     """What is booted, with source and configuration named."""
-    tests: tuple[str, ...]
-    params: dict[str, dict[str, int]] = {}
-    """By test: parameters that differ from the test's defaults."""
+    load: Load
     seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**31)], ...], Field(min_length=1)] = (1,)
     """One boot for each."""
     settings: ProfileSettings = ProfileSettings()
@@ -208,9 +207,8 @@ class Trainee(Frozen):
     """The name of the variant that it is of."""
     recipe: Recipe
     """With source and configuration named."""
-    tests: tuple[str, ...]
-    """What is trained on, as `train` says it."""
-    params: dict[str, dict[str, int]] = {}
+    load: Load
+    """What is trained on."""
 
 
 Profile.model_rebuild()

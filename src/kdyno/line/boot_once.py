@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from kdyno.instrument.job import ClangCounters, Counters, Job, MemoryCounters
+from kdyno.instrument.steps import failure
 from kdyno.kernel.image import Image
 from kdyno.line.keys import boot_key
 from kdyno.machine.base import BootEnd, BootOrder, Machine
@@ -66,7 +67,7 @@ def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
     if end.status != "ok":
         return replace(end, report=report)
     try:
-        return replace(end, report=workload.read(end.report, end.pmu))
+        return replace(end, report=workload.read(report, end.pmu))
     except NotRead as why:
         nothing = report.model_copy(update={"samples": ()})
         return replace(end, status="failed", reason=str(why), report=nothing, pmu=None)
@@ -119,6 +120,8 @@ def boot_once(
         with state.scratch("once") as scratch:
             started = datetime.now(UTC)
             end = machine.boot(wanted.order(scratch))
+            if end.status == "ok" and (why := failure(end.report.steps)):
+                end = replace(end, status="failed", reason=why)
             boot = boot_record(key, wanted.seed, started, end, Artefacts(state.artefacts))
         store.add_boot(boot, end.report.benchmarks)
         return boot, list(end.report.benchmarks)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from kdyno.cycles.family import Family, load_family
 from kdyno.frozen import Frozen, digest
-from kdyno.instrument.job import Counters
+from kdyno.instrument.job import Counters, Load
 from kdyno.instrument.pmu import Events
 from kdyno.kernel.inputs import Input, kept_at
 from kdyno.kernel.plan import BuildPlan, plan_build
@@ -25,6 +24,7 @@ from kdyno.line.training_boot import training_job, training_machine
 from kdyno.machine.base import Description, Machine
 from kdyno.state import State
 from kdyno.store.store import Store
+from kdyno.talk import Talk
 
 
 class Derivation(Frozen):
@@ -61,12 +61,13 @@ class PlannedTraining:
 class TrainingPlanner:
     """Plans the inputs that recipes derive from boots, and the inputs of the images that are booted for them."""
 
-    def __init__(self, source_of: Callable[[str], Source], state: State) -> None:
+    def __init__(self, source_of: Callable[[str], Source], state: State, talk: Talk) -> None:
         self.source_of = source_of
         self.state = state
+        self.talk = talk
         self.planned: dict[str, PlannedTraining] = {}
         """By digest; what is needed for one comes before it."""
-        self.machine_for = cache(_machine)
+        self._machines: dict[str, tuple[Machine, Description]] = {}
 
     def trained(self, name: str, training: Training, exporter: str) -> Input:
         """The input `name` of a recipe; what a knob calls. Raises what plan_build and the machine raise."""
@@ -75,7 +76,7 @@ class TrainingPlanner:
         counts, heeded = EXPORTERS[exporter].counts, EXPORTERS[exporter].settings
         EXPORTERS[exporter].check(training.settings)
         families = {name: load_family(name) for name in training.settings.families}
-        machine, about = self.machine_for(counts)
+        machine, about = self._machine_for(counts, training.load)
         source = self.source_of(recipe.source)
         plan = plan_build(recipe, source, recipe.config, self.state, cpu=machine.cpu, trained=self.trained)
         machine.require_cpu(plan.needs, f"{training.variant}, which is booted for {name},")
@@ -94,6 +95,14 @@ class TrainingPlanner:
         result = Input(name=name, digest=key, path=kept_at(key, self.state))
         self.planned.setdefault(key, PlannedTraining(training, derivation, plan, result))
         return result
+
+    def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[Machine, Description]:
+        """Looked at once for all trainings that need the same of it."""
+        needs = repr((counts, load.packages, load.memory_mb, bool(load.programs)))
+        if needs not in self._machines:
+            machine = training_machine(counts, load, self.state, self.talk)
+            self._machines[needs] = machine, machine.describe()
+        return self._machines[needs]
 
     def ahead(self, plans: Iterable[BuildPlan]) -> tuple[PlannedTraining, ...]:
         """What has to be made before these plans can be built, in the order in which it can be made."""
@@ -126,8 +135,3 @@ def boots_to_do(planned: PlannedTraining, store: Store) -> int:
 
 def _contents(families: Mapping[str, Family]) -> dict[str, str]:
     return {name: digest(family.model_dump(mode="json", exclude={"path"})) for name, family in families.items()}
-
-
-def _machine(counts: Events | Counters) -> tuple[Machine, Description]:
-    machine = training_machine(counts)
-    return machine, machine.describe()

@@ -184,7 +184,7 @@ def _training(planned: PlannedTraining, store: Store) -> TrainingForecast:
         use=planned.derivation.exporter,
         variant=training.variant,
         image=planned.plan.key,
-        tests=training.tests,
+        tests=training.load.names,
         boots=len(training.seeds),
         left=boots_to_do(planned, store),
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.instrument.agent import test_orders
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import Job, Load
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.image import Image
 from kdyno.lanes import LANES
@@ -34,20 +33,33 @@ class PmuRun:
     """By benchmark: operations, or bytes, of each iteration."""
 
 
-def pmu_machine(events: Events, family: str, settings: MachineSettings | None = None) -> Machine:
-    """The machine of such a boot; `settings` are those of a run's machine. Raises NotEmulated."""
+def pmu_machine(
+    events: Events, family: str, load: Load, *, state: State, talk: Talk, settings: MachineSettings | None = None
+) -> Machine:
+    """The machine of such a boot; `settings` are those of a run's machine. Raises NotEmulated, and what making a root
+    file system raises.
+    """
     pmu = PmuConfig(events=events, family=family, clock="instructions")
-    return open_machine((settings or QemuConfig()).counting(pmu))
+    return equipped((settings or QemuConfig()).counting(pmu), load, state, talk)
 
 
-def pmu_job(about: Description, tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> Job:
+def equipped(settings: MachineSettings, load: Load, state: State, talk: Talk) -> Machine:
+    """A machine that has what the load needs."""
+    machine = open_machine(settings.suited(load.memory_mb, 1))
+    if load.packages:
+        machine.provide(load.packages, state, talk)
+    return machine
+
+
+def pmu_job(about: Description, load: Load) -> Job:
     """The job of such a boot. Raises UnknownTest and UnknownParameter."""
-    return about.job(LANES[about.lane].iterations, tests=test_orders(tests, params))
+    tests = test_orders(load.tests, load.params) if load.tests else ()
+    return about.job(LANES[about.lane].iterations, tests=tests, programs=load.programs)
 
 
 def pmu_boot(
     image: Image,
-    tests: Sequence[str],
+    load: Load,
     *,
     seed: int,
     events: Events,
@@ -55,7 +67,6 @@ def pmu_boot(
     state: State,
     store: Store,
     talk: Talk,
-    params: Mapping[str, Mapping[str, int]] | None = None,
     cmdline: tuple[str, ...] = (),
     settings: MachineSettings | None = None,
 ) -> PmuRun:
@@ -64,10 +75,10 @@ def pmu_boot(
     `settings` are those of a run's machine. Raises BootForFileFailed, which names the console, and what machine, agent
     and store raise.
     """
-    machine = pmu_machine(events, family, settings)
+    machine = pmu_machine(events, family, load, state=state, talk=talk, settings=settings)
     name = f"image {image.record.key[:12]}"
     machine.require_cpu(image.record.needs, name)
-    job = pmu_job(machine.describe(), tests, params or {})
+    job = pmu_job(machine.describe(), load)
     wanted = Wanted(f"{name} with the emulated PMU", image, cmdline, job, seed)
     record, boot, benchmarks = boot_for_file(machine, wanted, "pmu", state=state, store=store, talk=talk)
     return PmuRun(record, tuple(benchmark.name for benchmark in benchmarks), _work(boot))

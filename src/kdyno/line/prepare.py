@@ -115,7 +115,7 @@ def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> No
         if events:
             raise NothingCounts(events=", ".join(events))
         return
-    if not events and not workload.runs_marked_loops:
+    if not events and not workload.load().names:
         raise NothingToCount(type=workload.type)
     if unknown := set(events) - set(counted_events(facts["pmu_events"], facts.get("pmu_scope", "kernel"))):
         raise EventNotCounted(events=", ".join(sorted(unknown)))
@@ -135,7 +135,7 @@ def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, ta
     """
     check_without_source(experiment.variants.values(), experiment.config, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
-    planner = TrainingPlanner(source_of, state)
+    planner = TrainingPlanner(source_of, state, talk)
     plans = {
         name: tuple(
             plan_build(

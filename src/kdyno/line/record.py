@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,14 @@ from kdyno.state import State
 from kdyno.talk import Talk
 
 if TYPE_CHECKING:
+    from kdyno.instrument.job import Load
     from kdyno.instrument.pmu import Events
     from kdyno.store.store import Store
 
 
 def record_image(
     image: Image,
-    tests: Sequence[str],
+    load: Load,
     out: Path,
     *,
     seed: int,
@@ -28,7 +28,6 @@ def record_image(
     state: State,
     store: Store,
     talk: Talk,
-    params: Mapping[str, Mapping[str, int]] | None = None,
     cmdline: tuple[str, ...] = (),
 ) -> PmuRecord:
     """Boot the image once under the emulated PMU, unless that was done before, and write the record to `out`."""
@@ -37,14 +36,13 @@ def record_image(
     require_writable(out)
     run = pmu_boot(
         image,
-        tuple(tests),
+        load,
         seed=seed,
         events=events,
         family=family,
         state=state,
         store=store,
         talk=talk,
-        params=params,
         cmdline=cmdline,
     )
     with_benchmarks(run.record, run.benchmarks, out)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from kdyno.instrument.job import Counters, Job
+from kdyno.errors import UserError
+from kdyno.instrument.job import Counters, Job, Load
 from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Training
@@ -27,14 +28,23 @@ MORE = 10
 """Times as many iterations where the kernel counts: what surrounds a benchmark's loop is counted, too."""
 
 
-def training_machine(counts: Events | Counters) -> Machine:
-    """In the model lane, so that the same boot always counts the same."""
-    return pmu_machine(counts, FAMILY) if isinstance(counts, str) else open_machine(QemuConfig())
+class CountsNoPrograms(UserError):
+    message = "use = [\"pgo\"] can't be trained on programs ({programs}): counters are read after the agent's own tests"
+    hint = "train on tests (`general`), or take autofdo, which the emulated PMU counts for"
+
+
+def training_machine(counts: Events | Counters, load: Load, state: State, talk: Talk) -> Machine:
+    """In the model lane, so that the same boot always counts the same. Raises CountsNoPrograms."""
+    if isinstance(counts, str):
+        return pmu_machine(counts, FAMILY, load, state=state, talk=talk)
+    if load.programs:
+        raise CountsNoPrograms(programs=", ".join(program.name for program in load.programs))
+    return open_machine(QemuConfig())
 
 
 def training_job(about: Description, training: Training, counts: Events | Counters) -> Job:
     """Raises UnknownTest and UnknownParameter."""
-    job = pmu_job(about, training.tests, training.params)
+    job = pmu_job(about, training.load)
     if isinstance(counts, str):
         return job
     return job.model_copy(update={"counters": counts, "iterations": MORE * job.iterations})
@@ -58,7 +68,7 @@ def training_boot(
     if isinstance(counts, str):
         record_image(
             image,
-            training.tests,
+            training.load,
             out,
             seed=seed,
             events=counts,
@@ -66,11 +76,10 @@ def training_boot(
             state=state,
             store=store,
             talk=talk,
-            params=training.params,
             cmdline=training.recipe.words,
         )
         return
-    machine = training_machine(counts)
+    machine = training_machine(counts, training.load, state, talk)
     job = training_job(machine.describe(), training, counts)
     wanted = Wanted(f"image {image.record.key[:12]}, which counts by itself", image, training.recipe.words, job, seed)
     counted, *_ = boot_for_file(machine, wanted, "counters", state=state, store=store, talk=talk)

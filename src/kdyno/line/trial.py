@@ -10,6 +10,7 @@ from kdyno.instrument.steps import StepReport
 from kdyno.line.boot_once import measured
 from kdyno.machine.base import BootOrder, MachineSettings
 from kdyno.machine.registry import open_machine
+from kdyno.measurement import value
 from kdyno.state import State
 from kdyno.talk import Talk
 from kdyno.text import clean
@@ -81,17 +82,13 @@ def try_workload(
         end = measured(machine.boot(BootOrder(workload.name, kernel, words, job, 1, scratch)), config)
     report = end.report
     metrics = {
-        name: TriedMetric(
-            unit=metric.unit,
-            direction=metric.direction,
-            values=tuple(
-                sample.value
-                for sample in report.samples
-                if sample.benchmark == f"{workload.name}.{name}" and sample.value is not None
-            ),
-            broken=report.broken.get(f"{workload.name}.{name}"),
+        benchmark.name.removeprefix(f"{workload.name}."): TriedMetric(
+            unit=benchmark.unit,
+            direction=benchmark.direction,
+            values=tuple(value(sample, benchmark) for sample in report.samples if sample.benchmark == benchmark.name),
+            broken=report.broken.get(benchmark.name),
         )
-        for name, metric in workload.metrics.items()
+        for benchmark in report.benchmarks
     }
     return Trial(
         workload=workload.name,

@@ -94,7 +94,7 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
     for name, choice in config.choices.items():
         if choice == Choice(compiler=recipe.toolchain):
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
-    if not experiment.workload.runs_marked_loops:
+    if not experiment.workload.part("model").tests:
         raise NothingToCount(type=experiment.workload.type)
     tests, held_out = (of.part("model").tests for of in (experiment.workload, config.held_out))
     if both := sorted({test.name for test in tests} & {test.name for test in held_out}):
@@ -164,14 +164,13 @@ def _booter(tuning: Tuning, state: State, store: Store) -> Callable[[Image, int]
     def boot(image: Image, seed: int) -> PmuRun:
         return pmu_boot(
             image,
-            [test.name for test in tuning.tests],
+            tuning.experiment.workload.load(),
             seed=seed,
             events="all",
             family=tuning.family_named,
             state=state,
             store=store,
             talk=Talk(quiet=True),
-            params={test.name: test.params for test in tuning.tests},
             cmdline=tuning.recipe.words,
             settings=tuning.experiment.machine,
         )

@@ -11,7 +11,7 @@ import numpy as np
 from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
 from kdyno.errors import InfrastructureError
-from kdyno.instrument.job import Program, TestOrder
+from kdyno.instrument.job import Load, Program, TestOrder
 from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, read_pmu_record
 from kdyno.kernel.build import build
 from kdyno.kernel.image import Image
@@ -92,14 +92,13 @@ def count_in_guest(
     """
     run = pmu_boot(
         image,
-        [order.name for order in orders],
+        Load(tests=tuple(order.name for order in orders), params={order.name: order.params for order in orders}),
         seed=seed,
         events="all",
         family=named,
         state=state,
         store=store,
         talk=talk,
-        params={order.name: order.params for order in orders},
         cmdline=words,
         settings=settings,
     )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import Program, TestOrder
+from kdyno.instrument.job import Load, Program, TestOrder
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark
@@ -51,8 +51,6 @@ class WorkloadSettings(Frozen):
 
     type: str
 
-    runs_marked_loops: ClassVar[bool]
-    """Whether the agent marks what it measures, so that the emulated PMU's clock reads samples."""
     iterations_range: ClassVar[tuple[int, int]]
     """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
 
@@ -67,6 +65,31 @@ class WorkloadSettings(Frozen):
     def part(self, lane: Lane) -> JobPart:
         """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""
         raise NotImplementedError
+
+    def load(self, tests: Sequence[str] = ()) -> Load:
+        """What the emulated PMU counts of it: tests of the agent, and programs that are measured; all if none is named.
+
+        Nothing where a program says all numbers itself. Raises what `part` raises.
+        """
+        part, needs = self.part("model"), self.needs()
+        orders = [order for order in part.tests if not tests or order.name in tests]
+        programs = tuple(
+            program for program in part.programs if program.measured and (not tests or program.name in tests)
+        )
+        of_tests = Load(
+            tests=tuple(order.name for order in orders),
+            params={order.name: order.params for order in orders if order.params},
+        )
+        if not programs:
+            return of_tests
+        return of_tests.model_copy(
+            update={
+                "programs": programs,
+                "packages": needs.packages,
+                "memory_mb": needs.memory_mb,
+                "kconfig": dict(needs.kconfig),
+            }
+        )
 
     def reading(self) -> dict[str, Any]:
         """What else decides the samples, beside the job: how they are read. JSON-able, part of the key of a boot."""
@@ -89,7 +112,7 @@ class WorkloadSettings(Frozen):
         raise NotImplementedError
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """The report of a boot that came to its end, with the benchmarks and samples that it means.
+        """The report of a boot that came to its end, which has the benchmarks, with the samples that it means.
 
         `pmu` is the boot's PMU record. Raises NotRead if they can't be told.
         """
@@ -104,7 +127,3 @@ class WorkloadSettings(Frozen):
     def with_iterations(self, iterations: int) -> Self:  # noqa: ARG002
         """The same with so many samples per benchmark and boot, which lie in its range."""
         return self
-
-    def params_of(self, test: str) -> dict[str, dict[str, int]]:  # noqa: ARG002
-        """The parameters that it sets for a test, by the name of the test; empty if it sets none."""
-        return {}

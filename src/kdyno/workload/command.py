@@ -10,12 +10,12 @@ from pydantic import Field
 
 from kdyno.instrument.job import Program
 from kdyno.instrument.loads import find_loads, names_loads
-from kdyno.instrument.steps import StepReport
+from kdyno.instrument.steps import StepReport, last_words
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Sample
 from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
-from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName, Output, last_words
+from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName, Output
 
 TEST = "command"
 """What its benchmarks are said to belong to."""
@@ -25,7 +25,6 @@ Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 class CommandWorkload(WorkloadSettings):
     """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
 
-    runs_marked_loops: ClassVar[bool] = False
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
 
     type: Literal["command"] = "command"
@@ -80,14 +79,7 @@ class CommandWorkload(WorkloadSettings):
         if not samples:
             name, why_broken = next(iter(broken.items()))
             raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
-        return report.model_copy(
-            update={
-                "benchmarks": self.described(report),
-                "samples": tuple(samples),
-                "unsupported": {},
-                "broken": broken,
-            }
-        )
+        return report.model_copy(update={"samples": tuple(samples), "unsupported": {}, "broken": broken})
 
 
 def finished_step(report: AgentReport) -> StepReport:

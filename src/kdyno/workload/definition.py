@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from kdyno import toml
 from kdyno.errors import UserError
 from kdyno.files import read_whole
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import Program
+from kdyno.instrument.job import Measured, Program
 from kdyno.lanes import Lane
 from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 
@@ -40,6 +42,20 @@ class WorkloadUnfit(UserError):
 class NoSuchParameter(UserError):
     message = "the workload {workload} has no parameter {name}"
     hint = "it has {known}"
+
+
+class NotACount(UserError):
+    message = "the workload {workload} does {name} = {value} operations, which is no whole number above 0"
+    hint = "the parameters that its [operation] counts by are whole numbers"
+
+
+class Operation(Frozen):
+    """What one run of the command does a fixed number of, so that it can be counted: a region of the emulated PMU."""
+
+    name: MetricName
+    """`request`, `transaction`, `file`: names the benchmark."""
+    count: Annotated[tuple[Annotated[int, Field(ge=1, lt=2**31)] | ParameterName, ...], Field(min_length=1)]
+    """How many: the product of these numbers and parameters."""
 
 
 class Definition(Frozen):
@@ -72,14 +88,34 @@ class Definition(Frozen):
     """How often the command is run in a boot: samples of each metric."""
     seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
     """How long a step may take, by the guest's clock."""
+    operation: Operation | None = None
+    """What is measured by kdyno itself, for each run as a whole."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
 
+    @model_validator(mode="after")
+    def _operation_is_known(self) -> Self:
+        if self.operation is None:
+            return self
+        for factor in self.operation.count:
+            if isinstance(factor, str) and factor not in self.parameters:
+                raise PydanticCustomError(
+                    "operation", "the operation is counted by {name}, which is no parameter", {"name": factor}
+                )
+        if self.operation.name in self.metrics:
+            raise PydanticCustomError("operation", "the operation has the name of a metric")
+        return self
+
+    def benchmark(self, name: str) -> str:
+        """What its metric, or its operation, is called among others."""
+        return f"{self.name}.{name}"
+
     def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
-        """What the agent does. Raises NoSuchParameter."""
+        """What the agent does. Raises NoSuchParameter and NotACount."""
         for name in values:
             if name not in self.parameters:
                 raise NoSuchParameter(workload=self.name, name=name, known=", ".join(self.parameters) or "none")
-        environment = {name: str(value) for name, value in {**self.parameters, **values}.items()}
+        chosen = {**self.parameters, **values}
+        environment = {name: str(value) for name, value in chosen.items()}
         return Program(
             name=self.name,
             in_root=bool(self.packages),
@@ -89,6 +125,20 @@ class Definition(Frozen):
             tear_down=_shell(self.tear_down) if self.tear_down else None,
             runs=runs or self.runs,
             seconds=self.seconds,
+            measured=self._measured(chosen),
+        )
+
+    def _measured(self, values: Mapping[str, Value]) -> Measured | None:
+        if self.operation is None:
+            return None
+        numbers = [(name, values.get(name, name) if isinstance(name, str) else name) for name in self.operation.count]
+        for name, value in numbers:
+            if not isinstance(value, int) or value < 1:
+                raise NotACount(workload=self.name, name=name, value=value)
+        return Measured(
+            benchmark=self.benchmark(self.operation.name),
+            description=f"{self.description}: one {self.operation.name}",
+            operations=math.prod(int(value) for _, value in numbers),
         )
 
 

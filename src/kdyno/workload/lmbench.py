@@ -18,7 +18,6 @@ from kdyno.workload.base import JobPart, WorkloadSettings
 class LmbenchWorkload(WorkloadSettings):
     """Which of its tests the agent carries out, and how."""
 
-    runs_marked_loops: ClassVar[bool] = True
     iterations_range: ClassVar[tuple[int, int]] = (3, 100)
 
     type: Literal["lmbench"] = "lmbench"
@@ -47,6 +46,3 @@ class LmbenchWorkload(WorkloadSettings):
 
     def with_iterations(self, iterations: int) -> Self:
         return self.model_copy(update={"iterations": iterations})
-
-    def params_of(self, test: str) -> dict[str, dict[str, int]]:
-        return {name: values for name, values in self.params.items() if name == test}

@@ -294,9 +294,3 @@ def _positive(text: str, place: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise NotRead(f"{place} says {clean(text)[:QUOTED]!r}, which is no positive number")
     return number
-
-
-def last_words(stderr: bytes) -> str:
-    """The last line of a command's standard error, as the end of a sentence."""
-    lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
-    return next((f": {line[-200:]}" for line in reversed(lines) if line), "")

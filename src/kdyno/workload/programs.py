@@ -10,13 +10,13 @@ from pydantic import Field
 
 from kdyno.errors import UserError
 from kdyno.instrument.agent import benchmark_count, test_orders
-from kdyno.instrument.steps import StepReport
+from kdyno.instrument.steps import StepReport, failure
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Sample
 from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
-from kdyno.workload.metrics import Output, last_words
+from kdyno.workload.metrics import Output
 
 OF_ROOT = {
     "BLOCK": True,
@@ -53,7 +53,6 @@ class OneNameTwice(UserError):
 class ProgramsWorkload(WorkloadSettings):
     """Workloads by name, each carried out after the other in every boot."""
 
-    runs_marked_loops: ClassVar[bool] = False
     iterations_range: ClassVar[tuple[int, int]] = (1, 100)
 
     type: Literal["programs"] = "programs"
@@ -108,7 +107,7 @@ class ProgramsWorkload(WorkloadSettings):
 
     def benchmark_count(self) -> int:
         of_tests = benchmark_count(test_orders(self.tests, {})) if self.tests else 0
-        return of_tests + sum(len(workload.metrics) for workload in self.definitions)
+        return of_tests + sum(len(workload.metrics) + bool(workload.operation) for workload in self.definitions)
 
     def notices(self, lane: Lane) -> tuple[str, ...]:
         cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)
@@ -118,7 +117,7 @@ class ProgramsWorkload(WorkloadSettings):
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks + tuple(
             Benchmark(
-                name=f"{workload.name}.{name}",
+                name=workload.benchmark(name),
                 test=workload.name,
                 unit=metric.unit,
                 direction=metric.direction,
@@ -134,11 +133,15 @@ class ProgramsWorkload(WorkloadSettings):
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """What can't be told is broken; the boot has failed if that is true of all."""
-        samples, broken = list(report.samples), dict(report.broken)
+        broken = dict(report.broken)
         for workload in self.definitions:
-            steps = [step for step in report.steps if step.program == workload.name]
+            if workload.operation and (why := failure(_steps(report, workload))):
+                broken[workload.benchmark(workload.operation.name)] = why
+        samples = [sample for sample in report.samples if sample.benchmark not in broken]
+        for workload in self.definitions:
+            steps = _steps(report, workload)
             for name in workload.metrics:
-                benchmark = f"{workload.name}.{name}"
+                benchmark = workload.benchmark(name)
                 try:
                     samples += _samples(workload, name, benchmark, steps, pmu)
                 except NotRead as why:
@@ -152,13 +155,16 @@ class ProgramsWorkload(WorkloadSettings):
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
 
+def _steps(report: AgentReport, workload: Definition) -> list[StepReport]:
+    return [step for step in report.steps if step.program == workload.name]
+
+
 def _samples(
     workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport], pmu: Path | None
 ) -> list[Sample]:
     """One sample of each run. Raises NotRead if a step failed, or a run's number can't be told."""
-    for step in steps:
-        if step.status:
-            raise NotRead(f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}")
+    if why := failure(steps):
+        raise NotRead(why)
     return [
         Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step, pmu)))
         for step in steps

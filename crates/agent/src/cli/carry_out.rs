@@ -1,6 +1,5 @@
 //! Does a whole job on this host, as in a guest.
 
-use crate::addresses;
 use crate::init::channel;
 use crate::job::Plan;
 use crate::programs::{self, Surroundings};
@@ -12,8 +11,7 @@ pub fn job(path: &str) -> Result<(), String> {
     let plan = Plan::read(path)?;
     let sink = Sink::new(channel::open(&plan.channel, false)?).map_err(|failure| failure.to_string())?;
     session::tests(&plan, &sink, |_| ())?;
-    addresses::release();
-    programs::run_all(&plan.programs, &Surroundings::of_host(), &sink);
+    programs::run_all(&plan.programs, plan.benchmarks(), &Surroundings::of_host(), &plan.settings, &sink);
     sink.end();
     Ok(())
 }

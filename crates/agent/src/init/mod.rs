@@ -46,9 +46,10 @@ fn serve() -> Result<(), String> {
             snapshots.send()?;
         }
     }
-    addresses::release();
-    programs::run_all(&plan.programs, &Surroundings::of_guest(&plan.programs), &sink);
+    let surroundings = Surroundings::of_guest(&plan.programs);
+    programs::run_all(&plan.programs, plan.benchmarks(), &surroundings, &plan.settings, &sink);
     if plan.interactive {
+        addresses::randomise(true);
         shell::run()?;
     }
     sink.end();

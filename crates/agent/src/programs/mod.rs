@@ -4,8 +4,11 @@ mod leftovers;
 mod root;
 mod step;
 
+use crate::addresses;
+use crate::measure::Clock;
+use crate::settings::Settings;
 use crate::sink::Sink;
-use kdyno_proto::{Phase, Program, Record};
+use kdyno_proto::{Kind, Measured, Phase, Program, Record};
 use step::{Outcome, Step};
 
 /// What the steps of programs find around them.
@@ -29,18 +32,62 @@ impl Surroundings {
     }
 }
 
-/// Runs them in order. One that fails doesn't keep the others from running.
-pub fn run_all(programs: &[Program], surroundings: &Surroundings, sink: &Sink) {
+/// Runs them in order. One that fails doesn't keep the others from running. `first` is the place of the first benchmark
+/// among them in the run.
+pub fn run_all(programs: &[Program], first: u16, surroundings: &Surroundings, settings: &Settings, sink: &Sink) {
     if !programs.is_empty() {
         leftovers::adopt();
     }
+    let mut index = first;
     for program in programs {
-        run(program, surroundings, sink);
+        // Random ones would make ever new user code for the emulated PMU, and other page tables in each boot.
+        addresses::randomise(program.measured.is_none());
+        let meter = program.measured.as_ref().map(|measured| Meter { measured, index, clock: settings.clock });
+        if let Some(meter) = &meter {
+            meter.begin(program, settings, sink);
+            index += 1;
+        }
+        run(program, meter.as_ref(), surroundings, sink);
         sink.emit(&Record::Left { program: program.name.clone(), processes: leftovers::end() });
     }
 }
 
-fn run(program: &Program, surroundings: &Surroundings, sink: &Sink) {
+/// Measures runs of a command, as a test's benchmark is measured.
+struct Meter<'a> {
+    measured: &'a Measured,
+    /// Its place among the benchmarks of this run: what the emulated PMU calls it.
+    index: u16,
+    clock: Clock,
+}
+
+impl Meter<'_> {
+    fn begin(&self, program: &Program, settings: &Settings, sink: &Sink) {
+        sink.emit(&Record::Benchmark {
+            name: self.measured.benchmark.clone(),
+            test: program.name.clone(),
+            unit: settings.lane().row().unit(Kind::Latency),
+            direction: Kind::Latency.direction(),
+            description: self.measured.description.clone(),
+        });
+    }
+
+    /// One run, which says whether it went well. All that any process does meanwhile is in it.
+    fn time(&self, run: u32, sink: &Sink, body: impl FnOnce() -> bool) -> bool {
+        kdyno_marker::announce(self.index, run as u16);
+        let start = self.clock.now();
+        kdyno_marker::open();
+        let went_well = body();
+        kdyno_marker::close();
+        let elapsed = self.clock.elapsed(start, self.clock.now());
+        if went_well {
+            let (benchmark, work) = (self.measured.benchmark.clone(), self.measured.operations);
+            sink.emit(&Record::Sample { benchmark, iteration: run, elapsed, work });
+        }
+        went_well
+    }
+}
+
+fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, sink: &Sink) {
     let carry_out = |phase, run, words: &[String]| {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
         let outcome = match (program.in_root, &surroundings.root) {
@@ -54,8 +101,14 @@ fn run(program: &Program, surroundings: &Surroundings, sink: &Sink) {
     };
     let ready = program.set_up.as_ref().is_none_or(|words| carry_out(Phase::SetUp, 0, words));
     if ready {
-        // A run that failed leaves nothing that the next one could rely on.
-        let _all_went_well = (0..program.runs).all(|run| carry_out(Phase::Command, run, &program.command));
+        for run in 0..program.runs {
+            let command = || carry_out(Phase::Command, run, &program.command);
+            let went_well = meter.map_or_else(command, |meter| meter.time(run, sink, command));
+            if !went_well {
+                // It leaves nothing that the next one could rely on.
+                break;
+            }
+        }
     }
     if let Some(words) = &program.tear_down {
         carry_out(Phase::TearDown, 0, words);

@@ -133,8 +133,7 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     training = Training(
         variant=f"{value.trainee.variant} (for {use})",
         recipe=_booted(value, use, value.trainee.recipe),
-        tests=value.trainee.tests,
-        params=value.trainee.params,
+        load=value.trainee.load,
         seeds=tuple(range(1, value.seeds + 1)),
         settings=ProfileSettings.model_validate(value.model_dump(include=set(ProfileSettings.model_fields))),
     )
