@@ -14,7 +14,7 @@ from kdyno import process
 from kdyno.cycles.family import load_family
 from kdyno.experiment.load import load_experiment
 from kdyno.instrument import agent
-from kdyno.instrument.job import Job
+from kdyno.instrument.job import Job, Measured, Program
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, Region, read_pmu_record
 from kdyno.instrument.stream import read_stream
@@ -24,6 +24,7 @@ from kdyno.line.prepare import plan_builds
 from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.machine.qemu import QemuConfig, QemuMachine
 from kdyno.march.cpu import read_cpu
+from kdyno.profile.calls import calls
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.e2e.conftest import PATCHES, Kdyno
@@ -109,6 +110,30 @@ def test_counts_agree_with_qemus_own_count_of_instructions(image: Image, tmp_pat
         assert sample.elapsed is not None
         # The readings themselves, and the end of the loop, are outside the markers.
         assert abs(sample.elapsed - counted) <= CLOCKS_OWN + 1e-4 * sample.elapsed, sample
+
+
+def test_of_a_program_that_is_measured_every_system_call_is_counted(image: Image, tmp_path: Path) -> None:
+    """Twice the blocks that dd copies are so many more reads, whatever else runs meanwhile."""
+
+    def copying(name: str, blocks: int) -> Program:
+        script = f"dd if=/dev/zero of=/dev/null bs=64 count={blocks}"
+        measured = Measured(benchmark=f"{name}.block", description="a block", operations=blocks)
+        return Program(name=name, command=("sh", "-c", script), runs=2, measured=measured)
+
+    programs = (copying("once", 1000), copying("twice", 2000))
+    machine = QemuMachine(QemuConfig(pmu=PmuConfig(clock="instructions")))
+    job = machine.describe().job(1, tests=agent.test_orders(["lat_pipe"], {}), programs=programs)
+    end = machine.boot(BootOrder("dd", image.bzimage, (), job, 1, tmp_path, vmlinux=image.vmlinux))
+    record = record_of(end)
+    assert record.benchmarks == ("lat_pipe", "once.block", "twice.block")
+    assert [len(region(record, name).iterations) for name in record.benchmarks] == [1, 2, 2]
+    reads = {
+        name: sum(edge.count for edge in calls(record, [region(record, name)]) if edge.callee == "ksys_read")
+        for name in ("once.block", "twice.block")
+    }
+    assert reads["twice.block"] - reads["once.block"] == 2 * 1000
+    per_block = [sample.elapsed / sample.work for sample in end.report.samples[1:] if sample.elapsed and sample.work]
+    assert len(per_block) == 4 and min(per_block) > 100
 
 
 def test_counts_without_and_with_caches_are_the_same_and_disturb_nothing(image: Image, tmp_path: Path) -> None:

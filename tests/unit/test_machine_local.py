@@ -19,7 +19,7 @@ from kdyno.hostknobs import journal
 from kdyno.hostknobs.journal import RUNNING, journal_path, running_state
 from kdyno.hostknobs.turn import Refused, restore, restore_all, turned, write_value
 from kdyno.hostknobs.words import HostLacks, NeedsBoot, values_of
-from kdyno.instrument.job import Job, Program, TestOrder
+from kdyno.instrument.job import Job, Measured, Program, TestOrder
 from kdyno.instrument.steps import MOST_STDOUT
 from kdyno.kernel.recipe import Recipe, page_size_words
 from kdyno.machine.base import BootEnd, BootOrder, Limits
@@ -172,6 +172,24 @@ def test_the_agents_tests_run_natively(root: Path, tmp_path: Path) -> None:
     end = LocalMachine(LocalConfig(), root).boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
     assert end.status == "ok", end.reason
     assert {"lat_pipe", "lat_syscall.null"} <= {sample.benchmark for sample in end.report.samples}
+
+
+def test_runs_of_a_command_are_measured_until_one_fails(root: Path, tmp_path: Path) -> None:
+    def measured(name: str, script: str) -> Program:
+        benchmark = Measured(benchmark=f"{name}.step", description="a step", operations=10)
+        return Program(name=name, command=("sh", "-c", script), runs=3, measured=benchmark)
+
+    fails = measured("fails", f"mkdir {tmp_path}/first 2> /dev/null || exit 1")
+    order = TestOrder(name="lat_pipe")
+    job = Job(lane="wall", iterations=1, tests=(order,), programs=(fails, measured("sleeps", "sleep 0.02")))
+    (tmp_path / "round").mkdir()
+    end = LocalMachine(LocalConfig(), root).boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
+    assert end.status == "ok", end.reason
+    assert [benchmark.name for benchmark in end.report.benchmarks] == ["lat_pipe", "fails.step", "sleeps.step"]
+    taken = [(sample.benchmark, sample.iteration, sample.work) for sample in end.report.samples[1:]]
+    assert taken == [("fails.step", 0, 10), *(("sleeps.step", run, 10) for run in range(3))]
+    assert all(sample.elapsed and sample.elapsed > 20_000_000 for sample in end.report.samples[2:])
+    assert [step.status for step in end.report.steps] == [0, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("number", "why"), [(22, "Invalid argument"), (13, "Permission denied")])

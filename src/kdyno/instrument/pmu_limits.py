@@ -11,14 +11,14 @@ from typing import Final
 from kdyno.instrument.pmu_values import Unsound
 
 MOST: Final = {
-    "body_bytes": 1 << 24,
+    "body_bytes": 1 << 25,
     "functions": 1 << 16,
     "regions": 1 << 10,
     "iterations": 1 << 16,
     "executed_blocks": 1 << 20,
     "executed_branches": 1 << 20,
     "executed_functions": 1 << 17,
-    "stack_nodes": 1 << 19,
+    "stack_nodes": 1 << 20,
     "stack_depth": 1 << 12,
     "trace_blocks": 1 << 21,
     "trace_steps": 1 << 21,
