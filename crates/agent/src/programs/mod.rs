@@ -54,8 +54,12 @@ fn run(program: &Program, surroundings: &Surroundings, sink: &Sink) {
     };
     let ready = program.set_up.as_ref().is_none_or(|words| carry_out(Phase::SetUp, 0, words));
     if ready {
-        // A run that failed leaves nothing that the next one could rely on.
-        let _all_went_well = (0..program.runs).all(|run| carry_out(Phase::Command, run, &program.command));
+        for run in 0..program.runs {
+            // A run that failed leaves nothing that the next one could rely on.
+            if !carry_out(Phase::Command, run, &program.command) {
+                break;
+            }
+        }
     }
     if let Some(words) = &program.tear_down {
         carry_out(Phase::TearDown, 0, words);
