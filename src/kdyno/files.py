@@ -65,6 +65,17 @@ def copy_whole(
         shutil.copyfileobj(original, file)
 
 
+def remove_unfinished(path: Path) -> None:
+    """Remove what writes of this file left beside it that were killed. Nobody may be writing it meanwhile.
+
+    What this user may not remove stays.
+    """
+    with suppress(OSError):
+        for left in list(path.parent.iterdir()):
+            if left.name.startswith(_incoming_prefix(path)):
+                left.unlink()
+
+
 def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:
     """Read a regular file that somebody named. It never waits, as a pipe would, and never fills the memory.
 
@@ -119,7 +130,7 @@ def _replacement(path: Path, mode: int | None, durable: bool, refused: type[Kdyn
             with path.open("wb") as stream:
                 yield stream
             return
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=_incoming_prefix(path))
         incoming = Path(name)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -134,6 +145,11 @@ def _replacement(path: Path, mode: int | None, durable: bool, refused: type[Kdyn
         if durable:
             with suppress(PermissionError):  # a directory may be for writing only
                 sync(path.parent)
+
+
+def _incoming_prefix(path: Path) -> str:
+    """What the name of a file begins with that is to take the name `path`."""
+    return f".{path.name[:40]}-"
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from kdyno.instrument.job import Job, TestOrder
 from kdyno.machine.base import BootOrder, Limits
-from kdyno.machine.qemu import KvmUnusable, QemuConfig, QemuMachine
+from kdyno.machine.qemu import KvmUnusable, QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 
 CONFIG = QemuConfig(lane="wall", accel="kvm", memory_mb=256, limits=Limits(boot=300, silence=300))
 PROOFS = 4

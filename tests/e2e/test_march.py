@@ -13,7 +13,8 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
 from kdyno.machine.base import CpuLacks
 from kdyno.machine.cpu_flags import CpuUnusable
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.state import State
 from tests.e2e.conftest import ROOT, Kdyno
 

@@ -19,7 +19,8 @@ from kdyno.kernel.recipe import page_size_words
 from kdyno.line.images import build_images
 from kdyno.line.prepare import plan_builds
 from kdyno.machine.base import BootOrder
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import read_cpu
 from kdyno.state import State
 from kdyno.talk import Talk

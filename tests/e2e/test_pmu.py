@@ -22,7 +22,8 @@ from kdyno.kernel.image import Image
 from kdyno.line.images import build_images
 from kdyno.line.prepare import plan_builds
 from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import read_cpu
 from kdyno.profile.calls import calls
 from kdyno.state import State

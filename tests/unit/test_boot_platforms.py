@@ -21,7 +21,8 @@ from kdyno.machine.platforms import (
     require_cpus,
     require_options,
 )
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.fake_qemu import FakeQemu

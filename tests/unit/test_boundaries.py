@@ -40,7 +40,9 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, PMU_CLOCKS, Lane
 from kdyno.machine.console import diagnose
 from kdyno.machine.initramfs import initramfs
-from kdyno.machine.qemu import COUNTERS_PORT, PORT, PORT_MISSING, QemuConfig
+from kdyno.machine.qemu import PORT_MISSING
+from kdyno.machine.qemu_command import COUNTERS_PORT, PORT
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.pgod import listing_of
 from kdyno.schemas import PRINTED, READ, schema

@@ -20,7 +20,7 @@ from kdyno.line.forecast import CHECK_SECONDS, forecast
 from kdyno.line.outlook import run_ahead
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.fake import FakeConfig
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.measurement import BootStatus
 from kdyno.report.html import render as render_html
 from kdyno.report.terminal import render

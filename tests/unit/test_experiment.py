@@ -24,7 +24,7 @@ from kdyno.experiment.plan import PlannedBoot, block_seed, look_ends, plan_boots
 from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from tests.unit.experiment_files import MINIMAL, written
 
 COMMAND = '[workload]\ntype = "command"\ncommand = ["true"]\n'

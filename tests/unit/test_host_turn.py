@@ -136,6 +136,18 @@ def test_kill_9_half_way_loses_nothing(root: Path, state: State) -> None:
     assert snapshot(root) == before
 
 
+def test_what_a_killed_write_of_the_journal_left_is_gone_after_the_next_use(root: Path, state: State) -> None:
+    set_knobs(state, root=root)
+    journal = journal_path(state)
+    left = [journal.with_name(f".{journal.name}-{letters}") for letters in ("abc12_34", "zzz_9876")]
+    mine = journal.with_name(".run-knobs.json-abcdefgh")
+    for path in (*left, mine):
+        path.write_text('{"schema_version": 1, "boot')
+    restore(state, root=root)
+    assert not any(path.exists() for path in left) and not journal.exists()
+    assert mine.exists(), "another journal's, which has a lock of its own"
+
+
 def test_a_restart_of_the_host_makes_the_journal_void(root: Path, state: State) -> None:
     kernel = Kernel(root)
     set_knobs(state, root=root, write=kernel)

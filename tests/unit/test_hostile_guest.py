@@ -19,7 +19,8 @@ from kdyno.instrument.job import Job, Program
 from kdyno.instrument.stream import LONGEST_LINE
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.watch import Watch, bound_files
 from kdyno.process import spawned
 from tests.unit.fake_qemu import FakeQemu

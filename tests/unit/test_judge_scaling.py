@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.judge import scaling as laws
-from kdyno.judge import scaling_solver
 from kdyno.judge.observations import Sample
-from kdyno.judge.scaling import Level, Parameter, Scaling, ratio_of, scaling
+from kdyno.judge.scaling import laws, solver
+from kdyno.judge.scaling.bootstrap import resample
+from kdyno.judge.scaling.both_laws import Scaling, scaling
+from kdyno.judge.scaling.laws import Parameter
+from kdyno.judge.scaling.least_squares import basis_of, least_squares
+from kdyno.judge.scaling.levels import Level, ratio_of
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 SIMULATIONS = 100
@@ -247,10 +250,10 @@ def test_blocks_that_have_not_one_n_in_common_are_compared_as_groups() -> None:
 def test_the_bootstrap_fits_every_draw_as_scipy_does(law: laws.Law, a: float, b: float) -> None:
     data = levels(a, b, noise=0.1, replicates=6, shared=0.1)
     n = np.array(COUNTS, dtype=float)
-    basis, scales = laws._basis(law, n)
+    basis, scales = basis_of(law, n)
     upper = scales if law == "amdahl" else np.full(2, np.inf)
-    drawn = laws._resampled(data, [level.sample.blocks for level in data], 25, np.random.default_rng(7))  # type: ignore[misc]
+    drawn = resample(data, [level.sample.blocks for level in data], 25, np.random.default_rng(7))  # type: ignore[misc]
     logs = drawn.logs - np.log(n)
-    ours = scaling_solver.solve(basis, logs, drawn.counts, np.minimum(np.full(len(basis), 0.1), upper), upper)
-    scipys = [laws._least_squares(basis, log, count, upper)[0] for log, count in zip(logs, drawn.counts, strict=True)]
+    ours = solver.solve(basis, logs, drawn.counts, np.minimum(np.full(len(basis), 0.1), upper), upper)
+    scipys = [least_squares(basis, log, count, upper)[0] for log, count in zip(logs, drawn.counts, strict=True)]
     assert np.abs(ours - np.array(scipys)).max() < 1e-4

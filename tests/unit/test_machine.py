@@ -22,14 +22,8 @@ from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.fake import FakeConfig, FakeMachine, NoRecording
 from kdyno.machine.initramfs import directory, file, initramfs, link, newc
 from kdyno.machine.kvm import proof_rom, why_not_kvm
-from kdyno.machine.qemu import (
-    KvmInModelLane,
-    KvmUnusable,
-    ModelLaneIsUniprocessor,
-    QemuConfig,
-    QemuMachine,
-    TooSmallForHugePages,
-)
+from kdyno.machine.qemu import KvmUnusable, QemuMachine, TooSmallForHugePages
+from kdyno.machine.qemu_config import KvmInModelLane, ModelLaneIsUniprocessor, QemuConfig
 from kdyno.machine.watch import Watch
 
 HELLO = HelloRecord(v=1, type="hello", agent="0", kernel="6", lane="model", icount_shift=5, cpus=1, init=True)

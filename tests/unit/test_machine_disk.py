@@ -17,7 +17,8 @@ from kdyno.machine.disk import DISK, MIB, DiskNotDirect, NoRoomForDisk, new_disk
 from kdyno.machine.initramfs import newc
 from kdyno.machine.platforms import NEEDS, KernelLacks, Platform
 from kdyno.machine.programs import NoSuchProgram, ProgramUnfit, digests, gathered, listed, program_entries
-from kdyno.machine.qemu import DiskOutsideWallLane, QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import DiskOutsideWallLane, QemuConfig
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.fake_qemu import FakeQemu

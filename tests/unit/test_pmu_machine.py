@@ -26,7 +26,9 @@ from kdyno.machine.pmu import (
     UserCodeNeedsAllEvents,
     VmlinuxMissing,
 )
-from kdyno.machine.qemu import MODEL_CPU, QUICK_TIMER, QemuConfig, QemuMachine
+from kdyno.machine.qemu import MODEL_CPU, QemuMachine
+from kdyno.machine.qemu_command import QUICK_TIMER
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import encode, encoded, specimen

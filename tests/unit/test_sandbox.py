@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kdyno.machine.base import BootOrder
-from kdyno.machine.qemu import QEMU, QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_command import QEMU
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.process import spawned
 from tests.unit.test_machine import order

@@ -23,7 +23,7 @@ from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.line.pmuboot import PmuRun
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import Cpu
 from kdyno.measurement import Benchmark
 from kdyno.state import State

@@ -15,7 +15,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import Lane
 from kdyno.machine.base import NotTimed
 from kdyno.machine.fake import FakeConfig
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.schemas import schema
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts

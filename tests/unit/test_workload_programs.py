@@ -17,7 +17,7 @@ from kdyno.instrument.stream import AgentReport
 from kdyno.machine.guest_root import FILES, UnfitPackage, filtered, guest_root
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.local import LocalConfig, LocalMachine, NotInstalled
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.measurement import Sample
 from kdyno.state import State
 from kdyno.talk import Talk

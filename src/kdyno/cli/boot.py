@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.line.bootone import boot_command, boot_shell, find_kernel
     from kdyno.machine.base import Limits
-    from kdyno.machine.qemu import QemuConfig
+    from kdyno.machine.qemu_config import QemuConfig
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kdyno.cli.common import number_from, print_json, run_id_of, state_of, store_of, talk_of
 from kdyno.cli.judge import COLUMNS
 from kdyno.foreign.request import JudgeRequest
-from kdyno.judge.scaling import LARGEST_N
+from kdyno.judge.scaling.levels import LARGEST_N
 
 if TYPE_CHECKING:
     from kdyno.scaling.model import ScalingReport

@@ -76,7 +76,7 @@ def _try(args: argparse.Namespace) -> int:
     from kdyno.line.bootone import find_kernel
     from kdyno.line.trial import try_workload
     from kdyno.machine.local import LocalConfig
-    from kdyno.machine.qemu import QemuConfig
+    from kdyno.machine.qemu_config import QemuConfig
     from kdyno.workload.definition import definition
 
     state, talk = state_of(args), talk_of(args)

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from kdyno.experiment.tune import TuneConfig
 from kdyno.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import MachineConfig
 from kdyno.measurement import Correction
 from kdyno.workload.lmbench import LmbenchWorkload

@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from kdyno.errors import UserError
-from kdyno.files import read_whole, write_whole
+from kdyno.files import read_whole, remove_unfinished, write_whole
 from kdyno.frozen import Frozen
 from kdyno.hostknobs import files
 from kdyno.hostknobs.knobs import KNOBS, RUN_KNOBS, Knob, owner_of
@@ -67,12 +67,15 @@ def running_state() -> State:
 
 @contextmanager
 def journal_lock(state: State, keeper: Keeper = SETTING) -> Iterator[None]:
-    """Keep other kdynos off the journal. Raises StateNotWritable, also for what the body has no right to write.
+    """Keep other kdynos off the journal, and remove what a write of it left that was killed.
+
+    Raises StateNotOurs, and StateNotWritable, also for what the body has no right to write.
 
     After `sudo kdyno doctor --host --set` the lock and the journal are root's.
     """
     try:
         with state.lock(keeper.name):
+            remove_unfinished(journal_path(state, keeper))
             yield
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -14,7 +14,7 @@ from kdyno.lanes import LANES
 from kdyno.line.boot_file import boot_for_file
 from kdyno.line.boot_once import Wanted
 from kdyno.machine.base import Description, Machine, MachineSettings
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.state import State
 from kdyno.store.records import Boot

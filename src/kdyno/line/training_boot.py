@@ -15,7 +15,7 @@ from kdyno.line.boot_once import Wanted
 from kdyno.line.pmuboot import pmu_job, pmu_machine
 from kdyno.line.record import record_image
 from kdyno.machine.base import Description, Machine
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.state import State
 from kdyno.store.store import Store

@@ -68,7 +68,7 @@ class LocalConfig(MachineSettings):
     cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
     """The CPUs that the workload may use; None: all that kdyno itself may."""
     limits: Limits = Limits()
-    """Only `total` matters: seconds of a round."""
+    """`total`, seconds of a round, and `stream_mb`, how much its programs may write; the others are a guest's."""
 
     def located(self, base: Path) -> Self:  # noqa: ARG002
         return self

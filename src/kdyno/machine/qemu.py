@@ -6,114 +6,49 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
-
-from pydantic import Field
+from typing import Literal
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
-from kdyno.instrument.agent import asked_of, find_agent, tsc_khz
+from kdyno.instrument.agent import asked_of, find_agent
 from kdyno.instrument.counters import COUNTERS
-from kdyno.instrument.pmu import RECORD, PmuConfig
+from kdyno.instrument.pmu import RECORD
 from kdyno.instrument.stream import read_stream
-from kdyno.lanes import LANES, Lane
-from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description, Limits, MachineSettings
+from kdyno.lanes import LANES
+from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
 from kdyno.machine.conditions import watched
-from kdyno.machine.disk import CACHE, MIB, MOST_DISK_MB, NEED, disk_words, new_disk
+from kdyno.machine.disk import CACHE, MIB, NEED, new_disk
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.guest_root import GuestRoot, guest_root
 from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.platforms import NEEDS, Need, Output, Platform, port_needs, require_cpus, require_options
-from kdyno.machine.pmu import Pmu, PmuOutsideModelLane
-from kdyno.machine.programs import ProgramName, digests, gathered, program_entries
+from kdyno.machine.platforms import NEEDS, Need, Output, port_needs, require_options
+from kdyno.machine.pmu import Pmu
+from kdyno.machine.programs import digests, gathered, program_entries
+from kdyno.machine.qemu_command import PORT, QEMU, Guest, qemu_command
+from kdyno.machine.qemu_config import QemuConfig, require_one_lane
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
-from kdyno.names import absolute
 from kdyno.process import ToolMissing, output, spawned
 from kdyno.state import State
 from kdyno.talk import Talk
 
-QEMU = "qemu-system-x86_64"
 MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
 """A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
 iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
-QUICK_TIMER = ("nolapic_timer", "no_timer_check")
-"""The kernel calibrates the local APIC's timer and checks the I/O APIC's in loops of PAUSE, for 250 ms of its time.
-With -icount each PAUSE leaves the emulated CPU, so that these loops were a third of the host's work for a whole boot
-with all tests. Without them it is the PIT that ticks, just as often."""
-TRANSPORTS: dict[Platform, str] = {"microvm": "virtio-mmio", "q35": "virtio-pci"}
-"""What virtio devices are on, as QEMU calls it."""
-PORT, COUNTERS_PORT = "org.kdyno.agent", "org.kdyno.counters"
 PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
 SIDE_BY_SIDE = 2
 """Boots at a time, where that is fair: an emulated CPU keeps one of the host's busy."""
-MOST_MEMORY_MB = 1 << 20
-"""Of a guest: a TiB."""
 FREE_SPACE_NEEDED = 1_000_000
 """Bytes; with less than that left after a boot its files can't be trusted to be whole."""
 HUGE_PAGES_FROM_MB = 640
 """Linux wants 512 MB beside what it takes for itself at once (hugepage_init() of mm/huge_memory.c)."""
-
-
-class QemuConfig(MachineSettings):
-    """A guest under QEMU, on this host."""
-
-    type: Literal["qemu"] = "qemu"
-    lane: Lane = "model"
-    """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
-    accel: Literal["auto", "kvm", "tcg"] = "auto"
-    """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
-    platform: Platform = "microvm"
-    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
-    cpu: str | None = None
-    """QEMU's CPU model; None: in the model lane a fixed Haswell, with `pmu` the one that its family names; in the wall
-    lane `host` under KVM, `max` under TCG."""
-    cpus: Annotated[int, Field(ge=1, le=64)] = 1
-    memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
-    icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
-    """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
-    pmu: PmuConfig | None = None
-    """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
-    disk_mb: Annotated[int, Field(ge=1, le=MOST_DISK_MB)] | None = None
-    """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
-    programs: tuple[ProgramName, ...] = ()
-    """Of this host; guests get them with their libraries, in /bin."""
-    share: Path | None = None
-    """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
-    limits: Limits = Limits()
-
-    def located(self, base: Path) -> Self:
-        share = Path(absolute(self.share, base)) if self.share else None
-        pmu = self.pmu
-        if pmu and pmu.family.startswith("file:"):
-            family = absolute(pmu.family.removeprefix("file:"), base)
-            pmu = pmu.model_copy(update={"family": f"file:{family}"})
-        return self.model_copy(update={"share": share, "pmu": pmu})
-
-    def suited(self, memory_mb: int, cpus: int) -> Self:
-        cpus = max(self.cpus, cpus if self.lane == "wall" else 1)
-        return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
-
-    def counting(self, pmu: PmuConfig) -> Self:
-        return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
-
-    def timed(self) -> Self:
-        return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
-
-    def require_cpus(self, config: Mapping[str, str], what: str) -> None:
-        require_cpus(config, self.cpus, what)
-
-    def checking(self) -> Self:
-        # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
-        limits = self.limits.model_copy(update={"boot": self.limits.total, "silence": self.limits.total})
-        return self.model_copy(update={"icount_shift": 0, "pmu": None, "limits": limits})
 
 
 class ShareMissing(UserError):
@@ -126,27 +61,9 @@ class KvmUnusable(InfrastructureError):
     hint = 'say accel = "tcg" or "auto", or mend KVM'
 
 
-class KvmInModelLane(UserError):
-    message = 'the model lane is emulated by definition: accel = "kvm" does not go with lane = "model"'
-    hint = 'take lane = "wall" for times under KVM'
-
-
 class TooSmallForHugePages(UserError):
     message = "{what}: a guest with {memory} MB ignores `{word}`: Linux turns huge pages of 2 MB off below 512 MB"
     hint = "say memory_mb = 1024 in [machine]; the kernel's own memory is not among the 512 MB"
-
-
-class ModelLaneIsUniprocessor(UserError):
-    message = "the model lane has one CPU, but the experiment asks for {cpus}"
-    hint = 'leave `cpus` out, or take lane = "wall"'
-
-
-class DiskOutsideWallLane(UserError):
-    message = "a disk has no place in the lane {lane}: it answers when the host is done, and boots would differ"
-    hint = (
-        'take lane = "wall", or leave `disk_mb` out and make a disk of the guest\'s memory '
-        "(CONFIG_BLK_DEV_RAM=y, /dev/ram0)"
-    )
 
 
 class QemuMachine:
@@ -154,14 +71,7 @@ class QemuMachine:
 
     def __init__(self, config: QemuConfig) -> None:
         self.lane = LANES[config.lane]
-        if self.lane.icount and config.accel == "kvm":
-            raise KvmInModelLane()
-        if self.lane.icount and config.cpus > 1:
-            raise ModelLaneIsUniprocessor(cpus=config.cpus)
-        if config.pmu and not self.lane.icount:
-            raise PmuOutsideModelLane(lane=config.lane)
-        if self.lane.icount and config.disk_mb is not None:
-            raise DiskOutsideWallLane(lane=config.lane)
+        require_one_lane(config)
         self.config = config
         self.pmu = Pmu(config.pmu) if config.pmu else None
         self._root: GuestRoot | None = None
@@ -222,7 +132,7 @@ class QemuMachine:
             "cpus": config.cpus,
             "memory_mb": config.memory_mb,
             "icount_shift": config.icount_shift if self.lane.icount else None,
-            "cmdline": list(self._cmdline()),
+            "cmdline": list(self._guest.cmdline),
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
         }
@@ -347,37 +257,8 @@ class QemuMachine:
             return subprocess.run(command, check=False).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
-        """QEMU's command line for a boot; each group of words has one purpose."""
-        words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *self._sandbox]
-        words += ["-accel", self.accel, "-cpu", self.cpu_model, "-smp", str(self.config.cpus)]
-        words += ["-m", str(self.config.memory_mb), "-seed", str(order.seed)]
-        if self.lane.icount:
-            words += ["-icount", f"shift={self.config.icount_shift},sleep=off,align=off"]
-            words += ["-rtc", "base=2024-01-01T00:00:00,clock=vm"]
-            # QEMU 10 serves virtio queues in its main thread under TCG, too, at moments that differ from boot to boot;
-            # 7.2 does so under KVM alone.
-            words += ["-global", f"{TRANSPORTS[self.config.platform]}.ioeventfd=off"]
-        if self.config.platform == "microvm":
-            # Without ACPI QEMU tells the kernel of virtio-mmio devices by its command line: no ACPI in the kernel.
-            words += ["-M", "microvm,acpi=off,x-option-roms=off,isa-serial=on,rtc=on"]
-            bus = "virtio-serial-device"
-        else:
-            words += ["-M", "q35"]
-            bus = "virtio-serial-pci"
-        if self.config.share:
-            suffix = "device" if self.config.platform == "microvm" else "pci"
-            words += ["-fsdev", f"local,id=host,path={_value(self.config.share)},security_model=none,readonly=on"]
-            words += ["-device", f"virtio-9p-{suffix},fsdev=host,mount_tag=host"]
-        if self.config.disk_mb is not None:
-            words += disk_words(order.directory, self.config.platform)
-        words += ["-kernel", str(order.kernel), "-initrd", str(archive)]
-        words += ["-append", " ".join((*self._cmdline(), *self._clock, *order.cmdline))]
-        words += ["-serial", serial, "-device", bus, "-device", f"virtserialport,chardev=agent,name={PORT}"]
-        words += ["-chardev", f"file,id=agent,path={_value(stream)}"]
-        if order.job.counters:
-            words += ["-device", f"virtserialport,chardev=counters,name={COUNTERS_PORT}"]
-            words += ["-chardev", f"file,id=counters,path={_value(order.directory / COUNTERS)}"]
-        return tuple(words)
+        """QEMU's command line for a boot."""
+        return qemu_command(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
 
     @cached_property
     def _sandbox(self) -> tuple[str, ...]:
@@ -385,28 +266,9 @@ class QemuMachine:
         return SANDBOX if why_no_sandbox(QEMU) is None else ()
 
     @cached_property
-    def _clock(self) -> tuple[str, ...]:
-        """What gives a guest a fine clock under TCG, where RDTSC reads the host's counter.
-
-        The kernel would measure the counter's speed against the emulated PIT, fail on a busy host, and be left with a
-        clock of jiffies.
-        """
-        if self.lane.icount or self.accel == "kvm":
-            return ()
-        return ("tsc=reliable", f"tsc_early_khz={tsc_khz()}")
-
-    def _cmdline(self) -> tuple[str, ...]:
-        # reboot=t: a triple fault is the one way out of a microvm; panic=-1: at once.
-        words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
-        if not self.lane.icount:
-            return words
+    def _guest(self) -> Guest:
         of_family = self.pmu.family.cpu.cmdline if self.pmu else ()
-        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()), *of_family)
-
-
-def _value(path: Path) -> str:
-    """A path inside one of QEMU's options, where a comma would begin the next (in `-serial file:` it doesn't)."""
-    return str(path).replace(",", ",,")
+        return Guest(self.config, self.accel, self.cpu_model, of_family)
 
 
 def _why_lost(status: int, said: Path, directory: Path) -> str | None:

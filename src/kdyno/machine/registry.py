@@ -10,7 +10,8 @@ from kdyno.frozen import one_of
 from kdyno.machine.base import Machine, MachineSettings
 from kdyno.machine.fake import FakeConfig, FakeMachine
 from kdyno.machine.local import LocalConfig, LocalMachine
-from kdyno.machine.qemu import QemuConfig, QemuMachine
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.judge.scaling import MISFIT, NEEDED, TITLES, Fit, Parameter, Scaling
+from kdyno.judge.scaling.both_laws import Scaling
+from kdyno.judge.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
 from kdyno.scaling.model import ScalingReport, Series, Tax
 from kdyno.text import clean, confidence, number, p_value, percent, signed
 

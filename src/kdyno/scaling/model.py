@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kdyno.frozen import Frozen
-from kdyno.judge.scaling import Scaling
+from kdyno.judge.scaling.both_laws import Scaling
 
 Work = Literal["copies", "shared"]
 """What n processes do: n copies of the work, one each; or one work that they share."""

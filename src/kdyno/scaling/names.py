@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kdyno.judge.scaling import LARGEST_N
+from kdyno.judge.scaling.levels import LARGEST_N
 from kdyno.scaling.model import Work
 
 WORK: Mapping[str, Work] = {"p": "copies", "j": "shared", "t": "shared"}

@@ -15,7 +15,7 @@ from kdyno.foreign.roles import FACTORS, SHOWN, find_column, find_roles, folded,
 from kdyno.foreign.sheet import Shape, shape_of
 from kdyno.foreign.source import Source, read
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.scaling import LARGEST_N
+from kdyno.judge.scaling.levels import LARGEST_N
 from kdyno.scaling.model import ScalingReport, Work
 from kdyno.scaling.names import count
 from kdyno.scaling.series import Measured, NoCurve, series_of, taxes_of

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from kdyno.errors import UserError
 from kdyno.judge.observations import Observations, Sample
-from kdyno.judge.scaling import Level, ratio_of, scaling
+from kdyno.judge.scaling.both_laws import scaling
+from kdyno.judge.scaling.levels import Level, ratio_of
 from kdyno.scaling.model import Series, Tax, Value, Work
 from kdyno.scaling.names import counted
 from kdyno.text import listed

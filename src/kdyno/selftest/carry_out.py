@@ -11,7 +11,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, Lane
 from kdyno.line.forecast import LINK_SECONDS
 from kdyno.line.run import run_experiment
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.selftest.judge import Design, judge_all
 from kdyno.state import State

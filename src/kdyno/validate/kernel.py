@@ -15,7 +15,7 @@ from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import catalogue
 from kdyno.instrument.catalogue import Catalogue, CatalogueTest
-from kdyno.machine.qemu import QemuConfig
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.measurement import Benchmark
 from kdyno.state import State

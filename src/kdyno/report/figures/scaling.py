@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.judge.scaling import TITLES, Fit, Law, Prediction
+from kdyno.judge.scaling.laws import TITLES, Fit, Law, Prediction
 from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thinned
 from kdyno.scaling.model import Series
 from kdyno.text import number

@@ -1,0 +1,1 @@
+"""How throughput grows with the number of processes or CPUs: laws, fitted by least squares, with a bootstrap."""
