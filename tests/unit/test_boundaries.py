@@ -457,6 +457,7 @@ PRINTED_AS = {
             "compare",
             "coverage",
             "doctor",
+            "fit-config",
             "judge",
             "lint",
             "march",
