@@ -86,8 +86,8 @@ def gathered(
     """The evidence on each of the symbols that gates a line with code.
 
     `files_of` has the source files that each symbol adds, `text_of` gives the lines of one; `start` is of boots without
-    the load. Of a symbol with files of its own only those count: its conditional lines elsewhere are mostly hooks, which
-    run whether or not anything needs what they lead to.
+    the load. Of a symbol with files of its own only those count: its conditional lines elsewhere are mostly hooks,
+    which run whether or not anything needs what they lead to.
     """
     gated: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for symbol, files in files_of.items():
