@@ -19,6 +19,7 @@ from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.doctor import Finding
 from kdyno.experiment.models import ExperimentFile
 from kdyno.explain.command import Explained
+from kdyno.fit.model import Fitted
 from kdyno.hostknobs.look import HostReport
 from kdyno.hostknobs.turn import Turned
 from kdyno.instrument.catalogue import Catalogue
@@ -93,6 +94,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "doctor-host": TypeAdapter(HostReport),
     "doctor-set": TypeAdapter(Turned),
     "explanation": TypeAdapter(Explained),
+    "fit-config": TypeAdapter(Fitted),
     "judge": TypeAdapter(FileReport),
     "lint": TypeAdapter(LintReport),
     "plan": TypeAdapter(Forecast),

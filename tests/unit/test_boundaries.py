@@ -459,6 +459,7 @@ PRINTED_AS = {
             "compare",
             "coverage",
             "doctor",
+            "fit-config",
             "judge",
             "lint",
             "march",

@@ -14,7 +14,7 @@ import pytest
 from kdyno.errors import KdynoError
 from kdyno.kernel import build as build_module
 from kdyno.kernel import build_directory, estimate, kconfig_check
-from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration
+from kdyno.kernel.build import BuildFailed, BuildKilled, build, check_configuration, configured
 from kdyno.kernel.images import load_image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
@@ -196,6 +196,19 @@ def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Sou
 def test_a_configuration_can_be_checked_without_a_build(source: Source, state: State) -> None:
     assert check_configuration(plan(Recipe(), source, state), state) == ()
     assert left_in(state.builds) == left_in(state.images) == []
+
+
+def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vain(source: Source, state: State) -> None:
+    made = configured(plan(Recipe(kconfig={"EXT4": True, "VIRTIO_NET": True, "CRC32": False}), source, state), state)
+    assert made.config["EXT4"] == made.config["CRC32"] == "y"
+    assert {miss.ask.symbol: miss.why for miss in made.unmet} == {
+        "VIRTIO_NET": "unmet dependency: PCI (PCI is n); INET (INET is n) (net/Kconfig:9)",
+        "CRC32": "it is selected by EXT4",
+    }
+    assert left_in(state.builds) == left_in(state.images) == []
+    image = built(Recipe(), source, state)
+    again = configured(plan(Recipe(), source, state), state)
+    assert (again.config, again.unmet) == (kconfig_check.read_config(image.config.read_text()), ())
 
 
 @pytest.mark.parametrize(

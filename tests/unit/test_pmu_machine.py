@@ -191,6 +191,14 @@ def test_an_ok_boot_has_the_counts_as_samples_and_its_record(qemu: FakeQemu, tmp
     assert (tmp_path / "boot" / "pmu.symbols").read_text().startswith("ffffffff81000000 1 syscall entry_SYSCALL_64\n")
 
 
+def test_a_boot_that_times_nothing_needs_no_regions(qemu: FakeQemu, tmp_path: Path) -> None:
+    qemu.leaves(stream=stream_of([], []), record=encode(replace(specimen(), regions={}, opened=0)))
+    plain = order(tmp_path)
+    end = QemuMachine(QemuConfig(pmu=PmuConfig())).boot(replace(plain, job=plain.job.model_copy(update={"tests": ()})))
+    assert (end.status, end.reason, end.report.samples) == ("ok", "", ())
+    assert end.pmu and end.pmu.name == "pmu.kpmu"
+
+
 def test_edges_need_no_geometry(qemu: FakeQemu, tmp_path: Path) -> None:
     ready(qemu)
     end = boot(tmp_path, clock="instructions", events="edges")

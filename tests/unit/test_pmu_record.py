@@ -153,6 +153,8 @@ def test_a_record_of_a_guest_without_markers_has_no_regions(tmp_path: Path) -> N
     path = write(tmp_path / "r", regions={}, opened=0)
     with pytest.raises(NoRegions, match="the guest executed no markers"):
         read_pmu_record(path)
+    record = read_pmu_record(path, needs_regions=False)
+    assert record.regions == {} and record.names == specimen().names
 
 
 @pytest.mark.parametrize(("benchmarks", "named"), [((), "3"), (("a", "b", "c", "d.e"), "d.e")])

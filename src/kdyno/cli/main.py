@@ -43,6 +43,7 @@ VERBS = {
     "coverage": "show which lines of a kernel's source were executed, and how often",
     "delegation": "check and show which compiler makes which file of a kernel",
     "tune": "find which compiler and flags for which file make the fewest modelled cycles",
+    "fit-config": "find out which Kconfig symbols a load needs, and leave out the others",
     "blockmap": "print where a file lies on its disk, as a device-mapper table",
     "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
     "calibrate": "fit the cycle model's weights on this host",
@@ -86,7 +87,7 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if verb in load:
-            module = importlib.import_module(f"kdyno.cli.{verb}")
+            module = importlib.import_module(f"kdyno.cli.{verb.replace('-', '_')}")
             module.configure(sub)
             add_common(sub)
             sub.set_defaults(act=module.act)

@@ -28,6 +28,7 @@ FORMATS = {
     "experiment": "an experiment file",
     "explanation": "`kdyno explain --json`",
     "family": "a CPU family's file",
+    "fit-config": "`kdyno fit-config --json`",
     "image": "image.json, beside an image",
     "job": "what the agent is asked to do in a guest",
     "judge": "`kdyno judge --json`",

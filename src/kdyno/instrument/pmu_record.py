@@ -211,8 +211,11 @@ class _Header(Frozen):
     merged: Annotated[int, Field(ge=1, le=1 << 31, strict=True)] = 1
 
 
-def read_pmu_record(path: Path) -> PmuRecord:
-    """Read a record; raises PmuRecordDamaged or one of its kinds, PluginGaveUp, NoRegions, MarkersNeverClosed."""
+def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
+    """Read a record; raises PmuRecordDamaged or one of its kinds, PluginGaveUp, NoRegions, MarkersNeverClosed.
+
+    Without `needs_regions` a record of a boot that marked nothing will do: it has what ran outside of regions.
+    """
     data = _bytes_of(path)
     header, body = _split(data, path)
     inflater = zlib.decompressobj()
@@ -226,7 +229,7 @@ def read_pmu_record(path: Path) -> PmuRecord:
         raise PmuRecordCutShort(path=path, size=len(data))
     if header.gave_up:
         raise PluginGaveUp(path=path, most=header.gave_up.most, things=in_words(header.gave_up.of))
-    if header.opened == 0:
+    if header.opened == 0 and needs_regions:
         raise NoRegions(path=path)
     if header.unclosed:
         benchmark = header.unclosed.benchmark

@@ -6,15 +6,16 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import kdyno
+from kdyno.files import read_whole
 from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
 from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import load_image
-from kdyno.kernel.knobs.kconfig import parse_fragment
+from kdyno.kernel.knobs.kconfig import MOST_BYTES, parse_fragment
 from kdyno.kernel.make import BuildFailed, BuildKilled, Work, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.source_trees import Say, remove_tree
@@ -24,10 +25,12 @@ __all__ = [
     "BuildFailed",
     "BuildKilled",
     "BuildPlan",
+    "Configured",
     "Progress",
     "build",
     "build_layouts",
     "check_configuration",
+    "configured",
     "load_image",
     "plan_build",
 ]
@@ -82,6 +85,26 @@ def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
         return load_image(plan.key, state).record.notes
     with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
         return _configure(work)
+
+
+@dataclass(frozen=True)
+class Configured:
+    """What Kconfig makes of a plan."""
+
+    config: dict[str, str]
+    unmet: tuple[kconfig_check.Unmet, ...]
+    """What was asked in vain, and why."""
+
+
+def configured(plan: BuildPlan, state: State) -> Configured:
+    """Only configure, in seconds, and refuse nothing that was asked in vain. Raises ValueRuns and what make raises."""
+    if images.directory(plan.key, state).is_dir():
+        text = read_whole(load_image(plan.key, state).config, MOST_BYTES).decode(errors="replace")
+        config = kconfig_check.read_config(text)
+    else:
+        with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
+            config = _made_config(work)
+    return Configured(config, tuple(kconfig_check.unmet(plan.asks, config, plan.tree)))
 
 
 def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
@@ -149,11 +172,7 @@ def _forget_changed(work: Work, before: BuildPlan) -> bool:
 
 def _configure(work: Work) -> tuple[str, ...]:
     """Make .config, and stop unless it holds what was asked. Return notes on what the base asked in vain."""
-    plan = work.plan
-    for command in kconfig.steps(plan.base, plan.asks, work.objects, work.make):
-        work.run(command)
-    config = kconfig_check.read_config(_config_text(work))
-    kconfig_check.refuse_what_runs(config)
+    plan, config = work.plan, _made_config(work)
     kconfig_check.refuse(kconfig_check.unmet(plan.asks, config, plan.tree))
     notes = (*plan.notes, *_held(work, config))
     if plan.base.kind != "fragment":
@@ -164,6 +183,15 @@ def _configure(work: Work) -> tuple[str, ...]:
     expected = hardening.to_be_met(list(lines.values()), config, overruled, plan.tree)
     misses = kconfig_check.unmet(expected, config, plan.tree)
     return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))
+
+
+def _made_config(work: Work) -> dict[str, str]:
+    """The .config that the kernel's own tools make now. Raises ValueRuns."""
+    for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
+        work.run(command)
+    config = kconfig_check.read_config(_config_text(work))
+    kconfig_check.refuse_what_runs(config)
+    return config
 
 
 def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Boot
 from kdyno.store.store import Store
 from kdyno.talk import Talk
+from kdyno.workload.base import WorkloadSettings
 
 Kind = Literal["pmu", "counters"]
 """A field of Boot."""
@@ -25,12 +26,19 @@ class BootForFileFailed(InfrastructureError):
 
 
 def boot_for_file(
-    machine: Machine, wanted: Wanted, kind: Kind, *, state: State, store: Store, talk: Talk
+    machine: Machine,
+    wanted: Wanted,
+    kind: Kind,
+    *,
+    state: State,
+    store: Store,
+    talk: Talk,
+    workload: WorkloadSettings | None = None,
 ) -> tuple[Path, Boot, list[Benchmark]]:
     """The file of this boot, the boot, and what it describes; one that is on record with its file isn't done again.
 
-    One that failed is tried again: perhaps the host was too slow for it. Raises BootForFileFailed, which names the
-    console, and what machine and store raise.
+    One that failed is tried again: perhaps the host was too slow for it. `workload` is what reads its samples, where
+    the agent doesn't say them. Raises BootForFileFailed, which names the console, and what machine and store raise.
     """
     artefacts = Artefacts(state.artefacts)
 
@@ -40,7 +48,7 @@ def boot_for_file(
         except KdynoError:
             return False
 
-    boot, benchmarks = boot_once(machine, wanted, is_there, state=state, store=store, talk=talk)
+    boot, benchmarks = boot_once(machine, wanted, is_there, state=state, store=store, talk=talk, workload=workload)
     if boot.status != "ok" or getattr(boot, kind) is None:
         console = artefacts.get(boot.console) if boot.console else "empty"
         ended = "was lost" if boot.status == "lost" else "failed"

@@ -105,13 +105,18 @@ def boot_once(
     state: State,
     store: Store,
     talk: Talk,
+    workload: WorkloadSettings | None = None,
 ) -> tuple[Boot, list[Benchmark]]:
     """The boot that is on record, if it is `usable`, or one done now and put on record; with what it describes.
 
     In the model lane, where the same boot again leaves the same files: what was lost of them is so brought back.
+    Without a `workload` its samples are those that the agent said.
     """
     image = wanted.image.record.key if wanted.image else machine.stand_in(wanted.variant, wanted.block)
-    key = boot_key(image, wanted.cmdline, wanted.job, machine.describe(), seed=wanted.seed, replicate={})
+    reading = workload.reading() if workload else {}
+    key = boot_key(
+        image, wanted.cmdline, wanted.job, machine.describe(), seed=wanted.seed, replicate={}, reading=reading
+    )
     with state.lock(f"boot-{key[:24]}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")):
         on_record = store.boot(key)
         if on_record and usable(on_record[0]):
@@ -120,7 +125,9 @@ def boot_once(
         with state.scratch("once") as scratch:
             started = datetime.now(UTC)
             end = machine.boot(wanted.order(scratch))
-            if end.status == "ok" and (why := failure(end.report.steps)):
+            if workload:
+                end = measured(end, workload)
+            elif end.status == "ok" and (why := failure(end.report.steps)):
                 end = replace(end, status="failed", reason=why)
             boot = boot_record(key, wanted.seed, started, end, Artefacts(state.artefacts))
         store.add_boot(boot, end.report.benchmarks)

@@ -131,7 +131,8 @@ class Pmu:
         """The end of a boot with what the PMU counted as its samples; a boot that is not ok has only other units.
 
         Without a sound record the boot is lost: the instrument failed, not the kernel. A loop that was entered and
-        never left is the kernel's doing, and so is more than the plugin can keep.
+        never left is the kernel's doing, and so is more than the plugin can keep. A boot that timed nothing itself, as
+        programs don't, needs no regions.
         """
         from kdyno.instrument.pmu_record import (
             MarkersNeverClosed,
@@ -151,7 +152,8 @@ class Pmu:
             if not path.exists():
                 raise RecordMissing()
             with_benchmarks(path, [benchmark.name for benchmark in report.benchmarks], path)
-            counts = read_pmu_record(path)
+            is_timed = any(sample.elapsed is not None for sample in report.samples)
+            counts = read_pmu_record(path, needs_regions=is_timed)
             samples = in_clock(report.samples, report.benchmarks, counts, self.family, self.config.clock)
         except (MarkersNeverClosed, PluginGaveUp) as error:
             return replace(end, status="failed", reason=_said(error, path))

@@ -1,0 +1,351 @@
+"""Fitting a configuration to a load: boot, see what ran, leave out the rest, and confirm it by kernels that pass."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from kdyno.coverage.kbuild import files_of_symbols
+from kdyno.coverage.measure import Measured, Wanted, measure
+from kdyno.coverage.sources import Tree
+from kdyno.errors import UserError
+from kdyno.files import read_whole
+from kdyno.fit.evidence import Evidence, Functions, gathered, line_counts
+from kdyno.fit.load import load_of
+from kdyno.fit.model import FitKernel, FitSymbol, Fitted
+from kdyno.fit.splitting import Splitting
+from kdyno.fit.symbols import GOING, Reason, held, in_order, lost, reasons, with_whom
+from kdyno.instrument.job import Job
+from kdyno.instrument.pmu import PmuConfig
+from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.kernel.build import BuildFailed, BuildPlan, configured, plan_build
+from kdyno.kernel.image import Image
+from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config
+from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
+from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
+from kdyno.kernel.plan import check_without_source
+from kdyno.kernel.recipe import KconfigValue, Recipe
+from kdyno.kernel.source import Source, fetch
+from kdyno.line.boot_file import BootForFileFailed, boot_for_file
+from kdyno.line.boot_once import Wanted as WantedBoot
+from kdyno.line.forecast import forecast_builds
+from kdyno.line.images import build_images
+from kdyno.line.outlook import builds_ahead, span
+from kdyno.line.prepare import KUNIT
+from kdyno.machine.base import Limits
+from kdyno.machine.platforms import NEEDS
+from kdyno.machine.qemu_config import QemuConfig
+from kdyno.machine.registry import open_machine
+from kdyno.size.report import size_report
+from kdyno.state import State
+from kdyno.store.records import Boot
+from kdyno.store.store import Store
+from kdyno.talk import Talk
+from kdyno.text import clean, counted
+
+ESCAPED = re.compile(r"\\(.)")
+LONGEST_REASON = 300
+"""Characters of why a kernel won't do, in a fragment."""
+
+
+class NoKconfig(UserError):
+    message = "{spec} has no Kconfig files, so that nothing is known of its symbols"
+    hint = "name the source of a kernel: debian:linux-source-6.12, a directory, a tarball, or git:DIR#REV"
+
+
+class UnknownSymbol(UserError):
+    message = "--keep {pattern} fits no symbol of {spec}"
+    hint = "did you mean {near}? `*` stands for any characters"
+
+
+class BaseFails(UserError):
+    message = "the kernel that is to be made smaller doesn't pass {load}: {why}"
+    hint = "`kdyno workload try` shows what a workload writes; --fragment FILE adds what the kernel lacks"
+
+
+class NothingToLeaveOut(UserError):
+    message = "nothing of {config} can be left out for {load}: each of its {count:,} symbols has a reason to stay"
+    hint = "`kdyno coverage IMAGE --unused` shows what didn't run; start from a larger configuration"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be fitted to what."""
+
+    load: tuple[str, ...]
+    """Tests, suites, workloads."""
+    source: str
+    config: str
+    toolchain: str = "gcc"
+    fragments: tuple[str, ...] = ()
+    """Paths, on top of the configuration."""
+    keep: tuple[str, ...] = ()
+    """Patterns of symbols that stay."""
+    seeds: tuple[int, ...] = (1,)
+    """One boot of each kernel for each."""
+    kernels: int = 24
+    """That may be tried at most."""
+
+
+@dataclass(frozen=True)
+class Small:
+    """A kernel that passed, and what it was made of."""
+
+    image: Image
+    config: dict[str, str]
+
+
+@dataclass
+class Bench:
+    """Builds and boots kernels for one request."""
+
+    request: Request
+    state: State
+    store: Store
+    talk: Talk
+    passed: dict[tuple[str, ...], Small] = field(default_factory=dict)
+    """By what was switched off."""
+
+    def __post_init__(self) -> None:
+        self.workload = load_of(self.request.load)
+        needs = self.workload.needs()
+        settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
+        self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
+        if needs.packages:
+            self.machine.provide(needs.packages, self.state, self.talk)
+        self.about = self.machine.describe()
+        part = self.workload.part(self.about.lane)
+        self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
+        self.recipe = Recipe(toolchain=self.request.toolchain, lines=True, kconfig=_asked(self.request, needs.kconfig))
+        check_without_source([self.recipe], self.request.config, self.state)
+        self.source: Source = fetch(self.request.source, self.state, self.talk.say)
+
+    def asked(self) -> dict[str, str]:
+        """Who wants a symbol, by symbol."""
+        guest = {need.symbol: f"{need.why} (kdyno's guest)" for need in NEEDS["microvm"]}
+        return {**dict.fromkeys(self.workload.needs().kconfig, "the workload needs it"), **guest}
+
+    def plan(self, kconfig: Mapping[str, KconfigValue]) -> BuildPlan:
+        recipe = self.recipe.model_copy(update={"kconfig": dict(kconfig)})
+        return plan_build(recipe, self.source, self.request.config, self.state, cpu=self.machine.cpu)
+
+    def build(self, plan: BuildPlan, name: str) -> Image:
+        [image] = build_images({name: (plan,)}, self.state, self.talk)[name]
+        return image
+
+    def boots(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
+        """PMU record and boot for each seed. Raises BootForFileFailed."""
+        is_asked = job is self.job
+        words = (f"{KUNIT}0",) if image.record.recipe.kconfig.get("KUNIT") in (True, "y") else ()
+        boots = []
+        for seed in self.request.seeds:
+            wanted = WantedBoot(f"{name}, seed {seed}", image, words, job, seed)
+            record, boot, _ = boot_for_file(
+                self.machine, wanted, "pmu", state=self.state, store=self.store, talk=self.talk,
+                workload=self.workload if is_asked else None,
+            )  # fmt: skip
+            boots.append((record, boot))
+        return boots
+
+    def measured(self, image: Image, name: str, job: Job) -> list[Measured]:
+        """What each boot executed. Raises BaseFails."""
+        try:
+            boots = self.boots(image, name, job)
+        except BootForFileFailed as error:
+            if error.facts["ended"] == "was lost":
+                raise
+            raise BaseFails(load=" ".join(self.request.load), why=error) from error
+        if broken := {benchmark: why for _, boot in boots for benchmark, why in boot.broken.items()}:
+            benchmark, why = next(iter(broken.items()))
+            raise BaseFails(load=" ".join(self.request.load), why=f"{benchmark}: {clean(why)}")
+        self.unsupported = {benchmark for _, boot in boots for benchmark in boot.unsupported}
+        measurements = []
+        with self.talk.working(f"reading what {name} executed") as advance:
+            for number, (path, _) in enumerate(boots):
+                advance(number, len(boots), "")
+                record = read_pmu_record(path, needs_regions=False)
+                measurements.append(measure(record, image.vmlinux, Wanted(with_boot=True), name))
+        return measurements
+
+    def why_not(self, off: tuple[str, ...], of: Mapping[str, Reason], config: Mapping[str, str]) -> str | None:
+        """Why a kernel without these symbols won't do; None if it does. One that was lost is no answer: raises."""
+        whole: dict[str, KconfigValue] = {**self.recipe.kconfig, **dict.fromkeys(off, False)}
+        made = configured(self.plan(whole), self.state)
+        if gone := lost(of, made.config):
+            return f"{gone[0]} went with it ({of[gone[0]].text})"
+        vain = {miss.ask.symbol for miss in made.unmet}
+        asks: dict[str, KconfigValue] = {name: value for name, value in whole.items() if name not in vain}
+        asks |= {name: False for name, value in config.items() if value == "y" and made.config.get(name, "n") == "n"}
+        name = f"the kernel without {counted(len(off), 'symbol')}"
+        try:
+            image = self.build(self.plan(asks), name)
+            boots = self.boots(image, name, self.job)
+        except (BuildFailed, ConfigRefused) as error:
+            return clean(str(error))[:LONGEST_REASON]
+        except BootForFileFailed as error:
+            if error.facts["ended"] == "was lost":
+                raise
+            return clean(str(error.facts["reason"]))[:LONGEST_REASON]
+        for _, boot in boots:
+            for benchmark, why in {**boot.unsupported, **boot.broken}.items():
+                if benchmark not in self.unsupported:
+                    return f"{benchmark}: {clean(why)}"[:LONGEST_REASON]
+        self.passed[off] = Small(image, made.config)
+        return None
+
+
+def _asked(request: Request, needed: Mapping[str, KconfigValue]) -> dict[str, KconfigValue]:
+    """What is asked on top of the base, in one table: the fragments in their order, then what the workload needs."""
+    of_fragments: dict[str, KconfigValue] = {ask.symbol: _plain(ask.value) for ask in read_fragments(request.fragments)}
+    return {**of_fragments, **needed}
+
+
+def _plain(value: str) -> str:
+    """A value of .config as a recipe has it: without quotes."""
+    quoted = QUOTED.fullmatch(value)
+    return ESCAPED.sub(r"\1", quoted[1]) if quoted else value
+
+
+def fit(request: Request, state: State, store: Store, talk: Talk) -> Fitted:
+    """Find out what the load needs. Images and boots are kept: the same call goes on where it was interrupted.
+
+    Raises the errors above, and what sources, builds, machines and stores raise.
+    """
+    bench = Bench(request, state, store, talk)
+    plan = bench.plan(bench.recipe.kconfig)
+    kconfig = read_tree(plan.tree)
+    if not kconfig.entries:
+        raise NoKconfig(spec=request.source)
+    asked = {**bench.asked(), **_kept(request, kconfig)}
+    for line in builds_ahead(forecast_builds({"the whole kernel": (plan,)}, state)):
+        talk.say(line)
+    image = bench.build(plan, "the whole kernel")
+    config = read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace"))
+    of = reasons(config, kconfig, _evidence(bench, image, plan, config), asked)
+    going = in_order(of, kconfig)
+    of |= held(going, of, config, kconfig)
+    going = [symbol for symbol in going if of[symbol].why in GOING]
+    if not going:
+        raise NothingToLeaveOut(config=request.config, load=" ".join(request.load), count=len(of))
+    splitting = Splitting(request.kernels)
+    talk.say(f"{counted(len(going), 'symbol')} of {len(of):,} may go")
+    _search(splitting, bench, going, of, config, image.record.build_seconds)
+    small = bench.passed.get(splitting.off)
+    return _fitted(bench, image, config, of, kconfig, splitting, small)
+
+
+def _kept(request: Request, kconfig: KconfigTree) -> dict[str, str]:
+    """The symbols that --keep names. Raises UnknownSymbol."""
+    kept: dict[str, str] = {}
+    for pattern in request.keep:
+        name = pattern.removeprefix("CONFIG_")
+        fitting = [symbol for symbol in kconfig.entries if fnmatchcase(symbol, name)]
+        if not fitting:
+            [near] = difflib.get_close_matches(name, kconfig.entries, n=1, cutoff=0)
+            raise UnknownSymbol(pattern=pattern, spec=request.source, near=near)
+        kept |= dict.fromkeys(fitting, f"--keep {pattern}")
+    return kept
+
+
+def _evidence(bench: Bench, image: Image, plan: BuildPlan, config: Mapping[str, str]) -> dict[str, Evidence]:
+    """What ran of the code of each symbol, with the load and without."""
+    start = line_counts(bench.measured(image, "the start alone", bench.about.job(1)))
+    measured = bench.measured(image, "the load", bench.job)
+    load, tree = line_counts(measured), Tree(plan.tree)
+    symbols = {symbol for symbol, value in config.items() if value == "y"}
+    return gathered(
+        symbols,
+        files_of_symbols(plan.tree, load),
+        lambda file: tree.text(file, 0) or (),
+        load,
+        start,
+        Functions(measured[0].report.functions),
+    )
+
+
+def _search(
+    splitting: Splitting,
+    bench: Bench,
+    going: Sequence[str],
+    of: Mapping[str, Reason],
+    config: Mapping[str, str],
+    seconds: float,
+) -> None:
+    """Try kernels until it is known which of the symbols can go; `seconds` is what one takes to build, about."""
+    asked = splitting.run(going)
+    try:
+        off = next(asked)
+        while True:
+            which = f"kernel {splitting.kernels} of at most {splitting.most}: without {counted(len(off), 'symbol')}"
+            bench.talk.say(f"{which}; {span(seconds)} at most to build")
+            failure = bench.why_not(off, of, config)
+            bench.talk.say(f"  won't do: {failure}" if failure else "  passes")
+            off = asked.send(failure)
+    except StopIteration:
+        return
+
+
+def _fitted(
+    bench: Bench,
+    image: Image,
+    config: Mapping[str, str],
+    of: Mapping[str, Reason],
+    kconfig: KconfigTree,
+    splitting: Splitting,
+    small: Small | None,
+) -> Fitted:
+    final = small.config if small else dict(config)
+    request = bench.request
+    texts = {
+        **{symbol: Reason(why="culprit", text=f"without it: {why}") for symbol, why in splitting.culprits.items()},
+        **{symbol: Reason(why="untried", text=f"not tried alone; {why}") for symbol, why in splitting.untried.items()},
+    }
+    rows = []
+    for symbol in sorted(of):
+        is_on = final.get(symbol, "n") != "n"
+        reason = texts.get(symbol, of[symbol])
+        if is_on and reason.why in GOING:
+            selecting = explain_kept(symbol, final, kconfig)
+            reason = Reason(why="selected", text=selecting)
+        elif not is_on and symbol not in splitting.off:
+            with_others = with_whom(symbol, config, final, kconfig)
+            reason = Reason(why="along", text=f"it went with {with_others}" if with_others else "Kconfig took it along")
+        rows.append(FitSymbol(name=symbol, is_on=is_on, why=reason.why, text=reason.text))
+    sizes = size_report(str(image.directory), str(small.image.directory), bench.state).totals if small else ()
+    return Fitted(
+        load=request.load,
+        source=f"{image.record.source.version} ({image.record.source.origin})",
+        config=request.config,
+        fragments=request.fragments,
+        toolchain=image.record.toolchain.banner,
+        lane=bench.about.lane,
+        seeds=request.seeds,
+        before=_kernel(image, config),
+        after=_kernel(small.image, final) if small else None,
+        sizes=sizes,
+        kernels=splitting.kernels,
+        modules=sum(value == "m" for value in config.values()),
+        symbols=tuple(rows),
+        switched_on=tuple(sorted(name for name, value in final.items() if value == "y" and config.get(name) != "y")),
+    )
+
+
+def explain_kept(symbol: str, final: Mapping[str, str], kconfig: KconfigTree) -> str:
+    """Why a symbol is still on that was to be off."""
+    from kdyno.kernel.knobs.base import Ask
+
+    return explain(Ask(symbol=symbol, value="n", by="fit"), final, kconfig)
+
+
+def _kernel(image: Image, config: Mapping[str, str]) -> FitKernel:
+    record = image.record
+    return FitKernel(
+        key=record.key,
+        symbols=sum(value == "y" for value in config.values()),
+        bzimage=record.sizes.bzimage,
+        text=record.sizes.text,
+    )
