@@ -360,3 +360,15 @@ def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> Non
         guest_root(["--setup-hook=reboot"], {}, State(tmp_path), Talk(quiet=True))
     with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
         LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], {}, State(tmp_path), Talk(quiet=True))
+
+
+def test_experiments_on_builds_and_specialised_kernels_have_the_same_kernels() -> None:
+    files = Path(__file__).parents[2] / "experiments"
+    specialised, builds, kernel, patch = (
+        load_experiment(files / f"{name}.toml").variants
+        for name in ("specialised", "builds", "builds-kernel", "compiler-patch")
+    )
+    for name, recipe in builds.items():
+        assert recipe.built == kernel[name].built == specialised[name].built
+    assert patch["generic"].built == specialised["gcc"].built
+    assert patch["clang"].built == specialised["clang"].built
