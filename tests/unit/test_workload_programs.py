@@ -14,7 +14,7 @@ from kdyno.experiment.load import NoTrainingLoad, OneProgramTwice, load_experime
 from kdyno.instrument.job import Job, Load, Measured
 from kdyno.instrument.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.instrument.stream import AgentReport
-from kdyno.machine.guest_root import FILES, UnfitPackage, filtered, guest_root
+from kdyno.machine.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, guest_root
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.local import LocalConfig, LocalMachine, NotInstalled
 from kdyno.machine.qemu_config import QemuConfig
@@ -219,6 +219,8 @@ def test_output_that_was_cut_is_no_document() -> None:
         (('"small"', '"Small one"'), "name: String should match"),
         (("runs = 2", "runs = 0"), "runs: Input should be greater"),
         (("system = {", "system = { unit = 's', of = 1,"), "metrics.system.time.unit|metrics.system"),
+        (("runs = 2", "unpack = { '/etc/x.tar' = '.' }"), "unpack./etc/x.tar"),
+        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "no regular expression"),
         (("[metrics]", "[metrics"), "not TOML"),
     ],
 )
@@ -241,6 +243,26 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
     with pytest.raises(OtherLane, match="nothing in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
+
+
+def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their_own(tmp_path: Path) -> None:
+    twice = ProgramsWorkload(
+        use=("./small.toml", "ill=./small.toml", "pipe=stress-ng"), parameters={"ill": {"how": "ill"}}
+    ).located(small(tmp_path).parent)
+    part = twice.part("model")
+    assert [(program.name, program.environment.get("how")) for program in part.programs] == [
+        ("small", "well"),
+        ("ill", "ill"),
+        ("pipe", None),
+    ]
+    assert [benchmark.name for benchmark in twice.described(AgentReport())][:4] == [
+        "small.rate",
+        "small.system",
+        "ill.rate",
+        "ill.system",
+    ]
+    with pytest.raises(OneNameTwice, match="the name ill"):
+        ProgramsWorkload(use=("ill=./small.toml", "ill=stress-ng")).located(tmp_path)
 
 
 def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_need(tmp_path: Path) -> None:
@@ -270,11 +292,57 @@ def test_a_root_is_an_archive_without_documentation_and_with_the_files_of_a_syst
             entry.size, entry.mtime = 1, 77
             tar.addfile(entry, io.BytesIO(b"x"))
     packed = io.BytesIO()
-    filtered(io.BytesIO(plain.getvalue()), packed)
+    filtered(io.BytesIO(plain.getvalue()), packed, {})
     with tarfile.open(fileobj=io.BytesIO(packed.getvalue())) as tar:
         members = {member.name.removeprefix("./"): member for member in tar}
     assert set(members) == {"usr/bin/x", "usr/bin/awk", *FILES}
     assert {member.mtime for member in members.values()} == {0}
+
+
+def with_archive(content: bytes) -> io.BytesIO:
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        entry = tarfile.TarInfo("./usr/src/linux.tar.xz")
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))
+    return io.BytesIO(plain.getvalue())
+
+
+def tree_as_xz(*names: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as tar:
+        for name in names:
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.uid = 1, 77, 1000
+            tar.addfile(entry, io.BytesIO(b"x"))
+        pipe = tarfile.TarInfo("linux/mm/pipe")
+        pipe.type = tarfile.FIFOTYPE
+        tar.addfile(pipe)
+    return packed.getvalue()
+
+
+def test_of_an_archive_in_a_package_a_root_gets_the_members_that_are_wanted_in_its_place() -> None:
+    archive = tree_as_xz("linux/mm/slub.c", "linux/drivers/gpu.c", "linux/mm/../../../escape.c", "/linux/mm/root.c")
+    packed = io.BytesIO()
+    filtered(with_archive(archive), packed, {"usr/src/linux.tar.xz": "^/?linux/mm/"})
+    with tarfile.open(fileobj=io.BytesIO(packed.getvalue())) as tar:
+        members = {member.name.removeprefix("./"): (member.mtime, member.uid) for member in tar}
+    assert set(members) == {"usr/src/linux/mm/slub.c", "usr/bin/awk", *FILES}
+    assert members["usr/src/linux/mm/slub.c"] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "unpack", "why"),
+    [
+        (b"no archive", {"usr/src/linux.tar.xz": "."}, "no archive that can be read"),
+        (tree_as_xz("linux/mm/slub.c")[:100], {"usr/src/linux.tar.xz": "."}, "no archive that can be read"),
+        (tree_as_xz("linux/mm/slub.c"), {"usr/src/linux.tar.xz": "^fs/"}, "no member matches"),
+        (tree_as_xz("linux/mm/slub.c"), {"usr/src/linux.tar.gz": "."}, "no package has it"),
+    ],
+)
+def test_an_archive_that_cannot_be_unpacked_is_named(content: bytes, unpack: dict[str, str], why: str) -> None:
+    with pytest.raises(NotUnpacked, match=why):
+        filtered(with_archive(content), io.BytesIO(), unpack)
 
 
 def test_only_a_job_with_programs_in_it_carries_the_root(tmp_path: Path) -> None:
@@ -289,6 +357,18 @@ def test_only_a_job_with_programs_in_it_carries_the_root(tmp_path: Path) -> None
 
 def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnfitPackage, match="no name of a Debian package"):
-        guest_root(["--setup-hook=reboot"], State(tmp_path), Talk(quiet=True))
+        guest_root(["--setup-hook=reboot"], {}, State(tmp_path), Talk(quiet=True))
     with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
-        LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], State(tmp_path), Talk(quiet=True))
+        LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], {}, State(tmp_path), Talk(quiet=True))
+
+
+def test_experiments_on_builds_and_specialised_kernels_have_the_same_kernels() -> None:
+    files = Path(__file__).parents[2] / "experiments"
+    specialised, builds, kernel, patch = (
+        load_experiment(files / f"{name}.toml").variants
+        for name in ("specialised", "builds", "builds-kernel", "compiler-patch")
+    )
+    for name, recipe in builds.items():
+        assert recipe.built == kernel[name].built == specialised[name].built
+    assert patch["generic"].built == specialised["gcc"].built
+    assert patch["clang"].built == specialised["clang"].built

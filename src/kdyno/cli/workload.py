@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kdyno import terminal
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 OUTPUT_SHOWN = 20
 """Lines of a step."""
+PATIENCE = 7200.0
+"""Seconds that a guest may take, and be silent meanwhile: a compiler says nothing while all goes well."""
 
 
 class NotAnAssignment(UserError):
@@ -75,6 +79,7 @@ def _show(args: argparse.Namespace) -> int:
 def _try(args: argparse.Namespace) -> int:
     from kdyno.line.bootone import find_kernel
     from kdyno.line.trial import try_workload
+    from kdyno.machine.base import Limits
     from kdyno.machine.local import LocalConfig
     from kdyno.machine.qemu_config import QemuConfig
     from kdyno.workload.definition import definition
@@ -82,8 +87,10 @@ def _try(args: argparse.Namespace) -> int:
     state, talk = state_of(args), talk_of(args)
     workload = definition(args.name)
     kernel = find_kernel(args.kernel, state) if args.kernel else None
-    settings: MachineSettings = QemuConfig(lane=args.lane) if kernel else LocalConfig()
-    trial = try_workload(workload, _values(args.set), settings, kernel, state=state, talk=talk)
+    settings: MachineSettings = (
+        QemuConfig(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else LocalConfig()
+    )
+    trial = try_workload(workload, _values(args.set, workload.parameters), settings, kernel, state=state, talk=talk)
     if args.json:
         print_json(trial.model_dump(mode="json"))
     else:
@@ -91,13 +98,17 @@ def _try(args: argparse.Namespace) -> int:
     return 0 if trial.ok else 2
 
 
-def _values(words: list[str]) -> dict[str, Value]:
+def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
+    """A number where the default is one and the word can be."""
     values: dict[str, Value] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals):
             raise NotAnAssignment(word=word)
         values[name] = value
+        if isinstance(defaults.get(name), int | float):
+            with suppress(ValueError):
+                values[name] = int(value)
     return values
 
 

@@ -218,6 +218,7 @@ def training_load(train: tuple[str, ...]) -> Load:
         params=reduce(or_, (load.params for load in loads), {}),
         programs=tuple(programs),
         packages=tuple(dict.fromkeys(package for load in loads for package in load.packages)),
+        unpack=reduce(or_, (load.unpack for load in loads), {}),
         memory_mb=max((load.memory_mb for load in loads), default=0),
         kconfig=reduce(or_, (load.kconfig for load in loads), {}),
     )

@@ -116,7 +116,7 @@ class Bench:
         settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
         self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
         if needs.packages:
-            self.machine.provide(needs.packages, self.state, self.talk)
+            self.machine.provide(needs.packages, needs.unpack, self.state, self.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)

@@ -114,6 +114,8 @@ class Load(Frozen):
     programs: tuple[Program, ...] = ()
     packages: tuple[str, ...] = ()
     """Debian packages with the programs."""
+    unpack: dict[str, str] = {}
+    """Archives in them, and the pattern of the members that the guest finds unpacked."""
     memory_mb: int = 0
     """The least that the guest has."""
     kconfig: dict[str, bool | str | int] = {}

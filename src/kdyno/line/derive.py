@@ -98,7 +98,7 @@ class TrainingPlanner:
 
     def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[Machine, Description]:
         """Looked at once for all trainings that need the same of it."""
-        needs = repr((counts, load.packages, load.memory_mb, bool(load.programs)))
+        needs = repr((counts, load.packages, load.unpack, load.memory_mb, bool(load.programs)))
         if needs not in self._machines:
             machine = training_machine(counts, load, self.state, self.talk)
             self._machines[needs] = machine, machine.describe()

@@ -47,7 +47,7 @@ def equipped(settings: MachineSettings, load: Load, state: State, talk: Talk) ->
     """A machine that has what the load needs."""
     machine = open_machine(settings.suited(load.memory_mb, 1))
     if load.packages:
-        machine.provide(load.packages, state, talk)
+        machine.provide(load.packages, load.unpack, state, talk)
     return machine
 
 

@@ -90,8 +90,9 @@ class Prepared:
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
     machine = open_machine(experiment.machine)
-    if packages := experiment.workload.needs().packages:
-        machine.provide(packages, state, talk)
+    needs = experiment.workload.needs()
+    if needs.packages:
+        machine.provide(needs.packages, needs.unpack, state, talk)
     about = machine.describe()
     for notice in about.notices:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line

@@ -74,7 +74,7 @@ def try_workload(
     if kernel:
         machine.require_options(kernel, "stream")
     if needs.packages:
-        machine.provide(needs.packages, state, talk)
+        machine.provide(needs.packages, needs.unpack, state, talk)
     about = machine.describe()
     part = config.part(about.lane)
     job = about.job(part.iterations, programs=part.programs)

@@ -215,8 +215,9 @@ class Machine(Protocol):
         """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
         ...
 
-    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
-        """Have the programs of these Debian packages at hand in every boot; raise KdynoError if that can't be."""
+    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
+        """Have the programs of these Debian packages at hand in every boot, and those members of archives in them that
+        match a pattern; raise KdynoError if that can't be."""
         ...
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -107,7 +107,7 @@ class FakeMachine:
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A recording runs nothing."""
 
-    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
+    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
         """A recording runs nothing."""
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from kdyno.errors import InfrastructureError, UserError
@@ -23,6 +25,7 @@ from kdyno.files import write_whole
 from kdyno.frozen import digest
 from kdyno.installed import find_program
 from kdyno.packages import install_command
+from kdyno.regex import compiled
 from kdyno.state import State
 from kdyno.talk import Talk
 from kdyno.text import clean
@@ -51,6 +54,8 @@ FILES = {
 }
 """What packages make of the file when they are set up."""
 LINKS = {"usr/bin/awk": "mawk"}
+MOST_UNPACKED = 4_000_000_000
+"""Bytes of all members of archives."""
 
 
 class UnfitPackage(UserError):
@@ -61,6 +66,11 @@ class UnfitPackage(UserError):
 class RootFailed(InfrastructureError):
     message = "can't make the guest's root file system of {packages}: {why}"
     hint = "`apt-cache policy PACKAGE` says whether a package is there; users other than root need subuids (man subuid)"
+
+
+class NotUnpacked(UserError):
+    message = "a guest's root file system can't have what is in {archive}: {why}"
+    hint = "`unpack` of a workload names tar archives of its packages, and a pattern of their members"
 
 
 @dataclass(frozen=True)
@@ -74,31 +84,33 @@ class GuestRoot:
     """The packages in it, each with its version: `dash_0.5.12-2_amd64.deb`."""
 
 
-def guest_root(packages: Sequence[str], state: State, talk: Talk) -> GuestRoot:
+def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> GuestRoot:
     """The root file system with these packages and what they depend on; made at the first call, kept for the next.
 
-    Raises UnfitPackage, ProgramMissing and RootFailed.
+    In the place of the archives in `unpack` are their members that match its pattern.
+    Raises UnfitPackage, ProgramMissing, NotUnpacked and RootFailed.
     """
     for name in packages:
         if not PACKAGE.match(name):
             raise UnfitPackage(name=name)
     wanted = sorted({*BASE, *packages})
-    directory = state.roots / digest([VERSION, SUITE, wanted])[:32]
+    identity = [VERSION, SUITE, wanted, *([dict(unpack)] if unpack else [])]
+    directory = state.roots / digest(identity)[:32]
     with state.lock(f"root-{directory.name}", on_wait=lambda: talk.say("another kdyno makes the same root: waiting")):
         if not (directory / RECORD).exists():
             talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and what they need")
             with state.scratch("root") as scratch:
-                archives = _make(wanted, scratch)
+                archives = _make(wanted, unpack, scratch)
                 directory.mkdir(parents=True, exist_ok=True)
                 (scratch / SQUASHFS).replace(directory / SQUASHFS)
             content = hashlib.sha256((directory / SQUASHFS).read_bytes()).hexdigest()
-            record = {"packages": wanted, "archives": archives, "digest": content}
+            record = {"packages": wanted, "unpack": dict(unpack), "archives": archives, "digest": content}
             write_whole(directory / RECORD, json.dumps(record, indent=1))
     record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
     return GuestRoot(directory / SQUASHFS, record["digest"], tuple(record["archives"]))
 
 
-def _make(packages: Sequence[str], scratch: Path) -> list[str]:
+def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> list[str]:
     """Leave the squashfs in `scratch`; return the names of the packages' files."""
     mmdebstrap = find_program("mmdebstrap", "a guest's root file system", install_command("mmdebstrap"))
     tar2sqfs = find_program("tar2sqfs", "a guest's root file system", install_command("squashfs-tools-ng"))
@@ -117,7 +129,7 @@ def _make(packages: Sequence[str], scratch: Path) -> list[str]:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as packer:
         assert packer.stdin and packer.stderr
         with plain.open("rb") as tar, packer.stdin as target:
-            filtered(tar, target)
+            filtered(tar, target, unpack)
         complaint = packer.stderr.read().decode(errors="replace").strip()
     if packer.returncode:
         raise RootFailed(packages=" ".join(packages), why=clean(complaint)[-300:])
@@ -126,8 +138,9 @@ def _make(packages: Sequence[str], scratch: Path) -> list[str]:
     return sorted(name for name in names if name.endswith(".deb"))
 
 
-def filtered(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy an archive without what is left out, with the files of a root, and all at one date."""
+def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) -> None:
+    """Copy an archive without what is left out, with the files of a root, and all at one date. Raises NotUnpacked."""
+    left = dict(unpack)
     with (
         tarfile.open(fileobj=source, mode="r|", encoding="utf-8") as old,
         tarfile.open(fileobj=target, mode="w|", encoding="utf-8") as new,
@@ -136,8 +149,14 @@ def filtered(source: IO[bytes], target: IO[bytes]) -> None:
             name = member.name.removeprefix("./")
             if LEFT_OUT.match(name) or name in FILES or name in LINKS:
                 continue
+            content = old.extractfile(member) if member.isreg() else None
+            if content and name in left:
+                _unpack(content, new, name, left.pop(name))
+                continue
             member.mtime = 0
-            new.addfile(member, old.extractfile(member) if member.isreg() else None)
+            new.addfile(member, content)
+        for name in left:
+            raise NotUnpacked(archive=name, why="no package has it")
         for name, text in FILES.items():
             entry = tarfile.TarInfo(f"./{name}")
             entry.size = len(text)
@@ -146,6 +165,29 @@ def filtered(source: IO[bytes], target: IO[bytes]) -> None:
             entry = tarfile.TarInfo(f"./{name}")
             entry.type, entry.linkname = tarfile.SYMTYPE, to
             new.addfile(entry)
+
+
+def _unpack(archive: IO[bytes], target: tarfile.TarFile, name: str, pattern: str) -> None:
+    """Add the members that match, beside the archive's place. Raises NotUnpacked."""
+    wanted, directory = compiled(pattern), name.rpartition("/")[0]
+    count, size = 0, 0
+    try:
+        with tarfile.open(fileobj=archive, mode="r|*", encoding="utf-8") as members:
+            for member in members:
+                path = PurePosixPath(member.name)
+                if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir() or member.issym()):
+                    continue
+                if not wanted.search(str(path)):
+                    continue
+                count, size = count + 1, size + member.size
+                if size > MOST_UNPACKED:
+                    raise NotUnpacked(archive=name, why=f"more than {MOST_UNPACKED:,} bytes")
+                member.name, member.mtime, member.uid, member.gid = f"./{directory}/{path}", 0, 0, 0
+                target.addfile(member, members.extractfile(member) if member.isreg() else None)
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        raise NotUnpacked(archive=name, why=f"it is no archive that can be read: {error}") from None
+    if not count:
+        raise NotUnpacked(archive=name, why="no member matches its pattern")
 
 
 def _why(messages: Sequence[str]) -> str:

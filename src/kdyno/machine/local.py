@@ -120,8 +120,14 @@ class LocalMachine:
             if not os.access(self.root / path, os.W_OK):
                 raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
 
-    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:  # noqa: ARG002
-        """Nothing is installed here. Raises NotInstalled."""
+    def provide(
+        self,
+        packages: Sequence[str],
+        unpack: Mapping[str, str],  # noqa: ARG002
+        state: State,  # noqa: ARG002
+        talk: Talk,  # noqa: ARG002
+    ) -> None:
+        """Nothing is installed or unpacked here. Raises NotInstalled."""
         if missing := missing_packages(packages):
             raise NotInstalled(missing=", ".join(missing), command=install_command(*missing))
 

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -200,8 +200,8 @@ class QemuMachine:
         if ignored and self.config.memory_mb < HUGE_PAGES_FROM_MB:
             raise TooSmallForHugePages(what=what, word=ignored[0], memory=self.config.memory_mb)
 
-    def provide(self, packages: Sequence[str], state: State, talk: Talk) -> None:
-        self._root = guest_root(packages, state, talk)
+    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
+        self._root = guest_root(packages, unpack, state, talk)
 
     def stand_in(self, variant: str, block: int) -> str:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")

@@ -40,6 +40,8 @@ class Needs:
 
     packages: tuple[str, ...] = ()
     """Debian packages with its programs."""
+    unpack: Mapping[str, str] = field(default_factory=dict)
+    """Archives in them, and the pattern of the members that a guest finds unpacked."""
     kconfig: Mapping[str, bool | str | int] = field(default_factory=dict)
     """Of the kernel."""
     memory_mb: int = 0
@@ -86,6 +88,7 @@ class WorkloadSettings(Frozen):
             update={
                 "programs": programs,
                 "packages": needs.packages,
+                "unpack": dict(needs.unpack),
                 "memory_mb": needs.memory_mb,
                 "kconfig": dict(needs.kconfig),
             }

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from kdyno import toml
@@ -17,6 +17,7 @@ from kdyno.files import read_whole
 from kdyno.frozen import Frozen
 from kdyno.instrument.job import Measured, Program
 from kdyno.lanes import Lane
+from kdyno.regex import BadPattern, compiled
 from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 
 MOST_BYTES = 200_000
@@ -27,6 +28,19 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_len
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 Value = int | float | Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", max_length=1000)]
 Script = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=20_000)]
+
+ArchivePath = Annotated[str, StringConstraints(pattern=r"^usr/[A-Za-z0-9_+.-][A-Za-z0-9_+./-]{0,200}$")]
+
+
+def _is_pattern(pattern: str) -> str:
+    try:
+        compiled(pattern)
+    except BadPattern as why:
+        raise ValueError(f"no regular expression (RE2): {why}") from None
+    return pattern
+
+
+MemberPattern = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_is_pattern)]
 
 
 class NoSuchWorkload(UserError):
@@ -68,6 +82,9 @@ class Definition(Frozen):
     packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
     """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
     installed. Without any, a guest's programs are busybox's and kdyno's own."""
+    unpack: Annotated[dict[ArchivePath, MemberPattern], Field(max_length=10)] = {}
+    """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
+    these members unpacked beside where the archive was; `local` finds the archive."""
     kconfig: dict[str, bool | str | int] = {}
     """What a kernel must have for it, beside what a root file system needs."""
     memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None

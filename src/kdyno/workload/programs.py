@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -18,6 +19,7 @@ from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
 from kdyno.workload.metrics import Output
 
+RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
 OF_ROOT = {
     "BLOCK": True,
     "BLK_DEV": True,
@@ -47,7 +49,7 @@ class NotInUse(UserError):
 
 class OneNameTwice(UserError):
     message = "two workloads in `use` have the name {name}"
-    hint = "give one of the files another `name`"
+    hint = 'give one of them another name in `use`: "OTHER={name}"'
 
 
 class ProgramsWorkload(WorkloadSettings):
@@ -57,7 +59,8 @@ class ProgramsWorkload(WorkloadSettings):
 
     type: Literal["programs"] = "programs"
     use: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
-    """Names of kdyno's own workloads (`kdyno workload list`), and paths of files."""
+    """Names of kdyno's own workloads (`kdyno workload list`), and paths of files; `NAME=WORKLOAD` gives one another
+    name, so that it can be there twice with different parameters."""
     tests: tuple[str, ...] = ()
     """Tests of the agent that every boot carries out first; `lmbench` stands for the 19 of LMBench."""
     parameters: dict[str, dict[str, Value]] = {}
@@ -69,7 +72,7 @@ class ProgramsWorkload(WorkloadSettings):
 
     def located(self, base: Path) -> Self:
         """Raises NoSuchWorkload, WorkloadUnfit, OneNameTwice and NotInUse."""
-        definitions = self.definitions or tuple(definition(name, base) for name in self.use)
+        definitions = self.definitions or tuple(_named(entry, base) for entry in self.use)
         names = [workload.name for workload in definitions]
         for name in names:
             if names.count(name) > 1:
@@ -81,11 +84,13 @@ class ProgramsWorkload(WorkloadSettings):
 
     def needs(self) -> Needs:
         packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
+        unpack = {archive: members for workload in self.definitions for archive, members in workload.unpack.items()}
         kconfig: dict[str, bool | str | int] = dict(OF_ROOT) if packages else {}
         for workload in self.definitions:
             kconfig |= workload.kconfig
         return Needs(
             packages,
+            unpack,
             kconfig,
             memory_mb=max((workload.memory_mb or 0 for workload in self.definitions), default=0),
             cpus=max((workload.cpus for workload in self.definitions), default=1),
@@ -157,6 +162,17 @@ class ProgramsWorkload(WorkloadSettings):
 
 def _steps(report: AgentReport, workload: Definition) -> list[StepReport]:
     return [step for step in report.steps if step.program == workload.name]
+
+
+def _named(entry: str, base: Path) -> Definition:
+    """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
+    WorkloadUnfit.
+    """
+    renamed = RENAMED.fullmatch(entry)
+    if not renamed:
+        return definition(entry, base)
+    name, of = renamed.groups()
+    return definition(of, base).model_copy(update={"name": name})
 
 
 def _samples(
