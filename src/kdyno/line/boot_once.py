@@ -66,7 +66,7 @@ def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
     if end.status != "ok":
         return replace(end, report=report)
     try:
-        return replace(end, report=workload.read(end.report, end.pmu))
+        return replace(end, report=workload.read(report, end.pmu))
     except NotRead as why:
         nothing = report.model_copy(update={"samples": ()})
         return replace(end, status="failed", reason=str(why), report=nothing, pmu=None)
