@@ -10,13 +10,12 @@ from pydantic import Field
 
 from kdyno.errors import UserError
 from kdyno.instrument.agent import benchmark_count, test_orders
-from kdyno.instrument.steps import StepReport
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
-from kdyno.measurement import Benchmark, Sample
+from kdyno.measurement import Benchmark
 from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
-from kdyno.workload.metrics import Output, last_words
+from kdyno.workload.reading import of_loads, read_all
 
 OF_ROOT = {
     "BLOCK": True,
@@ -104,7 +103,10 @@ class ProgramsWorkload(WorkloadSettings):
         return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
 
     def reading(self) -> dict[str, Any]:
-        return {"metrics": {each["name"]: each["metrics"] for each in self.model_dump(mode="json")["definitions"]}}
+        metrics = {
+            definition["name"]: definition["metrics"] for definition in self.model_dump(mode="json")["definitions"]
+        }
+        return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
 
     def benchmark_count(self) -> int:
         of_tests = benchmark_count(test_orders(self.tests, {})) if self.tests else 0
@@ -137,12 +139,10 @@ class ProgramsWorkload(WorkloadSettings):
         samples, broken = list(report.samples), dict(report.broken)
         for workload in self.definitions:
             steps = [step for step in report.steps if step.program == workload.name]
-            for name in workload.metrics:
-                benchmark = f"{workload.name}.{name}"
-                try:
-                    samples += _samples(workload, name, benchmark, steps, pmu)
-                except NotRead as why:
-                    broken[benchmark] = str(why)
+            metrics = {f"{workload.name}.{name}": metric for name, metric in workload.metrics.items()}
+            of_workload, unread = read_all(metrics, steps, pmu)
+            samples += of_workload
+            broken |= unread
         if not samples:
             benchmark, why_broken = next(iter(broken.items()))
             raise NotRead(f"no workload said any of its numbers; {benchmark}: {why_broken}")
@@ -150,17 +150,3 @@ class ProgramsWorkload(WorkloadSettings):
 
     def only(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
-
-
-def _samples(
-    workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport], pmu: Path | None
-) -> list[Sample]:
-    """One sample of each run. Raises NotRead if a step failed, or a run's number can't be told."""
-    for step in steps:
-        if step.status:
-            raise NotRead(f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}")
-    return [
-        Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step, pmu)))
-        for step in steps
-        if step.phase == "command"
-    ]
