@@ -28,7 +28,6 @@ from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.platforms import NEEDS, Need, Output, port_needs, require_options
 from kdyno.machine.pmu import Pmu
-from kdyno.machine.programs import digests, gathered, program_entries
 from kdyno.machine.qemu_command import PORT, QEMU, Guest, qemu_command
 from kdyno.machine.qemu_config import QemuConfig, require_one_lane
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
@@ -112,12 +111,7 @@ class QemuMachine:
 
     @cached_property
     def _tools(self) -> list[Entry]:
-        own = self._programs
-        return [*(entry for entry in guest_tools() if entry.name not in own), *program_entries(own)]
-
-    @cached_property
-    def _programs(self) -> dict[str, bytes]:
-        return gathered(self.config.programs)
+        return guest_tools()
 
     def describe(self) -> Description:
         config = self.config
@@ -138,8 +132,6 @@ class QemuMachine:
         }
         if self._root:
             facts |= {"root": self._root.digest, "packages": list(self._root.archives)}
-        if config.programs:
-            facts |= {"programs": digests(self._programs)}
         if config.disk_mb is not None:
             facts |= {"disk_mb": config.disk_mb, "disk_cache": CACHE}
         if self.pmu:
