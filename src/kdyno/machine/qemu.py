@@ -28,8 +28,8 @@ from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.platforms import NEEDS, Need, Output, port_needs, require_options
 from kdyno.machine.pmu import Pmu
-from kdyno.machine.qemu_command import PORT, QEMU, Guest, qemu_command
 from kdyno.machine.qemu_config import QemuConfig, require_one_lane
+from kdyno.machine.qemu_options import PORT, Guest, qemu_options
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
@@ -37,6 +37,7 @@ from kdyno.process import ToolMissing, output, spawned
 from kdyno.state import State
 from kdyno.talk import Talk
 
+QEMU = "qemu-system-x86_64"
 MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
 """A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
 iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
@@ -250,7 +251,8 @@ class QemuMachine:
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot."""
-        return qemu_command(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
+        options = qemu_options(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
+        return (QEMU, *options)
 
     @cached_property
     def _sandbox(self) -> tuple[str, ...]:
