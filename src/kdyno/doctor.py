@@ -22,7 +22,7 @@ from kdyno.kernel.lkd import find_lkd
 from kdyno.lint.run import find_lint
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
-from kdyno.machine.qemu_command import QEMU
+from kdyno.machine.qemu import QEMU
 from kdyno.machine.sandbox import why_no_sandbox
 from kdyno.packages import Requirement, install_command, requirements
 from kdyno.process import attempt

@@ -41,8 +41,8 @@ from kdyno.lanes import LANES, PMU_CLOCKS, Lane
 from kdyno.machine.console import diagnose
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.qemu import PORT_MISSING
-from kdyno.machine.qemu_command import COUNTERS_PORT, PORT
 from kdyno.machine.qemu_config import QemuConfig
+from kdyno.machine.qemu_options import COUNTERS_PORT, PORT
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.pgod import listing_of
 from kdyno.schemas import PRINTED, READ, schema

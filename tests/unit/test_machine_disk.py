@@ -1,8 +1,7 @@
-"""What a guest can be given: an empty disk for one boot, and programs of this host."""
+"""What a guest can be given: an empty disk for one boot."""
 
 from __future__ import annotations
 
-import subprocess
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,13 +13,12 @@ from kdyno.instrument.job import Job, Program
 from kdyno.line.bootone import boot_command
 from kdyno.machine.base import BootOrder
 from kdyno.machine.disk import DISK, MIB, DiskNotDirect, NoRoomForDisk, new_disk
-from kdyno.machine.initramfs import newc
 from kdyno.machine.platforms import NEEDS, KernelLacks, Platform
-from kdyno.machine.programs import NoSuchProgram, ProgramUnfit, digests, gathered, listed, program_entries
 from kdyno.machine.qemu import QemuMachine
 from kdyno.machine.qemu_config import DiskOutsideWallLane, QemuConfig
 from kdyno.state import State
 from kdyno.talk import Talk
+from kdyno.workload.programs import ProgramsWorkload
 from tests.unit.fake_qemu import FakeQemu
 
 JOB = Job(lane="wall", iterations=1, programs=(Program(name="x", command=("true",)),))
@@ -73,7 +71,7 @@ def test_the_disk_is_on_virtio_and_passes_the_hosts_page_cache(tmp_path: Path, p
 def test_the_disk_decides_a_boot_and_no_disk_is_not_mentioned() -> None:
     with_disk, without = machine(disk_mb=64).describe().facts, machine().describe().facts
     assert with_disk == without | {"disk_mb": 64, "disk_cache": "none"}
-    assert {"disk_mb", "disk_cache", "programs"}.isdisjoint(without)
+    assert {"disk_mb", "disk_cache"}.isdisjoint(without)
 
 
 def test_the_model_lane_has_no_disk() -> None:
@@ -120,65 +118,15 @@ def test_a_kernel_without_virtio_blk_is_not_booted_with_a_disk(tmp_path: Path, m
     machine().require_options(kernel, "stream")
 
 
-def test_a_program_runs_in_a_root_that_has_nothing_else(tmp_path: Path) -> None:
-    content = gathered(["mke2fs", "mkfs.vfat"])
-    archive = newc(program_entries(content))
-    subprocess.run(["busybox", "cpio", "-idm"], input=archive, cwd=tmp_path, check=True, capture_output=True)
-    loader = tmp_path / "lib64/ld-linux-x86-64.so.2"
-    libraries = tmp_path / "lib/x86_64-linux-gnu"
-    command = [str(loader), "--inhibit-cache", "--library-path", str(libraries), "--list", f"{tmp_path}/bin/mke2fs"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert f"=> {libraries}/libext2fs.so.2" in said
-    assert " => /lib/" not in said and "not found" not in said
-
-
-def test_a_static_program_needs_nothing_else() -> None:
-    assert list(gathered(["busybox"])) == ["bin/busybox"]
-
-
-def test_a_program_takes_the_place_of_busyboxs() -> None:
-    names = [entry.name for entry in machine(programs=("losetup",))._tools]
-    assert names.count("bin/losetup") == 1 and len(names) == len(set(names))
-
-
-def test_what_programs_are_decides_a_boot() -> None:
-    facts = machine(programs=("busybox",)).describe().facts
-    assert facts["programs"] == digests(gathered(["busybox"])) == {"bin/busybox": facts["busybox"]}
-
-
-def test_a_program_that_is_not_here_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("kdyno.machine.programs.PLACES", str(tmp_path))
-    for name, way_out in {"filefrag": "apt-get install -y e2fsprogs", "nothing-has-this": "leave it out"}.items():
-        with pytest.raises(NoSuchProgram, match=name) as refused:
-            gathered([name])
-        assert way_out in refused.value.advice
-
-
-def test_a_program_that_can_not_run_alone_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("kdyno.machine.programs.PLACES", str(tmp_path))
-    (tmp_path / "script").write_text("#!/bin/sh\n")
-    (tmp_path / "broken").write_bytes(b"\x7fELF and no more")
-    for name, why in {"script": "no ELF file", "broken": "no ELF file"}.items():
-        (tmp_path / name).chmod(0o755)
-        with pytest.raises(ProgramUnfit, match=why):
-            gathered([name])
-    with pytest.raises(ProgramUnfit, match=r"its library libx\.so isn't installed"):
-        listed("\tlinux-vdso.so.1 (0x1)\n\tlibx.so => not found\n", Path("/bin/x"))
-
-
-@pytest.mark.parametrize("name", ["/bin/sh", "../init", "", "-x", "a b", "a\n"])
-def test_a_program_is_named_and_no_path(name: str) -> None:
-    with pytest.raises(ValidationError, match="programs"):
-        machine(programs=(name,))
-
-
 def test_the_loop_experiments_do_the_same_on_another_disk() -> None:
     """What is counted is what is timed."""
     files = Path(__file__).parents[2] / "experiments"
     timed, counted = (load_experiment(files / name) for name in ("loop.toml", "loop-counted.toml"))
-    (*_, of_timed), (*_, of_counted) = timed.workload.command, counted.workload.command  # type: ignore[attr-defined]
-    assert of_timed.splitlines()[1:] == of_counted.splitlines()[1:]
-    assert timed.workload.reading() == counted.workload.reading()
+    of_timed, of_counted = timed.workload, counted.workload
+    assert isinstance(of_timed, ProgramsWorkload) and isinstance(of_counted, ProgramsWorkload)
+    assert of_timed.definitions == of_counted.definitions
+    assert of_timed.parameters == {"loop": {"disk": "/dev/vda"}}
+    assert of_counted.parameters == {"loop": {"disk": "/dev/ram0"}}
     assert {name: recipe.built for name, recipe in timed.variants.items()} == {
         name: recipe.built for name, recipe in counted.variants.items()
     }

@@ -27,8 +27,8 @@ from kdyno.machine.pmu import (
     VmlinuxMissing,
 )
 from kdyno.machine.qemu import MODEL_CPU, QemuMachine
-from kdyno.machine.qemu_command import QUICK_TIMER
 from kdyno.machine.qemu_config import QemuConfig
+from kdyno.machine.qemu_options import QUICK_TIMER
 from kdyno.measurement import Benchmark, Sample
 from tests.unit.fake_qemu import FakeQemu, stream_of
 from tests.unit.pmu_specimen import encode, encoded, specimen

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.machine.base import BootOrder
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_command import QEMU
+from kdyno.machine.qemu import QEMU, QemuMachine
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.process import spawned

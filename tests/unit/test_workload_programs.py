@@ -14,6 +14,8 @@ from kdyno.experiment.load import NoTrainingLoad, OneProgramTwice, load_experime
 from kdyno.instrument.job import Job, Load, Measured
 from kdyno.instrument.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.instrument.stream import AgentReport
+from kdyno.line.boot_once import measured
+from kdyno.machine.base import BootEnd
 from kdyno.machine.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, guest_root
 from kdyno.machine.initramfs import initramfs
 from kdyno.machine.local import LocalConfig, LocalMachine, NotInstalled
@@ -84,6 +86,14 @@ def test_every_run_is_a_sample_of_every_metric(tmp_path: Path) -> None:
         ("small.system", 0, 0.25),
         ("small.system", 1, 0.5),
     ]
+
+
+def test_a_boot_goes_on_record_with_the_benchmarks_that_its_samples_are_of(tmp_path: Path) -> None:
+    report = AgentReport(steps=(step(), step(run=1)))
+    end = BootEnd("ok", "", 1.0, 0.5, (), tmp_path / "console", tmp_path / "stream", report)
+    recorded = measured(end, used(tmp_path)).report
+    assert [benchmark.name for benchmark in recorded.benchmarks] == ["small.rate", "small.system"]
+    assert {sample.benchmark for sample in recorded.samples} == {"small.rate", "small.system"}
 
 
 def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path) -> None:

@@ -30,13 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--disk", type=number_from(1, 1 << 20), metavar="MB", help="give the guest an empty disk, /dev/vda (wall lane)"
     )
     parser.add_argument(
-        "--program",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="give the guest a program of this host, with its libraries; can be repeated",
-    )
-    parser.add_argument(
         "--limit",
         type=number_from(1, 7 * 24 * 3600),
         default=600,
@@ -63,7 +56,6 @@ def act(args: argparse.Namespace) -> int:
         cpus=args.cpus,
         memory_mb=args.memory,
         disk_mb=args.disk,
-        programs=tuple(args.program),
         share=args.share.resolve() if args.share else None,
         limits=Limits(total=args.limit, silence=args.limit, stream_mb=OUTPUT_MB),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kdyno.installed import find_program
+from kdyno.instrument.job import Program
 
 LOADS = "kdyno-loads"
 
@@ -18,3 +19,9 @@ def find_loads() -> Path:
 def names_loads(command: Sequence[str]) -> bool:
     """Whether a command runs it, by itself or by a shell."""
     return any(LOADS in word for word in command)
+
+
+def uses_loads(programs: Iterable[Program]) -> bool:
+    """Whether a step of one of the programs runs it."""
+    steps = (step for program in programs for step in (program.set_up, program.command, program.tear_down))
+    return any(names_loads(step) for step in steps if step)

@@ -10,12 +10,12 @@ import hashlib
 import io
 import json
 import lzma
-import os
 import re
 import subprocess
 import tarfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -24,9 +24,11 @@ from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import write_whole
 from kdyno.frozen import digest
 from kdyno.installed import find_program
+from kdyno.ownership import is_root
 from kdyno.packages import install_command
+from kdyno.process import attempt, spawned
 from kdyno.regex import compiled
-from kdyno.state import State
+from kdyno.state import DiskFull, State, disk_full_is_said
 from kdyno.talk import Talk
 from kdyno.text import clean
 
@@ -56,6 +58,8 @@ FILES = {
 LINKS = {"usr/bin/awk": "mawk"}
 MOST_UNPACKED = 4_000_000_000
 """Bytes of all members of archives."""
+NO_NAMESPACE = re.compile(r"^E: .*(subuid|subgid|unshare\(\)|unshare syscall|user namespace|newuidmap|newgidmap)")
+"""What mmdebstrap says where it may not have a user namespace."""
 
 
 class UnfitPackage(UserError):
@@ -65,7 +69,17 @@ class UnfitPackage(UserError):
 
 class RootFailed(InfrastructureError):
     message = "can't make the guest's root file system of {packages}: {why}"
-    hint = "`apt-cache policy PACKAGE` says whether a package is there; users other than root need subuids (man subuid)"
+    hint = "`apt-cache policy PACKAGE` says whether a package is there"
+
+
+class NoUserNamespace(InfrastructureError):
+    message = (
+        "can't make a guest's root file system without root's rights, as this host allows no user namespace: {why}"
+    )
+    hint = (
+        "it takes subuids and subgids for this user (man subuid), and a kernel that lets users have namespaces "
+        "(`sysctl kernel.unprivileged_userns_clone user.max_user_namespaces`); or run kdyno as root"
+    )
 
 
 class NotUnpacked(UserError):
@@ -88,7 +102,7 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
     """The root file system with these packages and what they depend on; made at the first call, kept for the next.
 
     In the place of the archives in `unpack` are their members that match its pattern.
-    Raises UnfitPackage, ProgramMissing, NotUnpacked and RootFailed.
+    Raises UnfitPackage, ProgramMissing, NotUnpacked, NoUserNamespace, DiskFull and RootFailed.
     """
     for name in packages:
         if not PACKAGE.match(name):
@@ -114,28 +128,71 @@ def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> 
     """Leave the squashfs in `scratch`; return the names of the packages' files."""
     mmdebstrap = find_program("mmdebstrap", "a guest's root file system", install_command("mmdebstrap"))
     tar2sqfs = find_program("tar2sqfs", "a guest's root file system", install_command("squashfs-tools-ng"))
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
+    environment = {"SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
     scratch.chmod(0o755)  # mmdebstrap's other user must get through
     hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'
     words = [str(mmdebstrap), "--mode=unshare", "--variant=extract", "--format=tar", f"--include={','.join(packages)}"]
     words += [f"--extract-hook={hook}", SUITE, "-"]
     plain = scratch / "root.tar"
-    with plain.open("wb") as tar:
-        made = subprocess.run(words, stdout=tar, stderr=subprocess.PIPE, env=environment, check=False)
-    messages = made.stderr.decode(errors="replace").splitlines()
-    if made.returncode:
-        raise RootFailed(packages=" ".join(packages), why=_why(messages))
-    words = [str(tar2sqfs), "-q", "-f", "-c", "lz4", str(scratch / SQUASHFS)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as packer:
-        assert packer.stdin and packer.stderr
-        with plain.open("rb") as tar, packer.stdin as target:
-            filtered(tar, target, unpack)
-        complaint = packer.stderr.read().decode(errors="replace").strip()
-    if packer.returncode:
-        raise RootFailed(packages=" ".join(packages), why=clean(complaint)[-300:])
-    plain.unlink()
+    with disk_full_is_said(scratch):
+        messages = _unpacked(words, plain, environment, packages)
+        tar2sqfs_words = [str(tar2sqfs), "-q", "-f", "-c", "lz4", str(scratch / SQUASHFS)]
+        _pack(tar2sqfs_words, plain, unpack, environment, packages)
+        plain.unlink()
     names = [line.removeprefix(ARCHIVES) for line in messages if line.startswith(ARCHIVES)]
     return sorted(name for name in names if name.endswith(".deb"))
+
+
+def _unpacked(
+    words: Sequence[str], plain: Path, environment: Mapping[str, str], packages: Sequence[str]
+) -> Sequence[str]:
+    """Let mmdebstrap write the archive; return what it said. Raises DiskFull, NoUserNamespace and RootFailed."""
+    try:
+        with plain.open("wb") as tar, spawned(words, stdout=tar, stderr=subprocess.PIPE, env=environment) as making:
+            assert making.stderr
+            messages = making.stderr.read().decode(errors="replace").splitlines()
+            status = making.wait()
+    finally:
+        _remove_others_files(words[0], plain.parent)
+    if not status:
+        return messages
+    if any(NO_NAMESPACE.search(message) for message in messages):
+        raise NoUserNamespace(why=_why(messages))
+    if any("No space left on device" in message for message in messages):
+        raise DiskFull(path=plain.parent)
+    raise RootFailed(packages=" ".join(packages), why=_why(messages))
+
+
+def _remove_others_files(mmdebstrap: str, scratch: Path) -> None:
+    """What an interrupted mmdebstrap leaves belongs to users of its namespace, and can be removed only there."""
+    left = [str(entry) for entry in scratch.iterdir() if entry.name.startswith("mmdebstrap.")]
+    if left and not is_root():
+        attempt([mmdebstrap, "--unshare-helper", "rm", "-rf", *left])
+
+
+def _pack(
+    words: Sequence[str],
+    plain: Path,
+    unpack: Mapping[str, str],
+    environment: Mapping[str, str],
+    packages: Sequence[str],
+) -> None:
+    """Let tar2sqfs make a squashfs of the archive. Raises DiskFull, NotUnpacked and RootFailed."""
+    complaints = plain.with_suffix(".log")
+    with (
+        complaints.open("wb") as log,
+        spawned(words, stdin=subprocess.PIPE, stdout=log, env=environment) as packer,
+        plain.open("rb") as tar,
+    ):
+        assert packer.stdin
+        with suppress(BrokenPipeError), packer.stdin as target:  # it ended early, and says why
+            filtered(tar, target, unpack)
+        status = packer.wait()
+    complaint = clean(complaints.read_text(encoding="utf-8", errors="replace").strip())[-300:]
+    if "No space left on device" in complaint:
+        raise DiskFull(path=plain.parent)
+    if status:
+        raise RootFailed(packages=" ".join(packages), why=complaint or f"tar2sqfs ended with status {status}")
 
 
 def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) -> None:

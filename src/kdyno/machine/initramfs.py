@@ -12,7 +12,7 @@ from pathlib import Path
 from kdyno.installed import find_program
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.job import Job
-from kdyno.instrument.loads import LOADS, find_loads, names_loads
+from kdyno.instrument.loads import LOADS, find_loads, uses_loads
 from kdyno.packages import install_command
 from kdyno.process import output
 
@@ -81,7 +81,7 @@ def initramfs(tools: list[Entry], job: Job, root: Path | None = None) -> bytes:
 
     Tests need no applet but sh, and each link costs the guest 13,000 instructions.
     """
-    if any(names_loads(program.command) for program in job.programs):
+    if uses_loads(job.programs):
         tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]
     if not job.programs and not job.interactive:
         tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]

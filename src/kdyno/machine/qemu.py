@@ -28,9 +28,8 @@ from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.platforms import NEEDS, Need, Output, port_needs, require_options
 from kdyno.machine.pmu import Pmu
-from kdyno.machine.programs import digests, gathered, program_entries
-from kdyno.machine.qemu_command import PORT, QEMU, Guest, qemu_command
 from kdyno.machine.qemu_config import QemuConfig, require_one_lane
+from kdyno.machine.qemu_options import PORT, Guest, qemu_options
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
 from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
@@ -38,6 +37,7 @@ from kdyno.process import ToolMissing, output, spawned
 from kdyno.state import State
 from kdyno.talk import Talk
 
+QEMU = "qemu-system-x86_64"
 MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
 """A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
 iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
@@ -112,12 +112,7 @@ class QemuMachine:
 
     @cached_property
     def _tools(self) -> list[Entry]:
-        own = self._programs
-        return [*(entry for entry in guest_tools() if entry.name not in own), *program_entries(own)]
-
-    @cached_property
-    def _programs(self) -> dict[str, bytes]:
-        return gathered(self.config.programs)
+        return guest_tools()
 
     def describe(self) -> Description:
         config = self.config
@@ -138,8 +133,6 @@ class QemuMachine:
         }
         if self._root:
             facts |= {"root": self._root.digest, "packages": list(self._root.archives)}
-        if config.programs:
-            facts |= {"programs": digests(self._programs)}
         if config.disk_mb is not None:
             facts |= {"disk_mb": config.disk_mb, "disk_cache": CACHE}
         if self.pmu:
@@ -258,7 +251,8 @@ class QemuMachine:
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot."""
-        return qemu_command(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
+        options = qemu_options(self._guest, order, archive, sandbox=self._sandbox, serial=serial, stream=stream)
+        return (QEMU, *options)
 
     @cached_property
     def _sandbox(self) -> tuple[str, ...]:

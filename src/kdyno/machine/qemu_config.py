@@ -15,7 +15,6 @@ from kdyno.machine.base import Limits, MachineSettings
 from kdyno.machine.disk import MOST_DISK_MB
 from kdyno.machine.platforms import Platform, require_cpus
 from kdyno.machine.pmu import PmuOutsideModelLane
-from kdyno.machine.programs import ProgramName
 from kdyno.names import absolute
 
 MOST_MEMORY_MB = 1 << 20
@@ -43,8 +42,6 @@ class QemuConfig(MachineSettings):
     """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
     disk_mb: Annotated[int, Field(ge=1, le=MOST_DISK_MB)] | None = None
     """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
-    programs: tuple[ProgramName, ...] = ()
-    """Of this host; guests get them with their libraries, in /bin."""
     share: Path | None = None
     """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
     limits: Limits = Limits()

@@ -15,7 +15,7 @@ from kdyno.judge.compare import Comparison
 from kdyno.judge.estimate import Estimate
 from kdyno.line.run import run_experiment
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.qemu_command import QEMU
+from kdyno.machine.qemu import QEMU
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store

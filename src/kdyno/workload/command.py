@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from kdyno.instrument.job import Program
-from kdyno.instrument.loads import find_loads, names_loads
 from kdyno.instrument.steps import StepReport, last_words
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
-from kdyno.measurement import Benchmark, Sample
+from kdyno.measurement import Benchmark
 from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
-from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName, Output
+from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.workload.reading import of_loads, read_all
 
 TEST = "command"
 """What its benchmarks are said to belong to."""
@@ -34,15 +33,14 @@ class CommandWorkload(WorkloadSettings):
     """By the name of the benchmark: where its number is."""
 
     def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
-        return JobPart(iterations=1, programs=(Program(name=TEST, command=self.command),))
+        return JobPart(iterations=1, programs=(self._program(),))
 
     def reading(self) -> dict[str, Any]:
         reading = self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
-        return (
-            {**reading, "loads": hashlib.sha256(find_loads().read_bytes()).hexdigest()}
-            if names_loads(self.command)
-            else reading
-        )
+        return {**reading, **of_loads([self._program()])}
+
+    def _program(self) -> Program:
+        return Program(name=TEST, command=self.command)
 
     def events(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(event for metric in self.metrics.values() for event in metric.events))
@@ -69,13 +67,7 @@ class CommandWorkload(WorkloadSettings):
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
-        output = Output(finished_step(report), pmu)
-        samples, broken = [], {}
-        for name, metric in self.metrics.items():
-            try:
-                samples.append(Sample(benchmark=name, iteration=0, value=metric.number(output)))
-            except NotRead as why:
-                broken[name] = str(why)
+        samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
         if not samples:
             name, why_broken = next(iter(broken.items()))
             raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from kdyno.errors import UserError
 from kdyno.instrument.agent import benchmark_count, test_orders
-from kdyno.instrument.steps import StepReport, failure
+from kdyno.instrument.steps import failure
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Sample
 from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
-from kdyno.workload.metrics import Output
+from kdyno.workload.reading import of_loads, read_all
 
 RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
 OF_ROOT = {
@@ -108,7 +108,10 @@ class ProgramsWorkload(WorkloadSettings):
         return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
 
     def reading(self) -> dict[str, Any]:
-        return {"metrics": {each["name"]: each["metrics"] for each in self.model_dump(mode="json")["definitions"]}}
+        metrics = {
+            definition["name"]: definition["metrics"] for definition in self.model_dump(mode="json")["definitions"]
+        }
+        return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
 
     def benchmark_count(self) -> int:
         of_tests = benchmark_count(test_orders(self.tests, {})) if self.tests else 0
@@ -138,19 +141,16 @@ class ProgramsWorkload(WorkloadSettings):
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
         """What can't be told is broken; the boot has failed if that is true of all."""
-        broken = dict(report.broken)
+        values, broken = list[Sample](), dict(report.broken)
         for workload in self.definitions:
-            if workload.operation and (why := failure(_steps(report, workload))):
+            steps = [step for step in report.steps if step.program == workload.name]
+            metrics = {workload.benchmark(name): metric for name, metric in workload.metrics.items()}
+            of_workload, unread = read_all(metrics, steps, pmu)
+            values += of_workload
+            broken |= unread
+            if workload.operation and (why := failure(steps)):
                 broken[workload.benchmark(workload.operation.name)] = why
-        samples = [sample for sample in report.samples if sample.benchmark not in broken]
-        for workload in self.definitions:
-            steps = _steps(report, workload)
-            for name in workload.metrics:
-                benchmark = workload.benchmark(name)
-                try:
-                    samples += _samples(workload, name, benchmark, steps, pmu)
-                except NotRead as why:
-                    broken[benchmark] = str(why)
+        samples = [*(sample for sample in report.samples if sample.benchmark not in broken), *values]
         if not samples:
             benchmark, why_broken = next(iter(broken.items()))
             raise NotRead(f"no workload said any of its numbers; {benchmark}: {why_broken}")
@@ -158,10 +158,6 @@ class ProgramsWorkload(WorkloadSettings):
 
     def only(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
-
-
-def _steps(report: AgentReport, workload: Definition) -> list[StepReport]:
-    return [step for step in report.steps if step.program == workload.name]
 
 
 def _named(entry: str, base: Path) -> Definition:
@@ -173,16 +169,3 @@ def _named(entry: str, base: Path) -> Definition:
         return definition(entry, base)
     name, of = renamed.groups()
     return definition(of, base).model_copy(update={"name": name})
-
-
-def _samples(
-    workload: Definition, metric: str, benchmark: str, steps: Sequence[StepReport], pmu: Path | None
-) -> list[Sample]:
-    """One sample of each run. Raises NotRead if a step failed, or a run's number can't be told."""
-    if why := failure(steps):
-        raise NotRead(why)
-    return [
-        Sample(benchmark=benchmark, iteration=step.run, value=workload.metrics[metric].number(Output(step, pmu)))
-        for step in steps
-        if step.phase == "command"
-    ]

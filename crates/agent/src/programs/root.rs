@@ -5,6 +5,8 @@ use kdyno_proto::ROOT_PATH;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::ptr::null;
 
 const BASE: &CStr = c"/kdyno/base";
@@ -14,6 +16,18 @@ const OVERLAY: &CStr = c"lowerdir=/kdyno/base,upperdir=/kdyno/layer/upper,workdi
 
 /// What a program expects to find of the system: the same as the agent's.
 const SHARED: &[&CStr] = &[c"proc", c"sys", c"dev", c"tmp", c"run"];
+
+/// What udev and packages' scripts make on a whole system, and programs take for granted: links in /dev.
+const LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+const VAR_TMP: &str = "/kdyno/root/var/tmp";
+
+/// kdyno's own program, where the guest has it, and where programs in the root find it.
+const LOADS: (&CStr, &CStr) = (c"/bin/kdyno-loads", c"/kdyno/root/usr/local/bin/kdyno-loads");
 
 /// include/uapi/linux/loop.h
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82_u32 as libc::Ioctl;
@@ -37,6 +51,8 @@ pub fn mount() -> Result<&'static str, String> {
     for name in SHARED {
         share(name)?;
     }
+    share_loads()?;
+    complete().map_err(|error| format!("{VAR_TMP}: {error}"))?;
     Ok(text(ROOT))
 }
 
@@ -44,11 +60,37 @@ pub fn mount() -> Result<&'static str, String> {
 fn share(name: &CStr) -> Result<(), String> {
     let target = format!("{}/{}", text(ROOT), text(name));
     fs::create_dir_all(&target).map_err(|error| format!("{target}: {error}"))?;
-    let (from, to) = (format!("/{}", text(name)), target.clone());
+    let (from, to) = (format!("/{}", text(name)), target);
     let (from, to) = (CString::new(from).expect("our own table"), CString::new(to).expect("our own table"));
+    bind(&from, &to)
+}
+
+/// Makes what is missing. A link that is there already is left alone.
+fn complete() -> std::io::Result<()> {
+    for (link, target) in LINKS {
+        let _ = symlink(target, link);
+    }
+    fs::create_dir_all(VAR_TMP)?;
+    fs::set_permissions(VAR_TMP, fs::Permissions::from_mode(0o1777))
+}
+
+/// Mounted over an empty file, which costs no copy.
+fn share_loads() -> Result<(), String> {
+    let (from, to) = LOADS;
+    if !Path::new(text(from)).exists() {
+        return Ok(());
+    }
+    let target = Path::new(text(to));
+    let directory = target.parent().expect("our own constant");
+    let made = fs::create_dir_all(directory).and_then(|()| fs::File::create(target));
+    made.map_err(|error| format!("{}: {error}", text(to)))?;
+    bind(from, to)
+}
+
+fn bind(from: &CStr, to: &CStr) -> Result<(), String> {
     // SAFETY: C strings; null for what a bind mount doesn't need.
     let result = unsafe { libc::mount(from.as_ptr(), to.as_ptr(), null(), libc::MS_BIND | libc::MS_REC, null()) };
-    check("mount(MS_BIND)", result).map(drop).map_err(|failure| format!("{target}: {failure}"))
+    check("mount(MS_BIND)", result).map(drop).map_err(|failure| format!("{}: {failure}", text(to)))
 }
 
 fn put(

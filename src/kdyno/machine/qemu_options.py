@@ -1,4 +1,4 @@
-"""QEMU's command line for a boot."""
+"""The options of QEMU for a boot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kdyno.machine.disk import disk_words
 from kdyno.machine.platforms import Platform
 from kdyno.machine.qemu_config import QemuConfig
 
-QEMU = "qemu-system-x86_64"
 QUICK_TIMER = ("nolapic_timer", "no_timer_check")
 """The kernel calibrates the local APIC's timer and checks the I/O APIC's in loops of PAUSE, for 250 ms of its time.
 With -icount each PAUSE leaves the emulated CPU, so that these loops were a third of the host's work for a whole boot
@@ -50,11 +49,11 @@ class Guest:
         return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()), *self.of_family)
 
 
-def qemu_command(
+def qemu_options(
     guest: Guest, order: BootOrder, archive: Path, *, sandbox: Sequence[str], serial: str, stream: Path
 ) -> tuple[str, ...]:
     """Each group of words has one purpose."""
-    words: list[str] = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *sandbox]
+    words = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *sandbox]
     words += ["-accel", guest.accel, "-cpu", guest.cpu_model, "-smp", str(guest.config.cpus)]
     words += ["-m", str(guest.config.memory_mb), "-seed", str(order.seed)]
     if guest.icount:
