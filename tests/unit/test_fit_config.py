@@ -103,9 +103,9 @@ class Lab:
         common = ("--config", "make:tinyconfig", "--state", str(self.folder / "s"), "-o", str(self.fragment))
         named = ("--source", str(self.tree), "--fragment", str(self.folder / "fat.config"))
         given = main(["fit-config", "lat_pipe", *named, *common, *words])
-        said = self.capsys.readouterr()
-        assert given == status, said.err
-        return said.err if status else said.out
+        printed = self.capsys.readouterr()
+        assert given == status, printed.err
+        return printed.err if status else printed.out
 
     @property
     def fragment(self) -> Path:
@@ -125,13 +125,13 @@ def lab_with_a_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 def test_what_never_ran_is_off_and_what_the_load_needs_stays_with_what_it_depends_on(lab: Lab) -> None:
     fitted = json.loads(lab("--json", "--boots", "1"))
     jsonschema.Draft202012Validator(schema("fit-config")).validate(fitted)
-    found = {symbol["name"]: (symbol["is_on"], symbol["why"], symbol["text"]) for symbol in fitted["symbols"]}
-    assert found["EXT4"] == (False, "never", "none of its 3 lines of code ran")
-    assert found["NET"] == (False, "never", "none of its 3 lines of code ran")
-    assert found["INET"] == (False, "along", "it went with NET")
-    assert found["CRC32"] == (False, "along", "it went with EXT4")
-    assert found["CARD"] == (True, "load", "the load ran card_send() of pci/card.c")
-    assert found["PCI"] == (True, "dependency", "CARD depends on it")
+    symbols = {symbol["name"]: (symbol["is_on"], symbol["why"], symbol["text"]) for symbol in fitted["symbols"]}
+    assert symbols["EXT4"] == (False, "never", "none of its 3 lines of code ran")
+    assert symbols["NET"] == (False, "never", "none of its 3 lines of code ran")
+    assert symbols["INET"] == (False, "along", "it went with NET")
+    assert symbols["CRC32"] == (False, "along", "it went with EXT4")
+    assert symbols["CARD"] == (True, "load", "the load ran card_send() of pci/card.c")
+    assert symbols["PCI"] == (True, "dependency", "CARD depends on it")
     assert fitted["after"]["symbols"] == fitted["before"]["symbols"] - 4
     assert fitted["after"]["text"] < fitted["before"]["text"]
     assert fitted["kernels"] == 1 and fitted["fragment"] == str(lab.fragment)
@@ -189,13 +189,13 @@ def test_where_no_kernel_without_something_will_do_nothing_is_written(lab: Lab) 
 
 
 def test_a_symbol_that_somebody_wants_stays(lab: Lab) -> None:
-    found = {symbol["name"]: symbol for symbol in json.loads(lab("--json", "--keep", "CONFIG_EXT*"))["symbols"]}
-    assert (found["EXT4"]["is_on"], found["EXT4"]["why"], found["EXT4"]["text"]) == (
+    symbols = {symbol["name"]: symbol for symbol in json.loads(lab("--json", "--keep", "CONFIG_EXT*"))["symbols"]}
+    assert (symbols["EXT4"]["is_on"], symbols["EXT4"]["why"], symbols["EXT4"]["text"]) == (
         True,
         "asked",
         "--keep CONFIG_EXT*",
     )
-    assert found["CRC32"]["is_on"] and not found["NET"]["is_on"]
+    assert symbols["CRC32"]["is_on"] and not symbols["NET"]["is_on"]
 
 
 def test_bad_input_is_one_message_each(lab: Lab) -> None:
@@ -209,6 +209,8 @@ def test_bad_input_is_one_message_each(lab: Lab) -> None:
     assert "doesn't pass lat_pipe: the boot of the load, seed 1 failed: kernel panic" in lab(status=1)
     lab.fatal = {"NO_SUCH": "broken: no such file"}
     assert "doesn't pass lat_pipe: lat_pipe: no such file" in lab(status=1)
+    with pytest.raises(SystemExit):
+        lab("--toolchain", "tcc")
     (lab.tree / "Kconfig").unlink()
     assert lab(status=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
@@ -34,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Kconfig fragment on top of it; can be repeated",
     )
-    parser.add_argument("--toolchain", default="gcc", metavar="NAME", help="compiler: gcc, clang-19 (default: gcc)")
+    parser.add_argument(
+        "--toolchain", type=_compiler, default="gcc", metavar="NAME", help="compiler: gcc, clang-19 (default: gcc)"
+    )
     parser.add_argument(
         "--keep",
         action="append",
@@ -69,6 +72,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--top", type=number_from(1), metavar="N", default=20, help="symbols that are listed (default: %(default)s)"
     )
     parser.epilog = "The fragment goes into `fragments` of a variant, after those that were given here."
+
+
+def _compiler(text: str) -> str:
+    if not re.fullmatch(r"(gcc|clang)(-[0-9]{1,4})?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither gcc nor clang, such as gcc-12")
+    return text
 
 
 def act(args: argparse.Namespace) -> int:

@@ -26,6 +26,7 @@ from kdyno.kernel.build import BuildFailed, BuildPlan, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
+from kdyno.kernel.knobs.base import Ask
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
 from kdyno.kernel.plan import check_without_source
 from kdyno.kernel.recipe import KconfigValue, Recipe
@@ -109,6 +110,8 @@ class Bench:
     talk: Talk
     passed: dict[tuple[str, ...], Small] = field(default_factory=dict)
     """By what was switched off."""
+    unsupported: set[str] = field(default_factory=set)
+    """Benchmarks that the whole kernel can't run either."""
 
     def __post_init__(self) -> None:
         self.workload = load_of(self.request.load)
@@ -309,8 +312,7 @@ def _fitted(
         is_on = final.get(symbol, "n") != "n"
         reason = texts.get(symbol, of[symbol])
         if is_on and reason.why in GOING:
-            selecting = explain_kept(symbol, final, kconfig)
-            reason = Reason(why="selected", text=selecting)
+            reason = Reason(why="selected", text=explain(Ask(symbol=symbol, value="n", by="fit"), final, kconfig))
         elif not is_on and symbol not in splitting.off:
             with_others = with_whom(symbol, config, final, kconfig)
             reason = Reason(why="along", text=f"it went with {with_others}" if with_others else "Kconfig took it along")
@@ -332,13 +334,6 @@ def _fitted(
         symbols=tuple(rows),
         switched_on=tuple(sorted(name for name, value in final.items() if value == "y" and config.get(name) != "y")),
     )
-
-
-def explain_kept(symbol: str, final: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """Why a symbol is still on that was to be off."""
-    from kdyno.kernel.knobs.base import Ask
-
-    return explain(Ask(symbol=symbol, value="n", by="fit"), final, kconfig)
 
 
 def _kernel(image: Image, config: Mapping[str, str]) -> FitKernel:

@@ -136,5 +136,5 @@ def with_whom(symbol: str, config: Mapping[str, str], final: Mapping[str, str], 
     """The symbols with which one went that nobody switched off: it depends on them, or they selected it."""
     entries = [entry for entry in kconfig.entries.get(symbol, []) if not blamed(entry, config)]
     leaves = min((_leaves(entry, final) for entry in entries), key=len, default=set[str]())
-    found = sorted(leaf for leaf in leaves if config.get(leaf, "n") != "n")
-    return ", ".join(found or selectors(symbol, config, kconfig))
+    depended_on = sorted(leaf for leaf in leaves if config.get(leaf, "n") != "n")
+    return ", ".join(depended_on or selectors(symbol, config, kconfig))
