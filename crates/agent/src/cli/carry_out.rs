@@ -13,7 +13,7 @@ pub fn job(path: &str) -> Result<(), String> {
     let sink = Sink::new(channel::open(&plan.channel, false)?).map_err(|failure| failure.to_string())?;
     session::tests(&plan, &sink, |_| ())?;
     addresses::release();
-    programs::run_all(&plan.programs, &Surroundings::of_host(), &sink);
+    programs::run_all(&plan.programs, plan.soak, &Surroundings::of_host(), &sink)?;
     sink.end();
     Ok(())
 }

@@ -47,7 +47,7 @@ fn serve() -> Result<(), String> {
         }
     }
     addresses::release();
-    programs::run_all(&plan.programs, &Surroundings::of_guest(&plan.programs), &sink);
+    programs::run_all(&plan.programs, plan.soak, &Surroundings::of_guest(&plan.programs), &sink)?;
     if plan.interactive {
         shell::run()?;
     }

@@ -1,12 +1,17 @@
 //! The job's programs: for each its set-up, its runs, its tear-down, and an end to whatever it left behind.
 
+mod keeper;
 mod leftovers;
+mod memory;
 mod root;
+mod soak;
 mod step;
+mod tallies;
 
 use crate::sink::Sink;
-use kdyno_proto::{Phase, Program, Record};
-use step::{Outcome, Step};
+use kdyno_proto::{Phase, Program, Record, Soak};
+use std::time::Instant;
+use step::{Listener, Outcome, Step};
 
 /// What the steps of programs find around them.
 pub struct Surroundings {
@@ -29,26 +34,48 @@ impl Surroundings {
     }
 }
 
-/// Runs them in order. One that fails doesn't keep the others from running.
-pub fn run_all(programs: &[Program], surroundings: &Surroundings, sink: &Sink) {
+impl Surroundings {
+    /// Runs one step of a program; `until` is as in [`Step`].
+    fn carry_out(
+        &self,
+        program: &Program,
+        words: &[String],
+        until: Option<Instant>,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        let root = match (program.in_root, &self.root) {
+            (true, Err(why)) => return step::impossible(&format!("no root file system: {why}"), listener),
+            (true, Ok(root)) => *root,
+            (false, _) => None,
+        };
+        Step { words, program, path: self.path, root, until }.run(listener)
+    }
+}
+
+/// Runs them: in order, or all at once for the time of a soak. One that fails doesn't keep the others from running.
+pub fn run_all(
+    programs: &[Program],
+    soak: Option<Soak>,
+    surroundings: &Surroundings,
+    sink: &Sink,
+) -> Result<(), String> {
     if !programs.is_empty() {
         leftovers::adopt();
+    }
+    if let Some(soak) = soak {
+        return soak::run(programs, soak, surroundings, sink).map_err(|failure| failure.to_string());
     }
     for program in programs {
         run(program, surroundings, sink);
         sink.emit(&Record::Left { program: program.name.clone(), processes: leftovers::end() });
     }
+    Ok(())
 }
 
-fn run(program: &Program, surroundings: &Surroundings, sink: &Sink) {
-    let carry_out = |phase, run, words: &[String]| {
+fn run(program: &Program, surroundings: &Surroundings, mut sink: &Sink) {
+    let mut carry_out = |phase, run, words: &[String]| {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
-        let outcome = match (program.in_root, &surroundings.root) {
-            (true, Err(why)) => step::impossible(&format!("no root file system: {why}"), sink),
-            (true, Ok(root)) => Step { words, program, path: surroundings.path, root: *root }.run(sink),
-            (false, _) => Step { words, program, path: surroundings.path, root: None }.run(sink),
-        };
-        let Outcome { status, elapsed, user, system } = outcome;
+        let Outcome { status, elapsed, user, system } = surroundings.carry_out(program, words, None, &mut sink);
         sink.emit(&Record::Exited { status, elapsed, user, system });
         status == 0
     };
