@@ -47,6 +47,7 @@ from kdyno.profile.stale import Stale
 from kdyno.scaling.model import ScalingReport
 from kdyno.search.tuned import Tuned
 from kdyno.size.model import SizeReport
+from kdyno.soak.record import SoakRecord
 from kdyno.store.listing import RunSummary
 from kdyno.store.records import RunWithBoots
 from kdyno.validate.kvm import KvmReport
@@ -112,6 +113,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "selftest": TypeAdapter(tuple[SelfTest, ...]),
     "show": TypeAdapter(RunWithBoots),
     "size": TypeAdapter(SizeReport),
+    "soak": TypeAdapter(SoakRecord),
     "tune": TypeAdapter(Tuned),
     "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),

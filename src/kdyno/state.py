@@ -133,6 +133,11 @@ class State:
         return self._part("pmu")
 
     @property
+    def soaks(self) -> Path:
+        """Records of soaks, and their consoles."""
+        return self._part("soaks")
+
+    @property
     def artefacts(self) -> Path:
         """Consoles, streams and PMU records of finished boots, by hash of their content."""
         return self._part("artefacts")

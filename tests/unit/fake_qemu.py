@@ -60,6 +60,10 @@ class FakeQemu:
         return (self.directory / "commands").read_text().splitlines()
 
     @property
+    def was_called(self) -> bool:
+        return (self.directory / "commands").exists()
+
+    @property
     def boots(self) -> int:
         return sum("-initrd" in command for command in self.commands)
 

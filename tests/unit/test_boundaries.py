@@ -32,8 +32,9 @@ from kdyno.instrument import agent as agents
 from kdyno.instrument import pmu_limits, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
-from kdyno.instrument.job import PROTOCOL, Job, Program, TestOrder
+from kdyno.instrument.job import PROTOCOL, Job, Program, Soak, TestOrder
 from kdyno.instrument.pmu import Events, PmuConfig, Scope, find_plugin, plugin_words
+from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL, MemoryField
 from kdyno.instrument.stream import BenchmarkRecord, parse_record, read_stream
 from kdyno.kernel import lkd
 from kdyno.kernel.recipe import Recipe
@@ -191,6 +192,7 @@ def test_a_job_has_the_fields_that_the_agent_reads() -> None:
     assert fields(text, "Job") == list(Job.model_fields)
     assert fields(text, "JobTest") == list(TestOrder.model_fields)
     assert fields(text, "Program") == list(Program.model_fields)
+    assert fields(text, "Soak") == list(Soak.model_fields)
     (largest,) = (part.le for part in QemuConfig.model_fields["icount_shift"].metadata if hasattr(part, "le"))
     assert int(constant(text, "LARGEST_SHIFT")) == largest
     assert int(constant(source("proto", "lib.rs"), "VERSION")) == PROTOCOL
@@ -470,6 +472,7 @@ PRINTED_AS = {
             "selftest",
             "show",
             "size",
+            "soak",
             "validate",
         )
     },
@@ -496,6 +499,14 @@ def with_json(parser: argparse.ArgumentParser, words: str = "") -> set[str]:
             for name, sub in action.choices.items():
                 found |= with_json(sub, f"{words} {name}".strip())
     return found
+
+
+def test_a_soak_has_the_fields_and_limits_that_the_agent_goes_by() -> None:
+    keeper = source("agent", "programs/keeper.rs")
+    assert int(constant(keeper, "MOST_TOLD")) == MOST_FAILURES
+    assert int(constant(keeper, "TAIL")) == MOST_TAIL
+    asked = re.search(r"const FIELDS: &\[&str\] = &\[(.*?)\];", source("agent", "programs/memory.rs"), re.DOTALL)
+    assert asked and tuple(re.findall(r'"(\w+)"', asked[1])) == get_args(MemoryField)
 
 
 def test_whatever_is_printed_as_json_has_a_schema() -> None:

@@ -5,13 +5,14 @@ use crate::measure::Clock;
 use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
-use kdyno_proto::{Channel, Counters, Job, Program};
+use kdyno_proto::{Channel, Counters, Job, Program, Soak};
 
 /// A job that can be done.
 pub struct Plan {
     pub settings: Settings,
     pub tests: Vec<Planned>,
     pub programs: Vec<Program>,
+    pub soak: Option<Soak>,
     pub interactive: bool,
     pub channel: Channel,
     pub counters: Option<Counters>,
@@ -42,8 +43,8 @@ impl Plan {
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
         let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });
         let settings = Settings { clock, iterations: job.iterations };
-        let Job { programs, interactive, channel, counters, .. } = job;
-        Ok(Plan { settings, tests, programs, interactive, channel, counters })
+        let Job { programs, soak, interactive, channel, counters, .. } = job;
+        Ok(Plan { settings, tests, programs, soak, interactive, channel, counters })
     }
 }
 

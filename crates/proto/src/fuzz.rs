@@ -1,7 +1,7 @@
 //! Properties: whatever a line or a job holds, it is read or refused. PROPTEST_CASES says how many cases are tried.
 
-use crate::{Direction, Job, Lane, Phase, Record, Stream, Unit, hex};
-use proptest::collection::vec;
+use crate::{Direction, Job, Lane, Phase, Progress, Record, Stream, Unit, hex};
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 const WORDS: &[&str] = &[
@@ -32,6 +32,11 @@ const WORDS: &[&str] = &[
     "stdout",
     "exited",
     "status",
+    "soak",
+    "seconds",
+    "every",
+    "memory",
+    "kb",
 ];
 
 /// JSON, or nearly, with the keys and values that mean something.
@@ -97,6 +102,29 @@ fn record() -> impl Strategy<Value = Record> {
         (any::<u8>(), any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(status, elapsed, user, system)| Record::Exited { status, elapsed, user, system }),
         (text(), any::<u32>()).prop_map(|(program, processes)| Record::Left { program, processes }),
+        (text(), any::<u64>(), any::<u8>(), any::<u64>(), any::<Vec<u8>>()).prop_map(
+            |(program, round, status, elapsed, tail)| Record::Failed {
+                program,
+                phase: Phase::SetUp,
+                round,
+                status,
+                elapsed,
+                tail
+            }
+        ),
+        (text(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(
+            |(program, rounds, failures, elapsed, longest)| Record::Tally {
+                program,
+                rounds,
+                failures,
+                elapsed,
+                longest,
+                progress: Progress::Lost
+            }
+        ),
+        (any::<u64>(), any::<bool>(), btree_map(text(), any::<u64>(), 0..4), any::<Option<u64>>()).prop_map(
+            |(elapsed, at_rest, kb, tasks)| Record::Memory { elapsed, at_rest, kb, tasks, files: tasks, tainted: None }
+        ),
         any::<u64>().prop_map(|records| Record::End { records }),
     ]
 }

@@ -30,6 +30,19 @@ pub struct Job {
     /// What is read of the counters of an instrumented kernel, if anything.
     #[serde(default)]
     pub counters: Option<Counters>,
+    /// The programs run side by side, again and again, in place of one after the other.
+    #[serde(default)]
+    pub soak: Option<Soak>,
+}
+
+/// How long programs run side by side, and how often the agent says how they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Soak {
+    /// From the first set-up on, at least 1. What runs then is ended, and every program torn down.
+    pub seconds: u32,
+    /// Seconds from one look at memory and programs to the next, at least 1.
+    pub every: u32,
 }
 
 /// How records leave the guest.
@@ -116,6 +129,7 @@ pub enum JobError {
     NoRuns,
     TooManyRuns,
     NoOperations,
+    NoTime,
 }
 
 /// QEMU refuses a larger shift.
@@ -145,6 +159,7 @@ impl Job {
             _ if job.programs.iter().any(|program| program.runs == 0) => Err(JobError::NoRuns),
             _ if job.measured().any(|(program, _)| program.runs > MOST_MEASURED_RUNS) => Err(JobError::TooManyRuns),
             _ if job.measured().any(|(_, measured)| measured.operations == 0) => Err(JobError::NoOperations),
+            _ if job.soak.is_some_and(|soak| soak.seconds == 0 || soak.every == 0) => Err(JobError::NoTime),
             _ => Ok(job),
         }
     }
@@ -169,6 +184,7 @@ impl fmt::Display for JobError {
             JobError::NoRuns => write!(f, "runs must be at least 1"),
             JobError::TooManyRuns => write!(f, "a command that is measured has at most {MOST_MEASURED_RUNS} runs"),
             JobError::NoOperations => write!(f, "operations must be at least 1"),
+            JobError::NoTime => write!(f, "a soak's seconds must be at least 1"),
         }
     }
 }
@@ -205,6 +221,12 @@ mod tests {
     }
 
     #[test]
+    fn a_job_may_ask_for_a_soak() {
+        let job = Job::parse(r#"{"v":1,"lane":"wall","iterations":1,"soak":{"seconds":3600,"every":10}}"#).unwrap();
+        assert_eq!(job.soak, Some(Soak { seconds: 3600, every: 10 }));
+    }
+
+    #[test]
     fn a_job_that_contradicts_itself_is_refused() {
         for (text, expected) in [
             (r#"{"v":1,"lane":"model","iterations":7}"#, "needs icount_shift"),
@@ -229,6 +251,8 @@ mod tests {
                     "measured":{"benchmark":"x.y","description":"","operations":0}}]}"#,
                 "operations must be",
             ),
+            (r#"{"v":1,"lane":"wall","iterations":1,"soak":{"seconds":0,"every":1}}"#, "seconds must be"),
+            (r#"{"v":1,"lane":"wall","iterations":1,"soak":{"seconds":1,"every":0}}"#, "seconds must be"),
             (r#"{"v":1,"lane":"wall","iterations":1,"tset":[]}"#, "unknown field `tset`"),
             (r#"{"v":1,"lane":"pmu","iterations":1}"#, "unknown variant `pmu`"),
             (r#"{"v":1,"lane":"wall","iterations":1,"tests":[{"name":"x","parms":{}}]}"#, "unknown field `parms`"),

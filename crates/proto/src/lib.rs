@@ -23,11 +23,11 @@ mod words;
 
 pub use catalogue::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest};
 pub use counters::{COUNTERS_PORT, Counters, CountersEnd, CountersItem};
-pub use job::{Channel, Job, JobError, JobTest, Measured, Program};
+pub use job::{Channel, Job, JobError, JobTest, Measured, Program, Soak};
 pub use lanes::{LANES, LaneRow};
 pub use line::LineError;
 pub use record::Record;
-pub use words::{Direction, Kind, Lane, Phase, Stream, Suite, Unit};
+pub use words::{Direction, Kind, Lane, Phase, Progress, Stream, Suite, Unit};
 
 /// The version of every type in this crate.
 pub const VERSION: u64 = 1;

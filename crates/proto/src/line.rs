@@ -80,7 +80,7 @@ pub(crate) fn to_ascii(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Lane, Phase, Stream, Unit};
+    use crate::{Direction, Lane, Phase, Progress, Stream, Unit};
 
     fn one_of_each() -> Vec<(Record, &'static str)> {
         let hello = |lane, icount_shift, init| Record::Hello {
@@ -137,6 +137,39 @@ mod tests {
             (
                 Record::Step { program: "x".into(), phase: Phase::SetUp, run: 0 },
                 r#"{"v":1,"type":"step","program":"x","phase":"set-up","run":0}"#,
+            ),
+            (
+                Record::Failed {
+                    program: "x".into(),
+                    phase: Phase::Command,
+                    round: 3,
+                    status: 1,
+                    elapsed: 9,
+                    tail: b"no\n".into(),
+                },
+                r#"{"v":1,"type":"failed","program":"x","phase":"command","round":3,"status":1,"elapsed":9,"hex":"6e6f0a"}"#,
+            ),
+            (
+                Record::Tally {
+                    program: "x".into(),
+                    rounds: 5,
+                    failures: 1,
+                    elapsed: 90,
+                    longest: 30,
+                    progress: Progress::LeftOut,
+                },
+                r#"{"v":1,"type":"tally","program":"x","rounds":5,"failures":1,"elapsed":90,"longest":30,"progress":"left-out"}"#,
+            ),
+            (
+                Record::Memory {
+                    elapsed: 9,
+                    at_rest: true,
+                    kb: [("Slab".into(), 4)].into(),
+                    tasks: Some(60),
+                    files: None,
+                    tainted: Some(0),
+                },
+                r#"{"v":1,"type":"memory","elapsed":9,"at_rest":true,"kb":{"Slab":4},"tasks":60,"tainted":0}"#,
             ),
             (Record::End { records: 7 }, r#"{"v":1,"type":"end","records":7}"#),
         ]

@@ -1,14 +1,16 @@
 //! What the agent says, one record a line, in the order in which it happened.
 
-use crate::{Direction, Lane, Phase, Stream, Unit, hex};
+use crate::{Direction, Lane, Phase, Progress, Stream, Unit, hex};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One line of the agent's stream.
 ///
 /// A stream is `hello`, then for each benchmark one `benchmark` followed by its `sample`s and at most one `unsupported`
 /// or `broken`, then the job's programs, then `end`. A program is for each of its steps one `step`, its `output`s and one
 /// `exited`, and at its end one `left`; if its command is measured, a `benchmark` comes first, and a `sample` after each
-/// run that went well. A stream without `end` was cut off.
+/// run that went well. In a soak programs run side by side: now and then there is one `memory`, and one `tally` for each
+/// program, and between them `failed` as it happens. A stream without `end` was cut off.
 /// The host computes values; the agent only counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
@@ -80,6 +82,51 @@ pub enum Record {
         program: String,
         /// How many of its processes had to be killed.
         processes: u32,
+    },
+    /// A step of a soak's program failed. Only the first of each program are told; its tally has all.
+    Failed {
+        program: String,
+        phase: Phase,
+        /// Rounds that the program had begun before this one.
+        round: u64,
+        /// As in `exited`.
+        status: u8,
+        /// Nanoseconds from its start to its end.
+        elapsed: u64,
+        /// The end of what it wrote.
+        #[serde(rename = "hex", with = "hex")]
+        tail: Vec<u8>,
+    },
+    /// What a program of a soak has done since its beginning.
+    Tally {
+        program: String,
+        /// Its command came to its end, with status 0.
+        rounds: u64,
+        /// Its command, or its set-up, did not.
+        failures: u64,
+        /// Nanoseconds that all good rounds took together.
+        elapsed: u64,
+        /// Nanoseconds of the longest good round.
+        longest: u64,
+        progress: Progress,
+    },
+    /// A look at the kernel's own account of a soak's guest.
+    Memory {
+        /// Nanoseconds since the soak began.
+        elapsed: u64,
+        /// No program of the soak runs, and caches were given back: what is left is what the kernel keeps.
+        at_rest: bool,
+        /// Fields of /proc/meminfo.
+        kb: BTreeMap<String, u64>,
+        /// Of /proc/loadavg: processes and threads, those of the kernel among them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tasks: Option<u64>,
+        /// Of /proc/sys/fs/file-nr: open files.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<u64>,
+        /// Of /proc/sys/kernel/tainted: bits for what has happened to the kernel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tainted: Option<u64>,
     },
     /// The last record.
     End {

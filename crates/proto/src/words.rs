@@ -75,6 +75,19 @@ pub enum Phase {
     TearDown,
 }
 
+/// How far a program of a soak is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Progress {
+    Running,
+    /// The time is over, and the program is torn down.
+    Over,
+    /// It failed before it came through once, too often to try again.
+    LeftOut,
+    /// The agent's process that looked after it is gone.
+    Lost,
+}
+
 impl Kind {
     pub fn direction(self) -> Direction {
         match self {

@@ -29,6 +29,7 @@ VERBS = {
     "workload": "list, show and try workloads",
     "boot": "boot a kernel and run a shell or a command in it",
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
+    "soak": "let a kernel live under all loads at once for hours, and say whether it stayed sound",
     "runs": "list the runs in the store",
     "show": "show one run: its parts, its boots, and the command that repeats it",
     "compare": "compare the variants of a run, or one run with another",

@@ -55,6 +55,7 @@ FORMATS = {
     "selftest": "`kdyno selftest --json`",
     "show": "`kdyno show --json`",
     "size": "`kdyno size --json`",
+    "soak": "`kdyno soak --json`, and what -o writes",
     "tune": "`kdyno tune delegation --json`",
     "validate": "`kdyno validate --json`, and what -o writes",
     "validate-kvm": "`kdyno validate --kvm --json`",

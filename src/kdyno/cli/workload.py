@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kdyno import terminal
@@ -99,16 +98,14 @@ def _try(args: argparse.Namespace) -> int:
 
 
 def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
-    """A number where the default is one and the word can be."""
+    from kdyno.workload.definition import as_parameter
+
     values: dict[str, Value] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals):
             raise NotAnAssignment(word=word)
-        values[name] = value
-        if isinstance(defaults.get(name), int | float):
-            with suppress(ValueError):
-                values[name] = int(value)
+        values[name] = as_parameter(value, defaults.get(name))
     return values
 
 

@@ -55,7 +55,7 @@ def asked_of(job: Job) -> Asked:
     """What the agent may say in a boot with this job."""
     tests = [test.name for test in job.tests]
     benchmarks = catalogue().benchmarks(tests, job.lane) if tests else ()
-    return Asked(job.lane, job.iterations, benchmarks, job.programs)
+    return Asked(job.lane, job.iterations, benchmarks, job.programs, job.soak)
 
 
 def benchmark_count(tests: Iterable[TestOrder]) -> int:

@@ -127,6 +127,15 @@ class Load(Frozen):
         return (*self.tests, *(program.name for program in self.programs))
 
 
+class Soak(Frozen):
+    """All programs run side by side, each again and again: set-up, commands, after a failure tear-down and set-up."""
+
+    seconds: Annotated[int, Field(ge=1)]
+    """From the first set-up on. What runs then is ended, and every program torn down."""
+    every: Annotated[int, Field(ge=1)]
+    """Seconds from one look at memory and programs to the next."""
+
+
 class Job(Frozen):
     """What the agent does: run tests, then programs, or give a person a shell."""
 
@@ -141,6 +150,8 @@ class Job(Frozen):
     interactive: bool = False
     channel: Channel = Field(default_factory=VirtioPort)
     counters: Counters | None = None
+    soak: Soak | None = None
+    """Programs run so, in place of one after the other; their `runs` then don't count."""
 
     def encoded(self) -> bytes:
         """As the agent reads it. The usual channel isn't named: each byte of an initramfs moves pages of the guest."""

@@ -17,7 +17,19 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdyno.frozen import Frozen
-from kdyno.instrument.job import PROTOCOL, Program
+from kdyno.instrument.job import PROTOCOL, Program, Soak
+from kdyno.instrument.soak import (
+    MOST_TAIL,
+    NANOSECONDS,
+    Failure,
+    Kilobytes,
+    MemoryField,
+    MemoryLook,
+    Progress,
+    SoakReader,
+    SoakReport,
+    Tally,
+)
 from kdyno.instrument.steps import Phase, StepReport, Steps, Unasked
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Direction, Sample
@@ -121,6 +133,42 @@ class LeftRecord(_Record):
     processes: Count
 
 
+class FailedRecord(_Record):
+    """A step of a soak's program failed; nanoseconds."""
+
+    type: Literal["failed"]
+    program: Text
+    phase: Phase
+    round: Count
+    status: Annotated[int, Field(ge=0, le=255, strict=True)]
+    elapsed: Count
+    hex: Annotated[str, Field(pattern=r"^([0-9a-f]{2})*$", max_length=2 * MOST_TAIL)]
+
+
+class TallyRecord(_Record):
+    """What a program of a soak did so far; nanoseconds."""
+
+    type: Literal["tally"]
+    program: Text
+    rounds: Count
+    failures: Count
+    elapsed: Count
+    longest: Count
+    progress: Progress
+
+
+class MemoryRecord(_Record):
+    """A look at memory in a soak; nanoseconds."""
+
+    type: Literal["memory"]
+    elapsed: Count
+    at_rest: bool
+    kb: dict[MemoryField, Kilobytes]
+    tasks: Count | None = None
+    files: Count | None = None
+    tainted: Count | None = None
+
+
 class EndRecord(_Record):
     """Last record: the agent did all it was asked to do."""
 
@@ -138,6 +186,9 @@ Record = Annotated[
     | OutputRecord
     | ExitedRecord
     | LeftRecord
+    | FailedRecord
+    | TallyRecord
+    | MemoryRecord
     | EndRecord,
     Field(discriminator="type"),
 ]
@@ -160,6 +211,8 @@ class Asked:
     programs: tuple[Program, ...] = ()
     """In the order in which they are run, after the benchmarks. Those that are measured are benchmarks, too, with the
     numbers that come next."""
+    soak: Soak | None = None
+    """The programs are run side by side instead, and none is measured."""
 
     def of_programs(self) -> dict[str, tuple[Benchmark, int]]:
         """By name: the benchmarks that programs are measured as, and how many samples each has."""
@@ -192,6 +245,8 @@ class AgentReport(Frozen):
     """Of the programs, in order."""
     left: dict[str, int] = {}
     """By program that is over: how many processes it left behind, which were killed."""
+    soak: SoakReport | None = None
+    """None unless the job asked for one."""
     complete: bool = False
     fault: str | None = None
 
@@ -284,7 +339,8 @@ class _Reader:
         self.samples: dict[tuple[str, int], Sample] = {}
         self.unsupported: dict[str, str] = {}
         self.broken: dict[str, str] = {}
-        self.steps = Steps(asked.programs)
+        self.steps = Steps(() if asked.soak else asked.programs)
+        self.soak = SoakReader(asked.soak, asked.programs)
         self.complete = False
 
     def read(self, stream: Iterable[Any]) -> AgentReport:
@@ -302,6 +358,7 @@ class _Reader:
             broken=self.broken,
             steps=self.steps.reports,
             left=self.steps.left,
+            soak=self.soak.report,
             complete=self.complete and fault is None,
             fault=fault,
         )
@@ -325,19 +382,24 @@ class _Reader:
                 self._give_up(where, record, self.unsupported)
             case BrokenRecord():
                 self._give_up(where, record, self.broken)
-            case StepRecord() | OutputRecord() | ExitedRecord() | LeftRecord():
+            case EndRecord():
+                self._end(where, number, record)
+            case _:
                 try:
                     self._hear(record)
                 except Unasked as error:
                     raise StreamFault(f"{where}: {error}") from None
-            case EndRecord():
-                if record.records != number:
-                    raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
-                if due := self._due():
-                    raise StreamFault(f"{where}: the end, where {due.name} was asked for")
-                if program := self.steps.due():
-                    raise StreamFault(f"{where}: the end, where the program {program.name} was asked for")
-                self.complete = True
+
+    def _end(self, where: str, number: int, record: EndRecord) -> None:
+        if record.records != number:
+            raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
+        if due := self._due():
+            raise StreamFault(f"{where}: the end, where {due.name} was asked for")
+        if program := self.steps.due():
+            raise StreamFault(f"{where}: the end, where the program {program.name} was asked for")
+        if running := self.soak.due():
+            raise StreamFault(f"{where}: the end, where the program {running} still runs")
+        self.complete = True
 
     def _due(self) -> Benchmark | None:
         """The benchmark that comes next."""
@@ -376,8 +438,8 @@ class _Reader:
         if benchmark not in self.benchmarks:
             raise StreamFault(f"{where}: {benchmark} was not declared")
 
-    def _hear(self, record: StepRecord | OutputRecord | ExitedRecord | LeftRecord) -> None:
-        """Raises Unasked."""
+    def _hear(self, record: _Record) -> None:
+        """What a record says of programs. Raises Unasked."""
         program = self.steps.due()
         if (due := self._due()) and (program is None or due.test == program.name or due in self.asked.benchmarks):
             raise Unasked(f"it speaks of a program where {due.name} was asked for")
@@ -390,3 +452,44 @@ class _Reader:
                 self.steps.end(record.status, record.elapsed, record.user, record.system)
             case LeftRecord():
                 self.steps.over(record.program, record.processes)
+            case FailedRecord():
+                self.soak.fail(failure_of(record))
+            case TallyRecord():
+                self.soak.tally(record.program, tally_of(record))
+            case MemoryRecord():
+                self.soak.look(look_of(record))
+
+
+def failure_of(record: FailedRecord) -> Failure:
+    """The failure that a record tells of."""
+    return Failure(
+        program=record.program,
+        phase=record.phase,
+        round=record.round,
+        status=record.status,
+        elapsed=record.elapsed / NANOSECONDS,
+        tail=bytes.fromhex(record.hex),
+    )
+
+
+def tally_of(record: TallyRecord) -> Tally:
+    """The tally that a record tells of."""
+    return Tally(
+        rounds=record.rounds,
+        failures=record.failures,
+        elapsed=record.elapsed / NANOSECONDS,
+        longest=record.longest / NANOSECONDS,
+        progress=record.progress,
+    )
+
+
+def look_of(record: MemoryRecord) -> MemoryLook:
+    """The look at memory that a record tells of."""
+    return MemoryLook(
+        elapsed=record.elapsed / NANOSECONDS,
+        at_rest=record.at_rest,
+        kb=record.kb,
+        tasks=record.tasks,
+        files=record.files,
+        tainted=record.tainted,
+    )

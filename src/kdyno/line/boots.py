@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import signal
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
-from threading import Event, current_thread, main_thread
+from threading import Event
 
 from kdyno.experiment.plan import PlannedBoot
 from kdyno.line.boot_once import Wanted, boot_record, measured
+from kdyno.line.ctrl_c import ctrl_c_sets
 from kdyno.line.images import Images
 from kdyno.line.prepare import Prepared
 from kdyno.line.run_plan import RunPlan
@@ -72,7 +71,7 @@ class Boots:
             return self.outcome
         threads = self.prepared.about.parallel
         with (
-            self._ctrl_c_cancels(),
+            ctrl_c_sets(self.cancelled),
             self.talk.working("booting") as advance,
             self.state.scratch(self.plan.id) as place,
             ThreadPoolExecutor(threads) as pool,
@@ -88,23 +87,6 @@ class Boots:
                 self.cancelled.set()
                 pool.shutdown()
         return self.outcome
-
-    @contextmanager
-    def _ctrl_c_cancels(self) -> Iterator[None]:
-        """Let Ctrl-C end the boots in flight; the loop below then stops by itself.
-
-        A KeyboardInterrupt at any moment could come while the main thread holds the lock of a future, which the boot's
-        thread needs to end: both would wait for ever.
-        """
-        ignored = signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # as in a background job
-        if ignored or current_thread() is not main_thread():
-            yield
-            return
-        signal.signal(signal.SIGINT, lambda _number, _frame: self.cancelled.set())
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _ended(
         self, pool: ThreadPoolExecutor, waiting: deque[PlannedBoot], blocks: int, place: Path

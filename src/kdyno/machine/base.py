@@ -43,7 +43,7 @@ class NoShell(UserError):
     hint = "give a command: kdyno boot KERNEL -- COMMAND ..."
 
 
-Seconds = Annotated[float, Field(gt=0, le=7 * 24 * 3600, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=31 * 24 * 3600, allow_inf_nan=False)]
 Megabytes = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 """Of 1,000,000 bytes."""
 

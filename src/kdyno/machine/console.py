@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from kdyno import regex
+from kdyno.text import clean
 
 TAIL_BYTES = 4_000_000
 SAID = 300
@@ -40,6 +41,25 @@ SYMPTOMS: tuple[Symptom, ...] = (
     _symptom("panic", r"Kernel panic - not syncing.*$"),
 )
 
+REPORTS: tuple[Symptom, ...] = (
+    # What a kernel says and goes on. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
+    _symptom("KFENCE", r"BUG: KFENCE: .*$"),
+    _symptom("KASAN", r"BUG: KASAN: .*$"),
+    _symptom("UBSAN", r"UBSAN: .*$"),
+    _symptom("lockdep", r"WARNING: (?:possible .*|inconsistent lock state|suspicious RCU usage|bad unlock balance.*)$"),
+    _symptom(
+        "lockdep", r"(?:WARNING: .*\block.*|BUG: MAX_LOCKDEP_.*|turning off the locking correctness validator.*)$"
+    ),
+    _symptom("hard lock-up", r"Watchdog detected hard LOCKUP.*$"),
+    _symptom("BUG", r"BUG: .*$"),
+    _symptom("warning", r"WARNING: .*$"),
+)
+"""In order of what says most."""
+MOST_FINDINGS = 50
+"""Different messages that are listed; all are counted."""
+TELLING = regex.compiled("|".join(f"(?:{symptom.pattern.pattern})" for symptom in (*SYMPTOMS, *REPORTS)))
+STAMP = regex.compiled(r"^(?:\[[^\]\n]{0,40}\] ?)+")
+
 WARNING = regex.compiled(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
 """Of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with the time and thread that may stand before it."""
 MOST_WARNINGS = 20
@@ -62,6 +82,51 @@ def warnings_of(console: str) -> tuple[str, ...]:
         "".join(c for c in (match[1] or "")[:SAID] if c.isprintable()).strip()
         for match in islice(WARNING.finditer(console), MOST_WARNINGS)
     )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A message of the kernel that should not be there."""
+
+    reason: str
+    said: str
+    """The kernel's words, cleaned and cut, without the time."""
+    times: int
+    """How often it said them."""
+
+
+def findings(console: str) -> tuple[Finding, ...]:
+    """All that a console shows of SYMPTOMS and REPORTS, in the order in which each was said first. Pure.
+
+    A line counts once, for what says most of it; the agent's own messages are none of the kernel's. After MOST_FINDINGS
+    different messages the last finding stands for all others.
+    """
+    times: dict[tuple[str, str], int] = {}
+    surplus = 0
+    for line in console.split("\n"):
+        if not (reason := _reason_of(line)):
+            continue
+        key = (reason, _said(line))
+        if key in times or len(times) < MOST_FINDINGS:
+            times[key] = times.get(key, 0) + 1
+        else:
+            surplus += 1
+    listed = [Finding(reason, said, number) for (reason, said), number in times.items()]
+    return (*listed, *([Finding("others", "further messages", surplus)] if surplus else []))
+
+
+def _reason_of(line: str) -> str:
+    """Empty for a line that tells of nothing wrong."""
+    if not TELLING.search(line):
+        return ""
+    reasons = (symptom.reason for symptom in (*SYMPTOMS, *REPORTS) if symptom.pattern.search(line))
+    reason = next(reasons, "")
+    return "" if reason == "agent" else reason
+
+
+def _said(line: str) -> str:
+    stamp = STAMP.search(line[:SAID])
+    return clean(line[len(stamp[0] or "") if stamp else 0 :][:SAID])
 
 
 def diagnose(console: str) -> str | None:

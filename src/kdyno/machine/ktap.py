@@ -96,6 +96,17 @@ def read_ktap(console: str) -> Ktap:
     return suites.ended(levels, began=began)
 
 
+def rest_of(console: str) -> str:
+    """What a console has behind the last result of a suite: all of it where there is none."""
+    lines = console.split("\n")
+    for number in range(len(lines) - 1, -1, -1):
+        match = STAMP.match(lines[number][:LONGEST_LINE].rstrip("\r"))
+        assert match  # it matches any text
+        if not match[1] and RESULT.match(match[2]):
+            return "\n".join(lines[number + 1 :])
+    return console
+
+
 def _take(text: str, depth: int, levels: list[_Level], suites: _Suites) -> None:
     level = levels[depth]
     if plan := PLAN.match(text):

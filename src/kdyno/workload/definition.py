@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Self
@@ -157,6 +158,14 @@ class Definition(Frozen):
             description=f"{self.description}: one {self.operation.name}",
             operations=math.prod(int(value) for _, value in numbers),
         )
+
+
+def as_parameter(word: str, default: Value | None) -> Value:
+    """What a user said for a parameter: a whole number where its default is a number, and the word can be one."""
+    if isinstance(default, int | float):
+        with suppress(ValueError):
+            return int(word)
+    return word
 
 
 def _shell(script: str) -> tuple[str, ...]:

@@ -46,8 +46,7 @@ fn serve() -> Result<(), String> {
             snapshots.send()?;
         }
     }
-    let surroundings = Surroundings::of_guest(&plan.programs);
-    programs::run_all(&plan.programs, plan.benchmarks(), &surroundings, &plan.settings, &sink);
+    programs::run_all(&plan, &Surroundings::of_guest(&plan.programs), &sink)?;
     if plan.interactive {
         addresses::randomise(true);
         shell::run()?;

@@ -1,15 +1,21 @@
 //! The job's programs: for each its set-up, its runs, its tear-down, and an end to whatever it left behind.
 
+mod keeper;
 mod leftovers;
+mod memory;
 mod root;
+mod soak;
 mod step;
+mod tallies;
 
 use crate::addresses;
+use crate::job::Plan;
 use crate::measure::Clock;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use kdyno_proto::{Kind, Measured, Phase, Program, Record};
-use step::{Outcome, Step};
+use std::time::Instant;
+use step::{Listener, Outcome, Step};
 
 /// What the steps of programs find around them.
 pub struct Surroundings {
@@ -32,13 +38,36 @@ impl Surroundings {
     }
 }
 
-/// Runs them in order. One that fails doesn't keep the others from running. `first` is the place of the first benchmark
-/// among them in the run.
-pub fn run_all(programs: &[Program], first: u16, surroundings: &Surroundings, settings: &Settings, sink: &Sink) {
+impl Surroundings {
+    /// Runs one step of a program; `until` is as in [`Step`].
+    fn carry_out(
+        &self,
+        program: &Program,
+        words: &[String],
+        until: Option<Instant>,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
+        let root = match (program.in_root, &self.root) {
+            (true, Err(why)) => return step::impossible(&format!("no root file system: {why}"), listener),
+            (true, Ok(root)) => *root,
+            (false, _) => None,
+        };
+        Step { words, program, path: self.path, root, until }.run(listener)
+    }
+}
+
+/// Runs a job's programs: in order, or all at once for the time of a soak. One that fails doesn't keep the others from
+/// running.
+pub fn run_all(plan: &Plan, surroundings: &Surroundings, sink: &Sink) -> Result<(), String> {
+    let Plan { programs, settings, .. } = plan;
     if !programs.is_empty() {
         leftovers::adopt();
     }
-    let mut index = first;
+    if let Some(soak) = plan.soak {
+        addresses::randomise(true);
+        return soak::run(programs, soak, surroundings, sink).map_err(|failure| failure.to_string());
+    }
+    let mut index = plan.benchmarks();
     for program in programs {
         // Random ones would make ever new user code for the emulated PMU, and other page tables in each boot.
         addresses::randomise(program.measured.is_none());
@@ -50,6 +79,7 @@ pub fn run_all(programs: &[Program], first: u16, surroundings: &Surroundings, se
         run(program, meter.as_ref(), surroundings, sink);
         sink.emit(&Record::Left { program: program.name.clone(), processes: leftovers::end() });
     }
+    Ok(())
 }
 
 /// Measures runs of a command, as a test's benchmark is measured.
@@ -89,13 +119,9 @@ impl Meter<'_> {
 
 fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, sink: &Sink) {
     let carry_out = |phase, run, words: &[String]| {
+        let mut listener = sink;
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
-        let outcome = match (program.in_root, &surroundings.root) {
-            (true, Err(why)) => step::impossible(&format!("no root file system: {why}"), sink),
-            (true, Ok(root)) => Step { words, program, path: surroundings.path, root: *root }.run(sink),
-            (false, _) => Step { words, program, path: surroundings.path, root: None }.run(sink),
-        };
-        let Outcome { status, elapsed, user, system } = outcome;
+        let Outcome { status, elapsed, user, system } = surroundings.carry_out(program, words, None, &mut listener);
         sink.emit(&Record::Exited { status, elapsed, user, system });
         status == 0
     };

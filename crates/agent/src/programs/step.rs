@@ -18,6 +18,18 @@ const IMPOSSIBLE: u8 = 126;
 const NOT_THERE: u8 = 127;
 const TOOK_TOO_LONG: u8 = 124;
 
+/// What takes the output of a step, piece by piece.
+pub trait Listener {
+    fn hear(&mut self, stream: Stream, written: &[u8]);
+}
+
+/// Each piece becomes a record.
+impl Listener for &Sink {
+    fn hear(&mut self, stream: Stream, written: &[u8]) {
+        self.emit(&Record::Output { stream, data: written.to_vec() });
+    }
+}
+
 /// One step that can be tried.
 pub struct Step<'a> {
     pub words: &'a [String],
@@ -25,6 +37,8 @@ pub struct Step<'a> {
     pub path: Option<&'a str>,
     /// A directory that the step has for `/`.
     pub root: Option<&'a str>,
+    /// When it is ended with all of its process group, which then is one of its own.
+    pub until: Option<Instant>,
 }
 
 /// How it ended, and nanoseconds: from its start to its end, and those of the processor.
@@ -38,7 +52,7 @@ pub struct Outcome {
 
 impl Step<'_> {
     /// Runs it until it ends, which is not when its output ends: a daemon that it leaves behind may keep that open.
-    pub fn run(&self, sink: &Sink) -> Outcome {
+    pub fn run(&self, listener: &mut dyn Listener) -> Outcome {
         watch_children();
         let (user, system) = processor_times();
         let begin = Instant::now();
@@ -46,7 +60,7 @@ impl Step<'_> {
             Ok(child) => child,
             Err(error) => {
                 let _ = mask_children(libc::SIG_UNBLOCK);
-                say(&format!("command {}: {error}", self.words[0]), sink);
+                say(&format!("command {}: {error}", self.words[0]), listener);
                 return Outcome { status: NOT_THERE, ..Outcome::default() };
             }
         };
@@ -55,12 +69,15 @@ impl Step<'_> {
             Output::new(Stream::Stderr, child.stderr.take().map(OwnedFd::from)),
         ];
         let limit = self.program.seconds.map(|seconds| begin + Duration::from_secs(seconds.into()));
-        let status = follow(child.id() as libc::pid_t, &mut outputs, limit, sink);
+        let limit = limit.into_iter().chain(self.until).min();
+        let child = child.id() as libc::pid_t;
+        let ended = if self.until.is_some() { -child } else { child };
+        let status = follow(child, ended, &mut outputs, limit, listener);
         let elapsed = begin.elapsed().as_nanos() as u64;
         let (user_after, system_after) = processor_times();
         // What it wrote before it ended is still in the pipes.
         for output in &mut outputs {
-            while wait_no_longer(output.fd()) && output.pass_on(sink) {}
+            while wait_no_longer(output.fd()) && output.pass_on(listener) {}
         }
         let _ = mask_children(libc::SIG_UNBLOCK);
         Outcome { status, elapsed, user: user_after - user, system: system_after - system }
@@ -74,6 +91,9 @@ impl Step<'_> {
             command.env("PATH", path);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.until.is_some() {
+            command.process_group(0);
+        }
         let root = self.root.map(|root| CString::new(root).expect("our own constant"));
         // SAFETY: raw system calls between fork and exec. Without the first the step would start with SIGCHLD blocked.
         unsafe {
@@ -92,33 +112,40 @@ impl Step<'_> {
 }
 
 /// Says why a step can't even be tried.
-pub fn impossible(why: &str, sink: &Sink) -> Outcome {
-    say(why, sink);
+pub fn impossible(why: &str, listener: &mut dyn Listener) -> Outcome {
+    say(why, listener);
     Outcome { status: IMPOSSIBLE, ..Outcome::default() }
 }
 
-fn say(message: &str, sink: &Sink) {
-    sink.emit(&Record::Output { stream: Stream::Stderr, data: format!("kdyno-agent: {message}\n").into_bytes() });
+fn say(message: &str, listener: &mut dyn Listener) {
+    listener.hear(Stream::Stderr, format!("kdyno-agent: {message}\n").as_bytes());
 }
 
-/// Passes on what the step says until it has ended; returns its status.
-fn follow(step: libc::pid_t, outputs: &mut [Output; 2], limit: Option<Instant>, sink: &Sink) -> u8 {
+/// Passes on what the step says until it has ended; returns its status. What is `ended` at the limit is the step alone, or
+/// its group.
+fn follow(
+    step: libc::pid_t,
+    ended: libc::pid_t,
+    outputs: &mut [Output; 2],
+    limit: Option<Instant>,
+    listener: &mut dyn Listener,
+) -> u8 {
     loop {
         if let Some(death) = reap_all(step) {
             return death.code();
         }
         let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            say("it took too long", sink);
+            say("it took too long", listener);
             // SAFETY: no pointers. What it has started itself is ended with the program.
-            unsafe { libc::kill(step, libc::SIGKILL) };
+            unsafe { libc::kill(ended, libc::SIGKILL) };
             processes::wait_for(step);
             return TOOK_TOO_LONG;
         }
         let ready = wait([outputs[0].fd(), outputs[1].fd()], left);
         for (output, ready) in outputs.iter_mut().zip(ready) {
             if ready {
-                output.pass_on(sink);
+                output.pass_on(listener);
             }
         }
     }
@@ -152,8 +179,8 @@ impl Output {
         self.pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// Records what can be read now; false when there will be no more.
-    fn pass_on(&mut self, sink: &Sink) -> bool {
+    /// Passes on what can be read now; false when there will be no more.
+    fn pass_on(&mut self, listener: &mut dyn Listener) -> bool {
         let mut piece = [0; PIECE];
         // SAFETY: `piece` is writable for its length.
         let got = unsafe { libc::read(self.fd(), piece.as_mut_ptr().cast(), piece.len()) };
@@ -161,7 +188,7 @@ impl Output {
             self.pipe = None;
             return false;
         }
-        sink.emit(&Record::Output { stream: self.stream, data: piece[..got as usize].to_vec() });
+        listener.hear(self.stream, &piece[..got as usize]);
         true
     }
 }
