@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import jsonschema
@@ -114,8 +118,12 @@ def test_a_soak_in_which_every_load_went_round_without_failure_has_passed() -> N
 def test_a_load_that_failed_or_never_ran_fails_the_soak() -> None:
     assert reasons(outcome(failures=2)) == ("good: 2 failures in 11 rounds",)
     assert reasons(outcome(rounds=0, failures=3, progress="left-out")) == ("good could not run, and was left out",)
-    assert reasons(outcome(rounds=0)) == ("good: no round came to its end in the time",)
     assert reasons(outcome(progress="lost")) == ("good: the process that looked after it was killed",)
+
+
+def test_a_soak_too_short_for_a_load_to_come_round_is_unfinished() -> None:
+    verdict, why = decide(OK, (outcome(), outcome("other", rounds=0)), CALM, (), None)
+    assert (verdict, why) == ("unfinished", ("other: no round came to its end in the time",))
 
 
 def test_a_taint_that_came_during_the_soak_fails_it_and_an_older_one_does_not() -> None:
@@ -397,6 +405,19 @@ def test_a_stream_that_lies_fails_the_soak(lab: Lab) -> None:
     lab.qemu.leaves(stream=stream(tally("quick", 9), tally("quick", 3)))
     lab(status=2)
     assert "smaller than it was" in lab.record["reasons"][0]
+
+
+def test_ctrl_c_ends_the_guest_and_leaves_a_record_of_what_there_was(lab: Lab) -> None:
+    lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)[:3], whole=False))
+    lab.qemu.hangs()
+    interrupt = Timer(4.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    began = time.monotonic()
+    lab(status=130)
+    assert time.monotonic() - began < 40
+    assert (lab.record["verdict"], lab.record["reasons"]) == ("unfinished", ["interrupted"])
+    assert (lab.record["boot"], lab.record["loads"][0]["rounds"]) == ("lost: interrupted", 5)
+    assert lab.record["hours_lived"] == 0.005
 
 
 def test_json_is_the_record(lab: Lab) -> None:
