@@ -85,4 +85,6 @@ def _of_memory(memory: SoakMemory) -> Iterator[str]:
 
 def _of_kunit(kunit: SoakKunit | None) -> Iterator[str]:
     if kunit and (kunit.failures or kunit.fault):
-        yield f"KUnit: {counted(kunit.failed, 'test')} failed{f'; {kunit.fault}' if kunit.fault else ''}"
+        failed = f"{counted(kunit.failed, 'test')} failed" if kunit.failed else ""
+        failed = failed or ("a suite failed" if kunit.failures else "")
+        yield f"KUnit: {'; '.join(filter(None, [failed, kunit.fault]))}"
