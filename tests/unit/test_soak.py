@@ -76,6 +76,12 @@ def test_what_fills_during_the_warm_up_and_then_stays_is_no_growth() -> None:
     assert slope.growth == "no growth" and slope.estimate == 0
 
 
+def test_what_grows_with_the_loads_and_is_given_back_at_rest_is_no_leak() -> None:
+    growing = blocks_of(looks(1.0, lambda at: 20 + 6 * at), 3600)
+    growths = {kept: slopes(growing, {"SUnreclaim": kept})[0].growth for kept in (0.5, 5.0)}
+    assert growths == {0.5: "given back", 5.0: "grows"}
+
+
 def test_a_few_wild_looks_move_nothing() -> None:
     calm = looks(1.0, lambda _: 20.0)
     wild = [
