@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.e2e.conftest import Kdyno
 
 WORKLOAD = """\
@@ -42,6 +44,7 @@ value = 42
 """
 
 
+@pytest.mark.long
 def test_a_program_of_a_debian_package_runs_in_a_guest_and_the_same_boot_gives_the_same_samples(kdyno: Kdyno) -> None:
     (kdyno.directory / "hello.toml").write_text(WORKLOAD)
     experiment = kdyno.experiment("greeting", EXPERIMENT, baseline="a", blocks=1)

@@ -33,6 +33,7 @@ from kdyno.instrument.agent import catalogue
 from kdyno.instrument.job import Program
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.instrument.pmu_write import encode
+from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL
 from kdyno.instrument.stream import Asked, read_stream
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import read as read_plan
@@ -44,8 +45,9 @@ from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
-from kdyno.machine.console import diagnose, read_console, warnings_of
-from kdyno.machine.ktap import read_ktap
+from kdyno.machine.console import MOST_FINDINGS, diagnose, read_console, warnings_of
+from kdyno.machine.console import findings as console_findings
+from kdyno.machine.ktap import read_ktap, rest_of
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
@@ -57,6 +59,7 @@ from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
 from kdyno.size import compare
 from kdyno.size.elf import read_elf
+from kdyno.soak.growth import blocks_of, slopes
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
@@ -65,7 +68,7 @@ from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import to_json
 from kdyno.verdicts.of_files import judge_files
 from tests.fuzz.check import LARGEST, Target
-from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, specimen
+from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
 
@@ -171,9 +174,26 @@ def streams() -> Sequence[bytes]:
     return short, said + reasons + b'{"v":1,"type":"end","records":5}\n', b"".join(recorded)[:LARGEST]
 
 
+def soak(path: Path) -> None:
+    report = read_stream(path, soak_specimen.ASKED)
+    of_soak = report.soak
+    assert of_soak and set(of_soak.tallies) <= set(soak_specimen.LOADS)
+    assert len(of_soak.failures) <= MOST_FAILURES * len(soak_specimen.LOADS)
+    assert all(len(failure.tail) <= MOST_TAIL for failure in of_soak.failures)
+    slopes(blocks_of(of_soak.looks, soak_specimen.SOAK.seconds))
+
+
+def soaks() -> Sequence[bytes]:
+    return (soak_specimen.stream(*soak_specimen.sound()), soak_specimen.stream(soak_specimen.failed(), whole=False))
+
+
 def console(path: Path) -> None:
-    reason = diagnose(read_console(path))
+    text = read_console(path)
+    reason = diagnose(text)
     assert reason is None or (is_shown_as_it_is(reason) and "\n" not in reason and len(reason) < 400)
+    found = console_findings(rest_of(text))
+    assert len(found) <= MOST_FINDINGS + 1
+    assert all(is_shown_as_it_is(finding.said) and "\n" not in finding.said for finding in found)
 
 
 def ktap(path: Path) -> None:
@@ -460,6 +480,7 @@ TARGETS = {
     target.name: target
     for target in (
         Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
+        Target("soak", soak, soaks, (b'"type":"tally"', b'"progress":"over"', b'"rounds":', b'"kb":{', b'"elapsed":')),
         Target("console", console, files(*sorted((DATA / "consoles").glob("*.log"))), console_words()),
         Target("ktap", ktap, files(DATA / "kunit" / "console.log"), (b"not ok 1 a # SKIP", b"KTAP version 1\n1..3")),
         Target("shown", shown, lambda: [b"\x1b]0;title\x07text\n\x1b[31mred\x1b[0m \xe2\x80\xae\xc2\x85"]),

@@ -26,6 +26,7 @@ for word; do
         *,out=*) out="${{word#*,out=}}"; [ ! -e $FAKE/record ] || cp $FAKE/record "${{out%%,*}}";;
     esac
 done
+case "$*" in *-initrd*) [ ! -e $FAKE/hang ] || exec sleep 60;; esac
 """
 
 
@@ -53,6 +54,10 @@ class FakeQemu:
         for name, content in {"stream": stream, "console": console, "record": record}.items():
             if content is not None:
                 (self.directory / name).write_bytes(content)
+
+    def hangs(self) -> None:
+        """From now on boots don't end by themselves."""
+        (self.directory / "hang").touch()
 
     @property
     def commands(self) -> list[str]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import jsonschema
@@ -13,22 +17,29 @@ import numpy as np
 import pytest
 
 from kdyno.cli.main import main
+from kdyno.instrument.job import Load
 from kdyno.instrument.soak import LOOKS_TO_SPARE, MOST_FAILURES, MOST_TAIL
 from kdyno.instrument.stream import read_stream
 from kdyno.kernel.image import Image
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.recipe import Profile, Recipe, Trainee
+from kdyno.line.sibling import NotAgain, sibling_image
 from kdyno.machine.console import MOST_FINDINGS, findings
 from kdyno.machine.ktap import rest_of
 from kdyno.schemas import schema
 from kdyno.soak.growth import BLOCKS, MARGIN_MB_PER_HOUR, Slope, blocks_of, slopes
 from kdyno.soak.loads import DEFAULT_LOADS, LoadTwice, LoadUnclear, loads_of, needs
 from kdyno.soak.record import LoadOutcome, Rest, SoakKunit, SoakMemory
-from kdyno.soak.variants import SOAK_VARIANTS, sibling
+from kdyno.soak.variants import SOAK_VARIANTS, SYMBOLS, sibling
 from kdyno.soak.verdict import decide, taints
+from kdyno.state import State
+from kdyno.talk import Talk
 from kdyno.workload.definition import NoSuchParameter, NoSuchWorkload
 from tests.unit import specimen
 from tests.unit.fake_qemu import FakeQemu
+from tests.unit.kernel_toy import built, toy_source
 from tests.unit.soak_specimen import ASKED, LOADS, failed, looks, memory, sound, stream, tally
+
+DATA = Path(__file__).parent.parent / "data"
 
 # Memory.
 
@@ -64,6 +75,12 @@ def test_what_fills_during_the_warm_up_and_then_stays_is_no_growth() -> None:
     filled = looks(2.0, lambda at: 10 + 40 * min(at, 0.4))
     [slope] = slopes(blocks_of(filled, 7200))
     assert slope.growth == "no growth" and slope.estimate == 0
+
+
+def test_what_grows_with_the_loads_and_is_given_back_at_rest_is_no_leak() -> None:
+    growing = blocks_of(looks(1.0, lambda at: 20 + 6 * at), 3600)
+    growths = {kept: slopes(growing, {"SUnreclaim": kept})[0].growth for kept in (0.5, 5.0)}
+    assert growths == {0.5: "given back", 5.0: "grows"}
 
 
 def test_a_few_wild_looks_move_nothing() -> None:
@@ -114,8 +131,12 @@ def test_a_soak_in_which_every_load_went_round_without_failure_has_passed() -> N
 def test_a_load_that_failed_or_never_ran_fails_the_soak() -> None:
     assert reasons(outcome(failures=2)) == ("good: 2 failures in 11 rounds",)
     assert reasons(outcome(rounds=0, failures=3, progress="left-out")) == ("good could not run, and was left out",)
-    assert reasons(outcome(rounds=0)) == ("good: no round came to its end in the time",)
     assert reasons(outcome(progress="lost")) == ("good: the process that looked after it was killed",)
+
+
+def test_a_soak_too_short_for_a_load_to_come_round_is_unfinished() -> None:
+    verdict, why = decide(OK, (outcome(), outcome("other", rounds=0)), CALM, (), None)
+    assert (verdict, why) == ("unfinished", ("other: no round came to its end in the time",))
 
 
 def test_a_taint_that_came_during_the_soak_fails_it_and_an_older_one_does_not() -> None:
@@ -226,6 +247,37 @@ def test_a_sibling_has_what_the_variants_add_and_all_that_the_recipe_said() -> N
     recipe = sibling(Recipe(opt="O3", kconfig={"KFENCE": False, "AIO": True}), SOAK_VARIANTS)
     assert recipe.opt == "O3"
     assert {"AIO", "KFENCE", "KUNIT", "PROVE_LOCKING"} <= {name for name, value in recipe.kconfig.items() if value}
+
+
+@pytest.fixture
+def toy(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> Image:
+    """An image of the toy kernel, which has no KFENCE: PCI stands for it."""
+    monkeypatch.setitem(SYMBOLS, "kfence", {"PCI": True})
+    return built(Recipe(), toy_source(tmp_path, state), state)
+
+
+def test_a_sibling_is_built_once_from_the_record_of_the_image(toy: Image, state: State) -> None:
+    first = sibling_image(toy, ("kfence",), state, Talk(quiet=True))
+    assert first.record.key != toy.record.key
+    assert "CONFIG_PCI=y" in first.config.read_text() and "CONFIG_PCI=y" not in toy.config.read_text()
+    made = first.bzimage.stat().st_mtime_ns
+    again = sibling_image(toy, ("kfence",), state, Talk(quiet=True))
+    assert (again.record.key, again.bzimage.stat().st_mtime_ns) == (first.record.key, made)
+
+
+def test_no_sibling_is_made_of_a_source_that_is_not_what_it_was(toy: Image, state: State) -> None:
+    tree = Path(toy.record.source.spec)
+    (tree / "init" / "main.c").write_text((tree / "init" / "main.c").read_text() + "\n")
+    with pytest.raises(NotAgain, match="are not what they were"):
+        sibling_image(toy, ("kfence",), state, Talk(quiet=True))
+
+
+def test_no_sibling_is_made_of_an_image_whose_profile_is_gone(toy: Image, state: State) -> None:
+    trainee = Trainee(variant="a", recipe=Recipe(source="x", config="y"), load=Load(tests=("lmbench",)))
+    tuned = toy.record.recipe.model_copy(update={"profile": Profile(use=("order",), trainee=trainee)})
+    orphan = toy.model_copy(update={"record": toy.record.model_copy(update={"recipe": tuned})})
+    with pytest.raises(NotAgain, match="its order is no more in the state directory"):
+        sibling_image(orphan, ("kfence",), state, Talk(quiet=True))
 
 
 # The stream.
@@ -399,10 +451,39 @@ def test_a_stream_that_lies_fails_the_soak(lab: Lab) -> None:
     assert "smaller than it was" in lab.record["reasons"][0]
 
 
+def test_ctrl_c_ends_the_guest_and_leaves_a_record_of_what_there_was(lab: Lab) -> None:
+    lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)[:3], whole=False))
+    lab.qemu.hangs()
+    interrupt = Timer(4.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    began = time.monotonic()
+    lab(status=130)
+    assert time.monotonic() - began < 40
+    assert (lab.record["verdict"], lab.record["reasons"]) == ("unfinished", ["interrupted"])
+    assert (lab.record["boot"], lab.record["loads"][0]["rounds"]) == ("lost: interrupted", 5)
+    assert lab.record["hours_lived"] == 0.005
+
+
 def test_json_is_the_record(lab: Lab) -> None:
     lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)))
     lab("--json", "-q", status=0)
     assert json.loads(lab.told[: lab.told.rindex("}") + 1].partition("note:")[0]) == lab.record
+
+
+def test_the_suites_of_a_kernel_with_kunit_run_first_and_what_they_provoke_does_not_count(lab: Lab) -> None:
+    console = (DATA / "kunit" / "console.log").read_bytes()
+    config = f"{CONFIG}CONFIG_KUNIT=y\n"
+    lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)), console=b"WARNING: provoked\n" + console)
+    lab(status=0, config=config)
+    assert lab.record["kunit"]["passed"] > 100 and lab.record["kunit"]["failed"] == 0
+    assert lab.record["console"] == [] and lab.record["kernel"]["detectors"]["KUNIT"]
+    assert "kunit.enable=1" in lab.record["machine"]["words"]
+    lab.qemu.leaves(console=b"KTAP version 1\n1..2\nok 1 first\nWARNING: later\n")
+    lab(status=2, config=config)
+    assert lab.record["reasons"] == [
+        "KUnit: 1 of 2 suites have a result, after first",
+        "console: warning: WARNING: later",
+    ]
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf", "1e9", "an hour"])

@@ -286,13 +286,11 @@ def _record(
 def soak_memory(looks: Sequence[MemoryLook], seconds: int) -> SoakMemory:
     """What looks at memory come to. Pure."""
     resting = [look for look in looks if look.at_rest]
+    before = _rest(resting[0]) if resting else None
+    after = _rest(resting[-1]) if len(resting) > 1 else None
+    kept = {field: mb - before.mb.get(field, mb) for field, mb in after.mb.items()} if before and after else None
     blocks = blocks_of(looks, seconds)
-    return SoakMemory(
-        before=_rest(resting[0]) if resting else None,
-        after=_rest(resting[-1]) if len(resting) > 1 else None,
-        blocks=blocks,
-        slopes=slopes(blocks),
-    )
+    return SoakMemory(before=before, after=after, blocks=blocks, slopes=slopes(blocks, kept))
 
 
 def _rest(look: MemoryLook) -> Rest:

@@ -4,12 +4,14 @@ Loads come and go, so that single looks jump. A soak is cut into blocks of equal
 The slope is Theil and Sen's: the median of the slopes of all pairs of blocks, which a few wild ones don't move. Its
 interval takes blocks for independent; where a round of a load is longer than a block they are not, and it is as much
 wider as their number is smaller that would be worth as much: n (1 - r) / (1 + r), where r is the autocorrelation.
+
+What grows with the work of programs goes with them. A leak is what is still there at rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, median
 from typing import Literal
@@ -37,7 +39,7 @@ MARGIN_MB_PER_HOUR = 1.0
 KB_PER_MB = 1024
 SECONDS_PER_HOUR = 3600
 
-Growth = Literal["grows", "no growth", "undecided", "not judged"]
+Growth = Literal["grows", "given back", "no growth", "undecided", "not judged"]
 
 
 class Block(Frozen):
@@ -66,6 +68,8 @@ class Slope(Frozen):
         match self.growth:
             case "grows":
                 return f"grows by {self.estimate:.2f} MB/h {interval}"
+            case "given back":
+                return f"grows by {self.estimate:.2f} MB/h {interval}, and is given back at rest"
             case "no growth":
                 return f"no growth beyond {MARGIN_MB_PER_HOUR:g} MB/h: {self.estimate:+.2f} {interval}"
             case _:
@@ -85,14 +89,21 @@ def blocks_of(looks: Sequence[MemoryLook], seconds: float) -> tuple[Block, ...]:
     )
 
 
-def slopes(blocks: Sequence[Block]) -> tuple[Slope, ...]:
-    """One for each of WATCHED that the kernel has."""
+def slopes(blocks: Sequence[Block], kept: Mapping[MemoryField, float] | None = None) -> tuple[Slope, ...]:
+    """One for each of WATCHED that the kernel has; `kept` is how many MB more it holds at rest than before the soak."""
     end = blocks[-1].hours if blocks else 0.0
     begin = max(WARM_UP * end, WARM_UP_HOURS)
     judged = [block for block in blocks if block.hours >= begin] if end - begin >= SHORTEST_HOURS else []
     fields = [field for field in WATCHED if any(field in block.mb for block in blocks)]
     points = {field: [(block.hours, block.mb[field]) for block in judged if field in block.mb] for field in fields}
-    return tuple(_slope(field, points[field]) for field in fields)
+    found = (_slope(field, points[field]) for field in fields)
+    return tuple(_without_what_was_given_back(slope, end, (kept or {}).get(slope.field)) for slope in found)
+
+
+def _without_what_was_given_back(slope: Slope, hours: float, kept: float | None) -> Slope:
+    if slope.growth != "grows" or kept is None or kept >= MARGIN_MB_PER_HOUR * hours:
+        return slope
+    return slope.model_copy(update={"growth": "given back"})
 
 
 def megabytes(kb: float) -> float:
@@ -114,7 +125,11 @@ def _slope(field: MemoryField, points: Sequence[tuple[float, float]]) -> Slope:
     estimate = float(found.slope)
     wider = _widening([size - estimate * at for at, size in points])
     low, high = (estimate + (float(end) - estimate) * wider for end in (found.low_slope, found.high_slope))
-    growth: Growth = "no growth" if high < MARGIN_MB_PER_HOUR else "grows" if low > 0 else "undecided"
+    growth: Growth = "undecided"
+    if high < MARGIN_MB_PER_HOUR:
+        growth = "no growth"
+    elif low > MARGIN_MB_PER_HOUR:
+        growth = "grows"
     return Slope(field=field, estimate=round(estimate, 4), low=round(low, 4), high=round(high, 4), growth=growth)
 
 

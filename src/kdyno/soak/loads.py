@@ -14,20 +14,20 @@ from kdyno.workload.programs import OF_ROOT, OtherLane
 
 LANE: Lane = "wall"
 DEFAULT_LOADS = (
-    "build files=20",
+    "build files=5",
     "fio",
     "hackbench",
     "hackbench mode=inet",
-    "nginx",
-    "perf-bench",
-    "pgbench",
-    "redis",
+    "nginx timeout=60s",
+    "perf-bench options=--loop=5000",
+    "pgbench transactions=100",
+    "redis requests=5000",
     "stress-ng stressor=pipe",
-    "stress-ng stressor=fork operations=1000",
-    "stress-ng stressor=mmap operations=4",
+    "stress-ng stressor=fork operations=200",
+    "stress-ng stressor=mmap operations=1",
     "sysbench events=20",
 )
-"""Rounds of seconds, on a fast machine, that share neither ports nor files."""
+"""They share neither ports nor files. Rounds are short, so that each load comes round often on an emulator, too."""
 
 
 class LoadUnclear(UserError):

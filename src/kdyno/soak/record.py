@@ -119,7 +119,7 @@ class SoakRecord(Frozen):
     id: str
     verdict: SoakVerdict
     reasons: tuple[str, ...]
-    """Why it failed, or why it is unfinished."""
+    """Why it failed, or why it is unfinished: cut short, or too short for a load to come round once."""
     undecided: tuple[str, ...]
     """What this soak could not tell."""
     kdyno: str

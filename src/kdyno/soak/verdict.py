@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kdyno.measurement import BootStatus
 from kdyno.soak.growth import Slope
 from kdyno.soak.record import ConsoleFinding, LoadOutcome, SoakKunit, SoakMemory, SoakVerdict
-from kdyno.text import counted
+from kdyno.text import clean, counted
 
 TAINTS = {
     2: "a module was forced out",
@@ -27,13 +27,17 @@ def decide(
     console: Sequence[ConsoleFinding],
     kunit: SoakKunit | None,
 ) -> tuple[SoakVerdict, tuple[str, ...]]:
-    """The verdict with its reasons. What has failed stays failed, also where the soak was cut short."""
+    """The verdict with its reasons. What has failed stays failed, also where the soak was cut short.
+
+    It is unfinished if it was cut short, or too short for a load to come round once.
+    """
     status, why = boot
     reasons = [*_of_boot(status, why), *_of_loads(loads), *_of_memory(memory), *_of_kunit(kunit)]
     reasons += [f"console: {finding.reason}: {finding.said}" for finding in console]
     if reasons:
         return "failed", tuple(reasons)
-    return ("unfinished", (why,)) if status == "lost" else ("passed", ())
+    missing = [clean(why)] if status == "lost" else list(_not_shown(loads))
+    return ("unfinished", tuple(missing)) if missing else ("passed", ())
 
 
 def undecided(slopes: Sequence[Slope]) -> tuple[str, ...]:
@@ -62,7 +66,12 @@ def _of_loads(loads: Sequence[LoadOutcome]) -> Iterator[str]:
             yield f"{load.load}: the process that looked after it was killed"
         elif load.failures:
             yield f"{load.load}: {counted(load.failures, 'failure')} in {counted(load.rounds + load.failures, 'round')}"
-        elif load.progress == "over" and not load.rounds:
+
+
+def _not_shown(loads: Sequence[LoadOutcome]) -> Iterator[str]:
+    """What the soak was too short for on this machine: the kernel didn't fail, and nothing is known of these."""
+    for load in loads:
+        if load.progress == "over" and not load.rounds:
             yield f"{load.load}: no round came to its end in the time"
 
 
@@ -76,4 +85,6 @@ def _of_memory(memory: SoakMemory) -> Iterator[str]:
 
 def _of_kunit(kunit: SoakKunit | None) -> Iterator[str]:
     if kunit and (kunit.failures or kunit.fault):
-        yield f"KUnit: {counted(kunit.failed, 'test')} failed{f'; {kunit.fault}' if kunit.fault else ''}"
+        failed = f"{counted(kunit.failed, 'test')} failed" if kunit.failed else ""
+        failed = failed or ("a suite failed" if kunit.failures else "")
+        yield f"KUnit: {'; '.join(filter(None, [failed, kunit.fault]))}"
