@@ -129,7 +129,7 @@ def test_a_run_of_a_fixed_number_of_operations_is_measured_and_can_be_counted(tm
 def test_a_command_that_failed_has_no_operations(tmp_path: Path) -> None:
     sample = Sample(benchmark="small.request", iteration=0, elapsed=50, work=10)
     steps = (step("set-up"), step(), step(run=1, status=1))
-    with pytest.raises(NotRead, match=r"small\.request: its command ended with status 1"):
+    with pytest.raises(NotRead, match=r"small\.rate: its command ended with status 1"):
         counted(tmp_path).read(AgentReport(steps=steps, samples=(sample,)))
     report = counted(tmp_path).read(AgentReport(steps=steps[:2], samples=(sample,)))
     assert sample in report.samples and report.broken == {}
