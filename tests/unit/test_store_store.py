@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -225,6 +226,19 @@ def test_many_writers_of_the_same_boots_leave_each_once(url: str) -> None:
     with Store(url) as store:
         assert len(store.boots(run.id)) == len(boots)
         assert store.benchmarks(run.id) == BENCHMARKS
+
+
+def test_several_that_make_one_store_at_once_all_find_it_made(tmp_path: Path) -> None:
+    for attempt in range(30):
+        together = Barrier(4)
+
+        def make(_: int, together: Barrier = together, url: str = f"sqlite:///{tmp_path}/{attempt}.sqlite") -> int:
+            together.wait()
+            with Store(url) as store:
+                return len(list(store.runs()))
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(make, range(4))) == [0] * 4
 
 
 def test_thirty_thousand_samples_take_seconds(url: str) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import time
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, create_engine, event, inspect, select, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from kdyno.store import schema
-from kdyno.store.errors import DriverMissing, NotAStore, SchemaVersionUnknown, errors_are_said
+from kdyno.store.errors import DriverMissing, NotAStore, SchemaVersionUnknown, errors_are_said, sqlite_is_busy
 from kdyno.store.url import StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
@@ -108,9 +109,21 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _set_wal(engine: Engine) -> None:
-    """Let readers and one writer work at once. The file remembers it; it can't be set within a transaction."""
+    """Let readers and one writer work at once. The file remembers it; it can't be set within a transaction.
+
+    Of two that set it at once, each would wait for the other. So SQLite tells one of them at once that the file is
+    locked, without the usual wait (its documentation of sqlite3_busy_handler says why), and that one tries again.
+    """
+    until = time.monotonic() + BUSY_SECONDS
     with engine.execution_options(**{BEGIN: None}).connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        while True:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                return
+            except OperationalError as error:
+                if not sqlite_is_busy(error) or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
 
 
 def _checked(connection: Connection, where: str) -> bool:

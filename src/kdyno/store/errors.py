@@ -114,8 +114,7 @@ def _said(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError
     if isinstance(error, IntegrityError):
         return RecordRefused(where=where, why=why)
     if isinstance(cause, sqlite3.Error):
-        without_code = NOT_TEXT if isinstance(cause, sqlite3.OperationalError) else 0
-        code = getattr(cause, "sqlite_errorcode", without_code) & 0xFF  # the rest of the code only refines it
+        code = _sqlite_code(cause)
         if code == sqlite3.SQLITE_FULL or (code in MAYBE_FULL and store.path and _disk_is_full(store.path.parent)):
             return DiskFull(path=where)
         return SQLITE_ERRORS.get(code, StoreFailed)(where=where, why=why)
@@ -124,6 +123,16 @@ def _said(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError
     if isinstance(error, OperationalError):
         return StoreUnreachable(where=where, why=why)
     return StoreFailed(where=where, why=why)
+
+
+def sqlite_is_busy(error: DBAPIError) -> bool:
+    """Whether another connection holds the file's lock."""
+    return isinstance(error.orig, sqlite3.Error) and _sqlite_code(error.orig) == sqlite3.SQLITE_BUSY
+
+
+def _sqlite_code(error: sqlite3.Error) -> int:
+    without_code = NOT_TEXT if isinstance(error, sqlite3.OperationalError) else 0
+    return getattr(error, "sqlite_errorcode", without_code) & 0xFF  # the rest of the code only refines it
 
 
 def _disk_is_full(directory: Path) -> bool:
