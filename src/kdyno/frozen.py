@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 
 class Frozen(BaseModel):
-    """An immutable value with a written schema; an unknown key is an error."""
+    """An immutable value with a written schema; an unknown key is an error. It is written as it is read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, serialize_by_alias=True)
 
 
 def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:

@@ -50,7 +50,7 @@ def act(args: argparse.Namespace) -> int:
     if args.sarif:
         write_whole(args.sarif, json.dumps(sarif(report), indent=2) + "\n")
     if args.json:
-        print_json(report.model_dump(mode="json", by_alias=True))
+        print_json(report.model_dump(mode="json"))
     else:
         _print(report)
     if report.not_read:

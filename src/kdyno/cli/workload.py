@@ -59,7 +59,7 @@ def _list(args: argparse.Namespace) -> int:
 
     workloads = [definition(name) for name in own_names()]
     if args.json:
-        print_json([workload.model_dump(mode="json", by_alias=True) for workload in workloads])
+        print_json([workload.model_dump(mode="json") for workload in workloads])
         return 0
     for workload in workloads:
         lanes = "" if set(workload.lanes) == set(LANES) else f" (lane {', '.join(workload.lanes)})"
