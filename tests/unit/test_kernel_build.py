@@ -86,6 +86,18 @@ def test_the_same_plan_is_never_built_twice(source: Source, state: State) -> Non
     assert build(again, state, progress) == first
 
 
+def test_an_image_that_another_version_recorded_is_built_anew(source: Source, state: State) -> None:
+    image = built(Recipe(), source, state)
+    record = image.directory / "image.json"
+    written = record.read_text()
+    record.write_text(written.replace('"steps"', '"lines_of_output"'))
+    assert not plan(Recipe(), source, state).cached
+    again = built(Recipe(), source, state)
+    assert again.directory == image.directory
+    assert again.record.files == image.record.files
+    assert plan(Recipe(), source, state).cached
+
+
 def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State) -> None:
     first = built(Recipe(), source, state)
     elsewhere = State(tmp_path / "some" / "where" / "else")

@@ -76,7 +76,7 @@ def test_a_missing_image_is_said(tmp_path: Path) -> None:
         load_image("0" * 64, State(tmp_path))
 
 
-@pytest.mark.parametrize("damage", ["", "{", "{}", '{"key": 1}'])
+@pytest.mark.parametrize("damage", ["", "{", "[1,"])
 def test_a_corrupt_record_comes_with_the_way_out(copied: tuple[Image, State], damage: str) -> None:
     image, state = copied
     place = state.images / image.record.key
@@ -84,6 +84,17 @@ def test_a_corrupt_record_comes_with_the_way_out(copied: tuple[Image, State], da
     with pytest.raises(images.ImageCorrupt, match="can't be used") as raised:
         load_image(image.record.key, state)
     assert raised.value.advice.startswith(f"remove it (rm -r {place})")
+
+
+@pytest.mark.parametrize("record", ["{}", '{"key": 1}'])
+def test_a_record_of_another_version_is_no_image_yet(copied: tuple[Image, State], record: str) -> None:
+    image, state = copied
+    assert images.is_built(image.record.key, state)
+    (state.images / image.record.key / "image.json").write_text(record)
+    assert not images.is_built(image.record.key, state)
+    with pytest.raises(images.ImageOfAnotherVersion, match="of another version of kdyno") as raised:
+        load_image(image.record.key, state)
+    assert raised.value.advice == "`kdyno run` or `kdyno build` of its experiment builds it anew"
 
 
 def test_a_truncated_or_missing_kernel_is_corrupt(copied: tuple[Image, State]) -> None:

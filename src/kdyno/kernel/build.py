@@ -81,7 +81,7 @@ def build_layouts(
 
 def check_configuration(plan: BuildPlan, state: State) -> tuple[str, ...]:
     """Only configure, in seconds: raises what `build` would raise about Kconfig; returns the notes it would record."""
-    if images.directory(plan.key, state).is_dir():
+    if images.is_built(plan.key, state):
         return load_image(plan.key, state).record.notes
     with state.lock(f"image-{plan.objects_key}"), build_workspace(plan, state) as work:
         return _configure(work)
@@ -98,7 +98,7 @@ class Configured:
 
 def configured(plan: BuildPlan, state: State) -> Configured:
     """Only configure, in seconds, and refuse nothing that was asked in vain. Raises ValueRuns and what make raises."""
-    if images.directory(plan.key, state).is_dir():
+    if images.is_built(plan.key, state):
         text = read_whole(load_image(plan.key, state).config, MOST_BYTES).decode(errors="replace")
         config = kconfig_check.read_config(text)
     else:
@@ -109,7 +109,7 @@ def configured(plan: BuildPlan, state: State) -> Configured:
 
 def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
     """The plans without an image, each once."""
-    return list({plan.key: plan for plan in plans if not images.directory(plan.key, state).is_dir()}.values())
+    return list({plan.key: plan for plan in plans if not images.is_built(plan.key, state)}.values())
 
 
 def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say) -> None:

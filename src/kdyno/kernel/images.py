@@ -57,6 +57,11 @@ class ImageCorrupt(InfrastructureError):
     hint = "remove it (rm -r {directory}): `kdyno run` or `kdyno build` of its experiment builds it anew"
 
 
+class ImageOfAnotherVersion(ImageCorrupt):
+    message = "the image in {directory} can't be used: its image.json is one of another version of kdyno ({why})"
+    hint = "`kdyno run` or `kdyno build` of its experiment builds it anew"
+
+
 class NoSuchImage(UserError):
     message = "{named} is not the key of one image in {images}"
     hint = "`kdyno build EXPERIMENT` builds images and prints where they are: the directory's name is the key"
@@ -64,6 +69,17 @@ class NoSuchImage(UserError):
 
 def directory(key: str, state: State) -> Path:
     return state.images / key
+
+
+def is_built(key: str, state: State) -> bool:
+    """Whether there is an image of this key, or a damaged one. One that another version recorded is built anew."""
+    place = directory(key, state)
+    try:
+        return place.is_dir() and bool(read_record(place))
+    except ImageOfAnotherVersion:
+        return False
+    except ImageCorrupt:
+        return True
 
 
 def load_image(key: str, state: State) -> Image:
@@ -130,8 +146,11 @@ def read_record(place: Path) -> ImageRecord:
     except OSError as error:
         raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "json_invalid":
+            raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ImageOfAnotherVersion(directory=place, why=why) from error
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:
@@ -163,6 +182,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
         (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
         for file in (*partial.iterdir(), partial):
             sync(file)
+        remove_tree(place)  # it is one of another version, or there is none
         partial.rename(place)
         sync(state.images)
     return Image(directory=place, record=record)

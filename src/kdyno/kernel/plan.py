@@ -145,7 +145,7 @@ def plan_build(
     return BuildPlan(
         key=key,
         objects_key=objects_key,
-        cached=images.directory(key, state).is_dir(),
+        cached=images.is_built(key, state),
         recipe=recipe,
         source=source.identity,
         tree=patched.tree,

@@ -31,7 +31,7 @@ class Trials:
         plan chooses otherwise for are compiled again. Raises what `build` raises; another plan may follow that.
         """
         for plan in plans:
-            if images.directory(plan.key, self._state).is_dir():
+            if images.is_built(plan.key, self._state):
                 continue
             self._state.require_space(NEEDED_MB)
             self._open(plan, progress).make_image(plan, progress)
