@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import tarfile
 import time
 from pathlib import Path
@@ -75,19 +74,15 @@ def test_why_no_root_could_be_made_is_said_and_nothing_is_left(
     assert left_behind(state) == []
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_mmdebstrap_with_all_that_it_has_started_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: State
 ) -> None:
     pids = tmp_path / "pids"
     script = f'sleep 1000 & echo "$$ $!" > {pids}; kill -INT {os.getpid()}; echo half > "$TMPDIR/half"; wait'
     stand_in(tmp_path / "bin", monkeypatch, script)
-    # A job in the background of a shell ignores it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            guest_root(["hello"], {}, state, Talk(quiet=True))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        guest_root(["hello"], {}, state, Talk(quiet=True))
     deadline = time.monotonic() + 10
     own, child = pids.read_text().split()
     while any(_runs(pid) for pid in (own, child)) and time.monotonic() < deadline:

@@ -451,6 +451,7 @@ def test_a_stream_that_lies_fails_the_soak(lab: Lab) -> None:
     assert "smaller than it was" in lab.record["reasons"][0]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_guest_and_leaves_a_record_of_what_there_was(lab: Lab) -> None:
     lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)[:3], whole=False))
     lab.qemu.hangs()
