@@ -28,7 +28,7 @@ from kdyno.machine.ktap import rest_of
 from kdyno.schemas import schema
 from kdyno.soak.growth import BLOCKS, MARGIN_MB_PER_HOUR, Slope, blocks_of, slopes
 from kdyno.soak.loads import DEFAULT_LOADS, LoadTwice, LoadUnclear, loads_of, needs
-from kdyno.soak.record import LoadOutcome, Rest, SoakKunit, SoakMemory
+from kdyno.soak.record import Rest, SoakKunit, SoakLoadOutcome, SoakMemory
 from kdyno.soak.variants import SOAK_VARIANTS, SYMBOLS, sibling
 from kdyno.soak.verdict import decide, taints
 from kdyno.state import State
@@ -105,9 +105,9 @@ def test_however_long_a_soak_is_its_record_has_the_same_number_of_blocks() -> No
 # The verdict.
 
 
-def outcome(load: str = "good", **changed: Any) -> LoadOutcome:
+def outcome(load: str = "good", **changed: Any) -> SoakLoadOutcome:
     plain = {"load": load, "parameters": {}, "rounds": 9, "failures": 0, "mean_seconds": 1.0, "longest_seconds": 1.0}
-    return LoadOutcome.model_validate({**plain, "progress": "over", "told": (), **changed})
+    return SoakLoadOutcome.model_validate({**plain, "progress": "over", "told": (), **changed})
 
 
 def rest(tainted: int | None = 0) -> Rest:
@@ -118,7 +118,7 @@ CALM = SoakMemory(before=rest(), after=rest(), blocks=(), slopes=())
 OK: tuple[Any, str] = ("ok", "")
 
 
-def reasons(*loads: LoadOutcome, memory: SoakMemory = CALM, kunit: SoakKunit | None = None) -> tuple[str, ...]:
+def reasons(*loads: SoakLoadOutcome, memory: SoakMemory = CALM, kunit: SoakKunit | None = None) -> tuple[str, ...]:
     verdict, why = decide(OK, loads, memory, (), kunit)
     assert (verdict == "passed") == (not why)
     return why

@@ -12,7 +12,7 @@ from kdyno.cli.common import number_from, print_json, state_of, talk_of
 from kdyno.soak.variants import SOAK_VARIANTS
 
 if TYPE_CHECKING:
-    from kdyno.soak.record import LoadOutcome, SoakRecord
+    from kdyno.soak.record import SoakLoadOutcome, SoakRecord
 
 MOST_HOURS = 30 * 24
 
@@ -130,7 +130,7 @@ def _print(record: SoakRecord) -> None:
         terminal.line(f"  {reason}")
 
 
-def _row(load: LoadOutcome, width: int) -> str:
+def _row(load: SoakLoadOutcome, width: int) -> str:
     mean = "" if load.mean_seconds is None else f"{load.mean_seconds:.2f} s"
     longest = "" if load.longest_seconds is None else f"{load.longest_seconds:.2f} s"
     note = {"left-out": "  left out", "lost": "  lost", "running": "  still ran", "over": ""}[load.progress]

@@ -41,13 +41,13 @@ from kdyno.machine.ktap import read_ktap, rest_of
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.soak.growth import blocks_of, megabytes, slopes
-from kdyno.soak.loads import LANE, Load, needs
+from kdyno.soak.loads import LANE, SoakLoad, needs
 from kdyno.soak.record import (
     ConsoleFinding,
-    LoadOutcome,
     Rest,
     SoakedKernel,
     SoakKunit,
+    SoakLoadOutcome,
     SoakMachine,
     SoakMemory,
     SoakRecord,
@@ -106,7 +106,7 @@ class SoakOrder:
     """What is to be soaked, and how."""
 
     image: Image
-    loads: tuple[Load, ...]
+    loads: tuple[SoakLoad, ...]
     hours: float
     cpus: int
     memory_mb: int | None
@@ -298,10 +298,10 @@ def _rest(look: MemoryLook) -> Rest:
     return Rest(mb=mb, tasks=look.tasks, files=look.files, tainted=look.tainted)
 
 
-def _outcome(load: Load, report: SoakReport) -> LoadOutcome:
+def _outcome(load: SoakLoad, report: SoakReport) -> SoakLoadOutcome:
     tally = report.tallies.get(load.name)
     rounds = tally.rounds if tally else 0
-    return LoadOutcome(
+    return SoakLoadOutcome(
         load=load.name,
         parameters={name: str(value) for name, value in {**load.workload.parameters, **load.values}.items()},
         rounds=rounds,

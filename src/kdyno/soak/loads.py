@@ -41,7 +41,7 @@ class LoadTwice(UserError):
 
 
 @dataclass(frozen=True)
-class Load:
+class SoakLoad:
     """One workload of a soak, with what differs from its defaults."""
 
     name: str
@@ -59,7 +59,7 @@ class Load:
         return alone.model_copy(update={"name": self.name, "seconds": seconds, "measured": None})
 
 
-def loads_of(named: Sequence[str]) -> tuple[Load, ...]:
+def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
     """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane and what reading a workload raises."""
     loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
     names = [load.name for load in loads]
@@ -69,7 +69,7 @@ def loads_of(named: Sequence[str]) -> tuple[Load, ...]:
     return loads
 
 
-def needs(loads: Sequence[Load]) -> Needs:
+def needs(loads: Sequence[SoakLoad]) -> Needs:
     """What all of them need together of a guest: packages, Kconfig, and as much memory as each asks for."""
     workloads = {load.workload.name: load.workload for load in loads}
     packages = tuple(dict.fromkeys(name for workload in workloads.values() for name in workload.packages))
@@ -81,7 +81,7 @@ def needs(loads: Sequence[Load]) -> Needs:
     return Needs(packages, unpack, kconfig, memory_mb=memory)
 
 
-def _load(words: str) -> Load:
+def _load(words: str) -> SoakLoad:
     name, *assignments = words.split()[:50] or [""]
     if not name or "=" in name:
         raise LoadUnclear(said=repr(words))
@@ -94,6 +94,6 @@ def _load(words: str) -> Load:
         values[parameter] = as_parameter(value, workload.parameters.get(parameter))
     if LANE not in workload.lanes:
         raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])
-    load = Load(" ".join([workload.name, *assignments]), workload, values)
+    load = SoakLoad(" ".join([workload.name, *assignments]), workload, values)
     load.program()
     return load

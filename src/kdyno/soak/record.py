@@ -57,7 +57,7 @@ class ToldFailure(Frozen):
     """The end of what it wrote."""
 
 
-class LoadOutcome(Frozen):
+class SoakLoadOutcome(Frozen):
     """What a load did."""
 
     load: str
@@ -131,7 +131,7 @@ class SoakRecord(Frozen):
     """How the boot ended: `ok`, or `failed` or `lost` with the reason."""
     kernel: SoakedKernel
     machine: SoakMachine
-    loads: tuple[LoadOutcome, ...]
+    loads: tuple[SoakLoadOutcome, ...]
     memory: SoakMemory
     console: tuple[ConsoleFinding, ...]
     console_sha256: str

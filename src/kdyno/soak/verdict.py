@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kdyno.measurement import BootStatus
 from kdyno.soak.growth import Slope
-from kdyno.soak.record import ConsoleFinding, LoadOutcome, SoakKunit, SoakMemory, SoakVerdict
+from kdyno.soak.record import ConsoleFinding, SoakKunit, SoakLoadOutcome, SoakMemory, SoakVerdict
 from kdyno.text import clean, counted
 
 TAINTS = {
@@ -22,7 +22,7 @@ TAINTS = {
 
 def decide(
     boot: tuple[BootStatus, str],
-    loads: Sequence[LoadOutcome],
+    loads: Sequence[SoakLoadOutcome],
     memory: SoakMemory,
     console: Sequence[ConsoleFinding],
     kunit: SoakKunit | None,
@@ -58,7 +58,7 @@ def _of_boot(status: BootStatus, why: str) -> Iterator[str]:
         yield f"the guest did not come to its end: {why}"
 
 
-def _of_loads(loads: Sequence[LoadOutcome]) -> Iterator[str]:
+def _of_loads(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
     for load in loads:
         if load.progress == "left-out":
             yield f"{load.load} could not run, and was left out"
@@ -68,7 +68,7 @@ def _of_loads(loads: Sequence[LoadOutcome]) -> Iterator[str]:
             yield f"{load.load}: {counted(load.failures, 'failure')} in {counted(load.rounds + load.failures, 'round')}"
 
 
-def _not_shown(loads: Sequence[LoadOutcome]) -> Iterator[str]:
+def _not_shown(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
     """What the soak was too short for on this machine: the kernel didn't fail, and nothing is known of these."""
     for load in loads:
         if load.progress == "over" and not load.rounds:
