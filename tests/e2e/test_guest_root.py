@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.e2e.conftest import Kdyno
 
 WORKLOAD = """\
@@ -27,6 +25,18 @@ value = 41
 value = { pattern = '^value ([0-9]+)$', unit = "x", direction = "lower" }
 elapsed = { time = "elapsed" }
 """
+FILLER = """\
+name = "filler"
+description = "a program fills the layer that takes what is written, and /tmp"
+packages = ["hello"]
+command = '''
+dd if=/dev/zero of=/tmp/filler bs=1M 2>/dev/null
+exec dd if=/dev/zero of=/usr/filler bs=1M
+'''
+
+[metrics]
+elapsed = { time = "elapsed" }
+"""
 # The kernel of most tests here, with what a root needs: ccache has nearly all of its objects.
 EXPERIMENT = """\
 [variants.a]
@@ -37,16 +47,16 @@ extends = "a"
 cmdline = ["mitigations=off"]
 [workload]
 type = "programs"
-use = ["./hello.toml"]
+use = ["./filler.toml", "./hello.toml"]
 tests = ["lat_pipe"]
 [workload.parameters.greeting]
 value = 42
 """
 
 
-@pytest.mark.long
 def test_a_program_of_a_debian_package_runs_in_a_guest_and_the_same_boot_gives_the_same_samples(kdyno: Kdyno) -> None:
     (kdyno.directory / "hello.toml").write_text(WORKLOAD)
+    (kdyno.directory / "filler.toml").write_text(FILLER)
     experiment = kdyno.experiment("greeting", EXPERIMENT, baseline="a", blocks=1)
     kdyno("run", experiment)
     [run] = json.loads(kdyno("runs", "--json").stdout)
@@ -56,6 +66,9 @@ def test_a_program_of_a_debian_package_runs_in_a_guest_and_the_same_boot_gives_t
         variant: [(sample["benchmark"], sample["iteration"], sample["value"]) for sample in boot["samples"]]
         for variant, boot in boots.items()
     }
+    for boot in boots.values():
+        assert list(boot["broken"]) == ["filler.elapsed"], boot["broken"]
+        assert "No space left on device" in boot["broken"]["filler.elapsed"]
     for of_variant in samples.values():
         assert [sample for sample in of_variant if sample[0] == "greeting.value"] == [
             ("greeting.value", 0, 42.0),

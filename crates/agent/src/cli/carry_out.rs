@@ -11,7 +11,7 @@ pub fn job(path: &str) -> Result<(), String> {
     let plan = Plan::read(path)?;
     let sink = Sink::new(channel::open(&plan.channel, false)?).map_err(|failure| failure.to_string())?;
     session::tests(&plan, &sink, |_| ())?;
-    programs::run_all(&plan, &Surroundings::of_host(), &sink)?;
+    programs::run_all(&plan, Surroundings::of_host(), &sink)?;
     sink.end();
     Ok(())
 }

@@ -46,7 +46,7 @@ fn serve() -> Result<(), String> {
             snapshots.send()?;
         }
     }
-    programs::run_all(&plan, &Surroundings::of_guest(&plan.programs), &sink)?;
+    programs::run_all(&plan, Surroundings::of_guest(&plan.programs), &sink)?;
     if plan.interactive {
         addresses::randomise(true);
         shell::run()?;

@@ -28,7 +28,8 @@ pub struct Surroundings {
 impl Surroundings {
     /// Those of a guest. The root file system is only mounted if a program is to run in it.
     pub fn of_guest(programs: &[Program]) -> Surroundings {
-        let root = if programs.iter().any(|program| program.in_root) { root::mount().map(Some) } else { Ok(None) };
+        let is_needed = programs.iter().any(|program| program.in_root);
+        let root = if is_needed { root::mount_base().and_then(|()| root::mount_afresh()).map(Some) } else { Ok(None) };
         Surroundings { path: Some("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), root }
     }
 
@@ -36,9 +37,14 @@ impl Surroundings {
     pub fn of_host() -> Surroundings {
         Surroundings { path: None, root: Ok(None) }
     }
-}
 
-impl Surroundings {
+    /// Empties what the last program may have written to.
+    fn renew(&mut self) {
+        if let Ok(Some(_)) = self.root {
+            self.root = root::mount_afresh().map(Some);
+        }
+    }
+
     /// Runs one step of a program; `until` is as in [`Step`].
     fn carry_out(
         &self,
@@ -58,17 +64,20 @@ impl Surroundings {
 
 /// Runs a job's programs: in order, or all at once for the time of a soak. One that fails doesn't keep the others from
 /// running.
-pub fn run_all(plan: &Plan, surroundings: &Surroundings, sink: &Sink) -> Result<(), String> {
+pub fn run_all(plan: &Plan, mut surroundings: Surroundings, sink: &Sink) -> Result<(), String> {
     let Plan { programs, settings, .. } = plan;
     if !programs.is_empty() {
         leftovers::adopt();
     }
     if let Some(soak) = plan.soak {
         addresses::randomise(true);
-        return soak::run(programs, soak, surroundings, sink).map_err(|failure| failure.to_string());
+        return soak::run(programs, soak, &surroundings, sink).map_err(|failure| failure.to_string());
     }
     let mut index = plan.benchmarks();
-    for program in programs {
+    for (index_of_program, program) in programs.iter().enumerate() {
+        if index_of_program > 0 && program.in_root {
+            surroundings.renew();
+        }
         // Random ones would make ever new user code for the emulated PMU, and other page tables in each boot.
         addresses::randomise(program.measured.is_none());
         let meter = program.measured.as_ref().map(|measured| Meter { measured, index, clock: settings.clock });
@@ -76,7 +85,7 @@ pub fn run_all(plan: &Plan, surroundings: &Surroundings, sink: &Sink) -> Result<
             meter.begin(program, settings, sink);
             index += 1;
         }
-        run(program, meter.as_ref(), surroundings, sink);
+        run(program, meter.as_ref(), &surroundings, sink);
         sink.emit(&Record::Left { program: program.name.clone(), processes: leftovers::end() });
     }
     Ok(())

@@ -1,4 +1,5 @@
 //! The guest's root file system: a squashfs from the initramfs, below a layer in memory that takes what is written.
+//! Each program finds the layer empty: what one wrote, or filled, is nothing to the next.
 
 use crate::sys::{Failure, check, file};
 use kdyno_proto::ROOT_PATH;
@@ -15,7 +16,10 @@ const ROOT: &CStr = c"/kdyno/root";
 const OVERLAY: &CStr = c"lowerdir=/kdyno/base,upperdir=/kdyno/layer/upper,workdir=/kdyno/layer/work";
 
 /// What a program expects to find of the system: the same as the agent's.
-const SHARED: &[&CStr] = &[c"proc", c"sys", c"dev", c"tmp", c"run"];
+const SHARED: &[&CStr] = &[c"proc", c"sys", c"dev"];
+
+/// Where programs write outside of the layer, each with a tmpfs of its own.
+const IN_MEMORY: &[(&CStr, &CStr)] = &[(c"/kdyno/root/tmp", c"mode=1777"), (c"/kdyno/root/run", c"mode=755")];
 
 /// What udev and packages' scripts make on a whole system, and programs take for granted: links in /dev.
 const LINKS: &[(&str, &str)] = &[
@@ -35,21 +39,32 @@ const LOOP_SET_FD: libc::Ioctl = 0x4C00_u32 as libc::Ioctl;
 const LOOP_CONTROL: (u32, u32) = (10, 237);
 const LOOP_MAJOR: u32 = 7;
 
-/// Mounts it; returns where.
-pub fn mount() -> Result<&'static str, String> {
+/// Mounts what never changes.
+pub fn mount_base() -> Result<(), String> {
     for directory in [BASE, LAYER, ROOT] {
-        fs::create_dir_all(text(directory)).map_err(|error| format!("{}: {error}", text(directory)))?;
+        make_directory(text(directory))?;
     }
     let device = loop_device().map_err(|failure| format!("{failure} (kernel without CONFIG_BLK_DEV_LOOP?)"))?;
-    put(&device, BASE, c"squashfs", libc::MS_RDONLY, None, "CONFIG_SQUASHFS with CONFIG_SQUASHFS_LZ4")?;
+    put(&device, BASE, c"squashfs", libc::MS_RDONLY, None, "CONFIG_SQUASHFS with CONFIG_SQUASHFS_LZ4")
+}
+
+/// Mounts the base below an empty layer, in place of one that is there; returns where.
+pub fn mount_afresh() -> Result<&'static str, String> {
+    for mounted in [ROOT, LAYER] {
+        // SAFETY: a C string. With it goes what is mounted below; that nothing is mounted yet is no fault.
+        unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
+    }
     put(c"layer", LAYER, c"tmpfs", 0, None, "CONFIG_TMPFS")?;
     for directory in ["upper", "work"] {
-        let path = format!("{}/{directory}", text(LAYER));
-        fs::create_dir(&path).map_err(|error| format!("{path}: {error}"))?;
+        make_directory(&format!("{}/{directory}", text(LAYER)))?;
     }
     put(c"root", ROOT, c"overlay", 0, Some(OVERLAY), "CONFIG_OVERLAY_FS")?;
     for name in SHARED {
         share(name)?;
+    }
+    for (directory, options) in IN_MEMORY {
+        make_directory(text(directory))?;
+        put(c"own", directory, c"tmpfs", 0, Some(options), "CONFIG_TMPFS")?;
     }
     share_loads()?;
     complete().map_err(|error| format!("{VAR_TMP}: {error}"))?;
@@ -59,7 +74,7 @@ pub fn mount() -> Result<&'static str, String> {
 /// A directory of the agent's, at the same place below the root.
 fn share(name: &CStr) -> Result<(), String> {
     let target = format!("{}/{}", text(ROOT), text(name));
-    fs::create_dir_all(&target).map_err(|error| format!("{target}: {error}"))?;
+    make_directory(&target)?;
     let (from, to) = (format!("/{}", text(name)), target);
     let (from, to) = (CString::new(from).expect("our own table"), CString::new(to).expect("our own table"));
     bind(&from, &to)
@@ -129,6 +144,10 @@ fn loop_device() -> Result<CString, Failure> {
 fn make_node(path: &CStr, kind: libc::mode_t, (major, minor): (u32, u32)) {
     // SAFETY: a C string.
     unsafe { libc::mknod(path.as_ptr(), kind | 0o600, libc::makedev(major, minor)) };
+}
+
+fn make_directory(path: &str) -> Result<(), String> {
+    fs::create_dir_all(path).map_err(|error| format!("{path}: {error}"))
 }
 
 fn text(path: &CStr) -> &str {
