@@ -16,6 +16,7 @@ from kdyno.kernel.knobs import (
     Context,
     Contribution,
     block,
+    cflags,
     cmdline,
     contributions,
     decided,
@@ -250,3 +251,55 @@ def test_command_line_words_are_words() -> None:
     for word in ("", "a b", "a\nb"):
         with pytest.raises(cmdline.CmdlineWordUnfit):
             contribute("cmdline", (word,))
+
+
+def test_words_for_the_compiler_come_last_and_as_they_are() -> None:
+    words = ("-fno-ipa-cp", "--param=max-inline-insns-auto=20", "-mno-red-zone", "-DX=1", "-Wno-unused")
+    assert contribute("cflags", words) == Contribution(kcflags=words)
+    assert contribute("cflags", ()) == Contribution()
+    made = contributions(Recipe(opt="O3", cflags=("-fno-ipa-cp",), lines=True), context())
+    assert made.kcflags == ("-O3", "-g1", "-gdwarf-4", "-fno-ipa-cp")
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("-O3", "opt"),
+        ("-Ofast", "opt"),
+        ("-march=znver4", "march"),
+        ("-mcpu=znver4", "march"),
+        ("-mtune=native", "mtune"),
+        ("-flto", "lto"),
+        ("-flto=thin", "lto"),
+        ("-g", "lines"),
+        ("-gdwarf-5", "lines"),
+        ("-fprofile-use", "profile"),
+        ("-fauto-profile=x", "profile"),
+        ("-fcs-profile-generate", "profile"),
+    ],
+)
+def test_a_word_with_a_knob_of_its_own_is_refused_with_its_name(word: str, instead: str) -> None:
+    with pytest.raises(cflags.KnobExists) as raised:
+        contribute("cflags", (word,))
+    assert raised.value.advice == f"set `{instead}` instead"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("", "-", "O3", "-f", "-fno plt", "-f$(x)", "-f`x`", "-f'x'", '-f"x"', "-fx;y", "-fx#y", "-fx\ny", "-fx\\"),
+        *("-DX=/etc/passwd", "@file", "-include", "-Ifolder", "-o", "-S", "-x", "-pipe", "-Wl,-r", "-Wa,-x", "-Wp,-x"),
+        *("-fplugin=x", "-fdump-tree-all", "-save-temps", "--sysroot=x", "-specs=x", "-fsanitize-ignorelist=x"),
+    ],
+)
+def test_a_word_that_is_no_choice_of_code_is_refused(word: str) -> None:
+    with pytest.raises(cflags.WordUnfit):
+        contribute("cflags", (word,))
+
+
+@pytest.mark.parametrize("compiler_name", ["gcc", "clang-19"])
+def test_a_word_that_the_compiler_does_not_know_is_refused_in_its_words(compiler_name: str) -> None:
+    with pytest.raises(cflags.WordRefused, match="-fno-such-thing"):
+        contribute("cflags", ("-fno-such-thing",), context(compiler_name))
+    with pytest.raises(cflags.WordRefused):
+        contribute("cflags", ("--param=max-inline-insns-auto=many",), context(compiler_name))

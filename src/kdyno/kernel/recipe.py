@@ -151,6 +151,8 @@ class Recipe(Frozen):
     or as the seed has them if there is one."""
     profile: Profile | None = None
     """Profile feedback: what the kernel is trained on, and what is made of that."""
+    cflags: tuple[Annotated[str, Field(max_length=200)], ...] = ()
+    """Words for the compiler, last on its command, for which there is no knob: `-fno-ipa-cp`, `--param=NAME=VALUE`."""
     kconfig: dict[str, KconfigValue] = Field(default_factory=dict)
     """Kconfig symbols without CONFIG_ and the value each must have: true/false, "y"/"m"/"n", a number or a text."""
     fragments: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from pathlib import Path
 from kdyno.errors import UserError
 from kdyno.kernel.knobs import (
     block,
+    cflags,
     cmdline,
     delegation,
     kconfig,
@@ -53,6 +54,7 @@ KNOBS: tuple[Knob, ...] = (
     layout_seed.KNOB,
     order.KNOB,
     profile.KNOB,
+    cflags.KNOB,
     kconfig.KNOB,
     kconfig.FRAGMENTS,
     patches.KNOB,

@@ -1,0 +1,75 @@
+"""cflags = ["-fno-plt", "--param=max-inline-insns-auto=20"]: words for the compiler that no other knob has.
+
+They go last into KCFLAGS, so that they overrule the kernel's own. The kernel's makefiles give them to every C file;
+boot, real mode and purgatory code has flags of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kdyno import process
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
+
+SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
+"""What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
+TAKEN = {
+    r"-O.*": "set `opt`",
+    r"-m(arch|cpu)=.*": "set `march`",
+    r"-mtune=.*": "set `mtune`",
+    r"-f(no-)?lto.*": "set `lto`",
+    r"-g.*": "set `lines`",
+    r"-f(auto-|cs-)?profile.*|-fbranch-probabilities.*|-fbasic-block-sections.*|-f(test-)?coverage.*": "set `profile`",
+}
+"""What a knob of its own is for: it does more than the word, or knows when it can't be had."""
+KINDS = re.compile(r"-[fmWDU].+|--param=.+")
+"""Choices of code, warnings and macros. Other words name files, other outputs or other steps than compiling."""
+OTHER_STEPS = re.compile(r"-fplugin.*|-fdump.*|-fopt-info.*|-fsave-.*|-fsanitize-.*list=.*|-W[alp],.*")
+
+
+class WordUnfit(UserError):
+    message = 'cflags: "{word}" is none that kdyno can give to every compile: {why}'
+    hint = "it takes -f..., -m..., -W..., -D..., -U... and --param=NAME=VALUE, each one word, without a slash"
+
+
+class KnobExists(UserError):
+    message = 'cflags: "{word}" has a knob of its own'
+    hint = "{instead} instead"
+
+
+class WordRefused(UserError):
+    message = 'cflags: {name} {version} refuses "{word}": {complaint}'
+    hint = "`{name} --help=optimizers` (gcc) or its manual has what it knows"
+
+
+def contribute(value: tuple[str, ...], context: Context) -> Contribution:
+    """The compiler is asked about each word. Raises WordUnfit, KnobExists and WordRefused."""
+    for word in value:
+        check(word)
+        _ask(word, context)
+    return Contribution(kcflags=value)
+
+
+def check(word: str) -> None:
+    """Raise unless it is a word that chooses code for every C file alike. Pure."""
+    if not SANE.fullmatch(word):
+        raise WordUnfit(word=word, why="it has a character that make or a shell would read, or names a file")
+    for pattern, instead in TAKEN.items():
+        if re.fullmatch(pattern, word):
+            raise KnobExists(word=word, instead=instead)
+    if OTHER_STEPS.fullmatch(word) or not KINDS.fullmatch(word):
+        raise WordUnfit(word=word, why="it names a file, another output or another step")
+
+
+def _ask(word: str, context: Context) -> None:
+    toolchain = context.toolchain
+    command = [toolchain.command, "-m64", "-Werror", word, "-S", "-o", "/dev/null", "-x", "c", "/dev/null"]
+    done = process.attempt(command, env={"LC_ALL": "C"})
+    if done.returncode != 0:
+        complaint = done.stderr.strip().partition("\n")[0].removeprefix("cc1: ").removeprefix("error: ")
+        identity = toolchain.identity
+        raise WordRefused(word=word, name=identity.name, version=identity.version, complaint=complaint)
+
+
+KNOB = Knob("cflags", contribute)
