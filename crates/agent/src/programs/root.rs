@@ -18,8 +18,9 @@ const OVERLAY: &CStr = c"lowerdir=/kdyno/base,upperdir=/kdyno/layer/upper,workdi
 /// What a program expects to find of the system: the same as the agent's.
 const SHARED: &[&CStr] = &[c"proc", c"sys", c"dev"];
 
-/// Where programs write outside of the layer, each with a tmpfs of its own.
-const IN_MEMORY: &[(&CStr, &CStr)] = &[(c"/kdyno/root/tmp", c"mode=1777"), (c"/kdyno/root/run", c"mode=755")];
+/// Where programs write to memory directly: directories of the layer's tmpfs, so that one limit holds for all of it.
+const IN_MEMORY: &[(&CStr, &CStr, u32)] =
+    &[(c"/kdyno/layer/tmp", c"/kdyno/root/tmp", 0o1777), (c"/kdyno/layer/run", c"/kdyno/root/run", 0o755)];
 
 /// What udev and packages' scripts make on a whole system, and programs take for granted: links in /dev.
 const LINKS: &[(&str, &str)] = &[
@@ -62,12 +63,16 @@ pub fn mount_afresh() -> Result<&'static str, String> {
     for name in SHARED {
         share(name)?;
     }
-    for (directory, options) in IN_MEMORY {
+    for (directory, target, mode) in IN_MEMORY {
         make_directory(text(directory))?;
-        put(c"own", directory, c"tmpfs", 0, Some(options), "CONFIG_TMPFS")?;
+        make_directory(text(target))?;
+        set_mode(text(directory), *mode)?;
+        bind(directory, target)?;
     }
     share_loads()?;
-    complete().map_err(|error| format!("{VAR_TMP}: {error}"))?;
+    make_links();
+    make_directory(VAR_TMP)?;
+    set_mode(VAR_TMP, 0o1777)?;
     Ok(text(ROOT))
 }
 
@@ -80,13 +85,11 @@ fn share(name: &CStr) -> Result<(), String> {
     bind(&from, &to)
 }
 
-/// Makes what is missing. A link that is there already is left alone.
-fn complete() -> std::io::Result<()> {
+/// A link that is there already is left alone.
+fn make_links() {
     for (link, target) in LINKS {
         let _ = symlink(target, link);
     }
-    fs::create_dir_all(VAR_TMP)?;
-    fs::set_permissions(VAR_TMP, fs::Permissions::from_mode(0o1777))
 }
 
 /// Mounted over an empty file, which costs no copy.
@@ -148,6 +151,10 @@ fn make_node(path: &CStr, kind: libc::mode_t, (major, minor): (u32, u32)) {
 
 fn make_directory(path: &str) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|error| format!("{path}: {error}"))
+}
+
+fn set_mode(path: &str, mode: u32) -> Result<(), String> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|error| format!("{path}: {error}"))
 }
 
 fn text(path: &CStr) -> &str {
