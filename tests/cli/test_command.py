@@ -12,8 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kdyno.cli.main import VERBS
 from kdyno.cli.schema import FORMATS
+from kdyno.cli.verbs import VERBS
 from kdyno.experiment.load import load_experiment
 from kdyno.schemas import schema
 from tests.cli.conftest import Lab
@@ -71,11 +71,18 @@ def test_what_the_doctor_finds_is_json(lab: Lab) -> None:
     assert {"make", "kdyno-agent", "KVM", "disk"} <= {each["name"] for each in findings}
 
 
+def test_a_bare_kdyno_says_what_to_do_first(lab: Lab) -> None:
+    said = lab()
+    assert (said.status, said.out) == (1, "")
+    first = [line.split()[:2] for line in said.err.splitlines() if line.startswith("    kdyno")]
+    assert first == [["kdyno", "doctor"], ["kdyno", "init"], ["kdyno", "run"]]
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["nonsense"],
+        ["lint"],
         ["run"],
         ["run", "x.toml", "--", "true"],
         ["show", "x", "--reproduce", "--json"],

@@ -1,4 +1,4 @@
-"""`kdyno size`, word for word and as JSON."""
+"""`kdyno kernel size`, word for word and as JSON."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ def two(lab: Lab) -> Lab:
 
 
 def test_sizes_of_one_file_are_printed(two: Lab) -> None:
-    check("size", two, two("size", "before.o"))
+    check("size", two, two("kernel", "size", "before.o"))
 
 
 def test_two_files_are_compared(two: Lab) -> None:
-    check("size-two", two, two("size", "before.o", "after.o", "--top", "3"))
+    check("size-two", two, two("kernel", "size", "before.o", "after.o", "--top", "3"))
 
 
 def test_clones_can_be_counted_apart(two: Lab) -> None:
-    check("size-clones", two, two("size", "before.o", "after.o", "--clones"))
+    check("size-clones", two, two("kernel", "size", "before.o", "after.o", "--clones"))
 
 
 def test_what_is_no_elf_file_is_refused(two: Lab) -> None:
     Path("text").write_text("hello\n")
-    check("size-text", two, two("size", "text"))
+    check("size-text", two, two("kernel", "size", "text"))
 
 
 def test_the_json_is_as_its_schema_has_it(two: Lab) -> None:
     for words in (("before.o",), ("before.o", "after.o")):
-        report = json.loads(two("size", *words, "--json").out)
+        report = json.loads(two("kernel", "size", *words, "--json").out)
         Draft202012Validator(schema("size")).validate(report)
     changes = {row["name"]: row["change"] for row in report["symbols"]}
     assert changes == {"new_path": 1234, "vfs_read": 40, "old_path": -30, "names": -4} | dict.fromkeys(

@@ -102,7 +102,7 @@ def objects(state: Path, image: Image, tmp_path_factory: pytest.TempPathFactory)
 
 
 def lint(kdyno: Kdyno, *words: str) -> list[dict[str, Any]]:
-    findings: list[dict[str, Any]] = json.loads(kdyno("lint", *words, "--json").stdout)["findings"]
+    findings: list[dict[str, Any]] = json.loads(kdyno("kernel", "lint", *words, "--json").stdout)["findings"]
     return findings
 
 

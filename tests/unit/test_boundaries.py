@@ -17,8 +17,9 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from kdyno.cli.main import VERBS, main, make_parser
+from kdyno.cli.main import main, make_parser
 from kdyno.cli.schema import FORMATS
+from kdyno.cli.verbs import VERBS
 from kdyno.cycles.evaluate import Role
 from kdyno.cycles.events import EVENTS, WITH_USER_CODE
 from kdyno.cycles.family import families, load_family
@@ -463,7 +464,6 @@ PRINTED_AS = {
             "doctor",
             "fit-config",
             "judge",
-            "lint",
             "march",
             "plan",
             "report",
@@ -471,11 +471,12 @@ PRINTED_AS = {
             "scaling",
             "selftest",
             "show",
-            "size",
             "soak",
             "validate",
         )
     },
+    "kernel lint": "lint",
+    "kernel size": "size",
     "march list": "march-list",
     **{
         f"profile {action}": f"profile-{action}"

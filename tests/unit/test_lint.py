@@ -1,4 +1,4 @@
-"""`kdyno lint` on small files in the idiom of the kernel, compiled by both compilers."""
+"""`kdyno kernel lint` on small files in the idiom of the kernel, compiled by both compilers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compile_c_fixture(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 
 def lint(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
     capsys.readouterr()
-    assert main(["lint", *words, "--json"]) == status
+    assert main(["kernel", "lint", *words, "--json"]) == status
     return json.loads(capsys.readouterr().out)
 
 
@@ -113,7 +113,7 @@ def test_a_name_that_neither_objects_nor_symbols_have_is_unknown(
     symbols.write_text("ffffffff81000000 T kernel_fpu_begin_mask\nffffffff81000010 T kernel_fpu_end\n")
     assert found(lint(capsys, path, "--symbols", str(symbols))) == []
     symbols.write_text("no symbols\n")
-    assert main(["lint", path, "--symbols", str(symbols)]) == 1
+    assert main(["kernel", "lint", path, "--symbols", str(symbols)]) == 1
     assert "can't read the symbols" in capsys.readouterr().err
 
 
@@ -132,7 +132,7 @@ def test_a_directory_is_walked_for_code_of_the_running_kernel(
     assert report["files"] == 1
     assert is_kernel_code(tmp_path / "o" / "without.o"), "nothing speaks against it"
     (tmp_path / "empty").mkdir()
-    assert main(["lint", str(tmp_path / "empty")]) == 1
+    assert main(["kernel", "lint", str(tmp_path / "empty")]) == 1
     assert "has no objects of a kernel" in capsys.readouterr().err
 
 
@@ -155,7 +155,7 @@ def test_ci_may_fail_on_errors_and_warnings_and_not_on_notes(
 
 
 def test_people_read_place_level_and_instruction(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", compile_c("lock", "gcc-12")]) == 0
+    assert main(["kernel", "lint", compile_c("lock", "gcc-12")]) == 0
     said = capsys.readouterr()
     assert "kernel/lock.c:6: error: atomic on a copy on the stack" in said.out
     assert "1 file: 1 error, 0 warnings, 0 notes" in said.out
@@ -170,9 +170,9 @@ def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest
         (["--family", "i386"], "knows of no costly instructions of i386"),
         (["--source", str(DATA)], "is no kernel source"),
     ):
-        assert main(["lint", path, *words]) == 1
+        assert main(["kernel", "lint", path, *words]) == 1
         assert why in capsys.readouterr().err
-    assert main(["lint", "no-such-image"]) == 1
+    assert main(["kernel", "lint", "no-such-image"]) == 1
     assert "is not the key of one image" in capsys.readouterr().err
 
 

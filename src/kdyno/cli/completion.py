@@ -15,7 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     import shtab
 
-    from kdyno.cli.main import VERBS, make_parser
+    from kdyno.cli.main import make_parser
+    from kdyno.cli.verbs import VERBS
 
     data(f"{shtab.complete(make_parser(VERBS), shell=args.shell)}\n")
     return 0

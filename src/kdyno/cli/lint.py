@@ -1,4 +1,4 @@
-"""`kdyno lint`"""
+"""`kdyno kernel lint`"""
 
 from __future__ import annotations
 

@@ -17,41 +17,10 @@ from typing import NoReturn
 
 from kdyno import __version__, terminal
 from kdyno.cli.common import add_common
+from kdyno.cli.verbs import START, VERBS, overview
 from kdyno.errors import InfrastructureError, KdynoError
 from kdyno.names import unfit
 from kdyno.state import DiskFull
-
-VERBS = {
-    "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
-    "init": "write an experiment to start from: the demo's",
-    "plan": "show what an experiment would build and boot, how long it should take, and why",
-    "build": "build the kernels of an experiment",
-    "workload": "list, show and try workloads",
-    "boot": "boot a kernel and run a shell or a command in it",
-    "run": "run an experiment: build, boot in randomised blocks, judge, report",
-    "soak": "let a kernel live under all loads at once for hours, and say whether it stayed sound",
-    "runs": "list the runs in the store",
-    "show": "show one run: its parts, its boots, and the command that repeats it",
-    "compare": "compare the variants of a run, or one run with another",
-    "judge": "judge measurements that others made: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
-    "scaling": "show how throughput grows with the number of processes: Amdahl's law and the USL, fitted",
-    "selftest": "measure how often kdyno is wrong here: experiments in which nothing differs",
-    "explain": "say why a benchmark of one variant differs from the baseline's",
-    "size": "print how large a kernel's parts are, and how two kernels differ in that",
-    "report": "write a run's report: terminal, HTML, JSON or CSV",
-    "lint": "look through kernels and objects for what compilers did wrong",
-    "profile": "record, look at and export profiles of a kernel",
-    "coverage": "show which lines of a kernel's source were executed, and how often",
-    "delegation": "check and show which compiler makes which file of a kernel",
-    "tune": "find which compiler and flags for which file make the fewest modelled cycles",
-    "fit-config": "find out which Kconfig symbols a load needs, and leave out the others",
-    "blockmap": "print where a file lies on its disk, as a device-mapper table",
-    "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
-    "calibrate": "fit the cycle model's weights on this host",
-    "validate": "compare modelled cycles of kernel code with this host's",
-    "schema": "print the JSON schema of a format",
-    "completion": "print the completion script for a shell",
-}
 
 
 class FileFailed(InfrastructureError):
@@ -69,22 +38,24 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(1)
 
 
-class Help(argparse.HelpFormatter):
-    """Before Python 3.13 argparse forgets how far it indents verbs, and breaks the line after the longest one."""
+class Help(argparse.RawDescriptionHelpFormatter):
+    """The verbs are in the description, below headings; so they aren't listed again."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        super().add_argument(action)
-        if isinstance(action.choices, dict):
-            longest = max(map(len, action.choices)) + self._current_indent + self._indent_increment
-            self._action_max_length = max(self._action_max_length, longest)
+        if not isinstance(action.choices, dict):
+            super().add_argument(action)
 
 
 def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
     """The parser; only the verbs in `load` are imported and know their arguments."""
-    about = "A dynamometer for Linux kernels: builds, boots, measures, judges."
-    parser = Parser(prog="kdyno", description=about, formatter_class=Help)
+    parser = Parser(
+        prog="kdyno",
+        usage="kdyno [-h] [--version] VERB ...",
+        description=overview(),
+        formatter_class=Help,
+    )
     parser.add_argument("--version", action="version", version=f"kdyno {__version__}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser)
+    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=Parser, prog="kdyno")
     for verb, summary in VERBS.items():
         sub = verbs.add_parser(verb, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if verb in load:
@@ -101,7 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     terminal.speak_utf8()
     sys.excepthook = terminal.tell_crash
     try:
-        args = _parsed(list(sys.argv[1:] if argv is None else argv))
+        words = list(sys.argv[1:] if argv is None else argv)
+        if not words:
+            for line in START.splitlines():
+                terminal.tell(line)
+            return 1
+        args = _parsed(words)
         if args.verbose:
             terminal.tell_debugging()
         with terminal.reader_may_leave():

@@ -1,4 +1,4 @@
-"""`kdyno size`"""
+"""`kdyno kernel size`"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kdyno lint` says. The lints themselves are crates/lint."""
+"""What `kdyno kernel lint` says. The lints themselves are crates/lint."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def lint(targets: Targets, asked: Asked) -> LintReport:
 
 def find_lint() -> Path:
     """The program that looks through objects; raises ProgramMissing."""
-    return find_program(BINARY, "`kdyno lint`")
+    return find_program(BINARY, "`kdyno kernel lint`")
 
 
 def _run(settings: dict[str, object]) -> tuple[list[Finding], list[Refused]]:

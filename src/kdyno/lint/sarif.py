@@ -18,7 +18,7 @@ def sarif(report: LintReport) -> dict[str, Any]:
     """The log of one run. Sources are relative to ROOT; an object without lines is named by its own path."""
     names = list(LINTS)
     driver = {
-        "name": "kdyno lint",
+        "name": "kdyno kernel lint",
         "version": __version__,
         "rules": [{"id": name, "shortDescription": {"text": what}} for name, what in LINTS.items()],
     }

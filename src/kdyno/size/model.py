@@ -1,4 +1,4 @@
-"""What `kdyno size` says, as data."""
+"""What `kdyno kernel size` says, as data."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class ObjectRecord(Frozen):
     """The profiles that are about its source, by name."""
     notes: tuple[str, ...] = ()
     findings: tuple[dict[str, Any], ...] = ()
-    """What lints found, as `kdyno lint` has it; nothing where the plan didn't ask."""
+    """What lints found, as `kdyno kernel lint` has it; nothing where the plan didn't ask."""
     seconds: float | None = None
     """CPU time of compiler, passes and assembler; None where ccd became the compiler, and so couldn't take it."""
 
