@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+# As kdyno itself does: on a busy machine the threads that numpy starts spin for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 HERE = Path(__file__).parent
 
 

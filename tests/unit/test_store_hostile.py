@@ -69,7 +69,7 @@ class Sent:
             store.benchmarks(run.id)
             store.begun(run.id)
             store.stopped_at(run.id)
-            store.boot_seconds("model", None)
+            store.boot_seconds("model", None, "lmbench")
             store.ends(f"{variant.name}, block {block}" for variant in run.variants for block in range(3))
             store.boot("gcc-12, block 0")
             store.selftests()

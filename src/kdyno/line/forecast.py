@@ -22,6 +22,8 @@ from kdyno.line.prepare import Plans, Prepared
 from kdyno.line.run_plan import RunPlan
 from kdyno.state import State
 from kdyno.store.store import Store
+from kdyno.workload.base import WorkloadSettings
+from kdyno.workload.lmbench import LmbenchWorkload
 
 LINK_SECONDS = 10.0
 """What another layout takes, at most, on a 2-core machine."""
@@ -120,8 +122,9 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     progress = plan.progress(store)
     boots = tuple(plan.boots_of(progress.left))
     left = boots_left(prepared.trainings, store)
-    boot_seconds, rests_on, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), store)
-    training = [(boots, *_boot_time("model", events, store)) for events, boots in left.items()]
+    workload = prepared.experiment.workload
+    boot_seconds, rests_on, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), workload, store)
+    training = [(boots, *_boot_time("model", events, LmbenchWorkload(), store)) for events, boots in left.items()]
     return Forecast(
         run=plan.id,
         builds=forecast_builds(prepared.plans, state, prepared.trainings),
@@ -215,12 +218,13 @@ def _seconds_of_likes(plan: BuildPlan, state: State) -> list[float]:
     ]
 
 
-def _boot_time(lane: Lane, events: str | None, store: Store) -> tuple[float, str, bool]:
-    """The same of a boot, from the newest run in the same lane and with the same events.
+def _boot_time(lane: Lane, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:
+    """The same of a boot, from the newest run in the same lane with the same events and the same type of workload.
 
     The emulated PMU makes a boot take twice as long.
     """
-    if on_record := store.boot_seconds(lane, events):
+    if on_record := store.boot_seconds(lane, events, workload.type):
         run_id, seconds = on_record
         return statistics.median(seconds), f"median of run {run_id}", False
-    return LANES[lane].first_boot_seconds, "a guess: no boot in this lane is on record", True
+    guess = LANES[lane].first_boot_seconds + workload.seconds_beyond_tests()
+    return guess, "a guess: no boot in this lane is on record", True

@@ -23,7 +23,7 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    on_record = store.boot_seconds("model", "all")
+    on_record = store.boot_seconds("model", "all", "lmbench")
     boot = statistics.median(on_record[1]) if on_record else 2 * LANES["model"].first_boot_seconds
     seconds = kernels * (compiled + len(first) * boot)
     return [

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BaseModel, Json
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from kdyno.frozen import Frozen
@@ -44,11 +44,20 @@ class _Begun(Frozen):
     stopped_at: BlockCount | None = None
 
 
+class _Workload(BaseModel):
+    type: str = ""
+
+
+class _Experiment(BaseModel):
+    workload: _Workload = _Workload()
+
+
 class _Timed(Frozen):
     """How long boots on a machine took."""
 
     id: str
     machine: dict[str, Any]
+    experiment: Json[_Experiment] | None = None
     seconds: tuple[Seconds, ...] = ()
 
 
@@ -178,15 +187,21 @@ class Store:
         with self._reading() as connection:
             return rows.is_on_record(connection, run_id)
 
-    def boot_seconds(self, lane: Lane, events: str | None, limit: int = 50) -> tuple[str, list[float]] | None:
-        """The newest run in this lane, with these events of the PMU and `ok` boots: its id, and what they took."""
+    def boot_seconds(
+        self, lane: Lane, events: str | None, workload: str, limit: int = 50
+    ) -> tuple[str, list[float]] | None:
+        """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
+        what they took.
+        """
         run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
         with self._reading() as connection:
-            query = select(run.id, run.machine).where(run.lane == lane).order_by(run.created.desc())
+            query = select(run.id, run.machine, run.experiment).where(run.lane == lane).order_by(run.created.desc())
             for row in connection.execute(query):
                 with self.record(f"run {row.id}"):
-                    timed = _Timed(id=row.id, machine=row.machine)
+                    timed = _Timed(id=row.id, machine=row.machine, experiment=row.experiment)
                 if timed.machine.get("pmu_events") != events:
+                    continue
+                if timed.experiment and timed.experiment.workload.type != workload:
                     continue
                 of_run = (
                     select(boot.seconds)

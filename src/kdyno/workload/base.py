@@ -106,6 +106,10 @@ class WorkloadSettings(Frozen):
         """How many benchmarks it measures."""
         raise NotImplementedError
 
+    def seconds_beyond_tests(self) -> float:
+        """A guess of what its programs add to a boot on a machine with 2 cores, for as long as none is on record."""
+        return 0.0
+
     def notices(self, lane: Lane) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader of its samples must know first."""
         return ()

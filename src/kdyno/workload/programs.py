@@ -37,6 +37,10 @@ OF_ROOT = {
 """What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
 
 
+RUN_SECONDS = 10.0
+"""A guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
+
+
 class OtherLane(UserError):
     message = "the workload {name} means nothing in the lane {lane}: it is for {lanes}"
     hint = 'say lane = "{first}" in [machine], or leave the workload out'
@@ -106,6 +110,9 @@ class ProgramsWorkload(WorkloadSettings):
             workload.program(self.parameters.get(workload.name, {}), lane, self.runs) for workload in self.definitions
         )
         return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
+
+    def seconds_beyond_tests(self) -> float:
+        return RUN_SECONDS * sum(self.runs or workload.runs for workload in self.definitions)
 
     def reading(self) -> dict[str, Any]:
         metrics = {
