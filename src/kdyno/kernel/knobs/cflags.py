@@ -14,14 +14,15 @@ from kdyno.kernel.knobs.base import Context, Contribution, Knob
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
 """What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
-TAKEN = {
-    r"-O.*": "set `opt`",
-    r"-m(arch|cpu)=.*": "set `march`",
-    r"-mtune=.*": "set `mtune`",
-    r"-f(no-)?lto.*": "set `lto`",
-    r"-g.*": "set `lines`",
-    r"-f(auto-|cs-)?profile.*|-fbranch-probabilities.*|-fbasic-block-sections.*|-f(test-)?coverage.*": "set `profile`",
-}
+TAKEN = (
+    (re.compile(r"-O.*"), "set `opt`"),
+    (re.compile(r"-m(arch|cpu)=.*"), "set `march`"),
+    (re.compile(r"-mtune=.*"), "set `mtune`"),
+    (re.compile(r"-f(no-)?lto.*"), "set `lto`"),
+    (re.compile(r"-g.*"), "set `lines`"),
+    (re.compile(r"-f(auto-|cs-)?profile.*|-fbranch-probabilities.*|-fbasic-block-sections.*"), "set `profile`"),
+    (re.compile(r"-f(test-)?coverage.*"), "set `profile`"),
+)
 """What a knob of its own is for: it does more than the word, or knows when it can't be had."""
 KINDS = re.compile(r"-[fmWDU].+|--param=.+")
 """Choices of code, warnings and macros. Other words name files, other outputs or other steps than compiling."""
@@ -55,8 +56,8 @@ def check(word: str) -> None:
     """Raise unless it is a word that chooses code for every C file alike. Pure."""
     if not SANE.fullmatch(word):
         raise WordUnfit(word=word, why="it has a character that make or a shell would read, or names a file")
-    for pattern, instead in TAKEN.items():
-        if re.fullmatch(pattern, word):
+    for pattern, instead in TAKEN:
+        if pattern.fullmatch(word):
             raise KnobExists(word=word, instead=instead)
     if OTHER_STEPS.fullmatch(word) or not KINDS.fullmatch(word):
         raise WordUnfit(word=word, why="it names a file, another output or another step")
