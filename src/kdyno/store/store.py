@@ -45,7 +45,7 @@ class _Begun(Frozen):
 
 
 class _Workload(BaseModel):
-    type: str = ""
+    type: str = "lmbench"
 
 
 class _Experiment(BaseModel):
