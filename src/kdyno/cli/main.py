@@ -31,6 +31,7 @@ VERBS = {
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
     "soak": "let a kernel live under all loads at once for hours, and say whether it stayed sound",
     "runs": "list the runs in the store",
+    "store": "look after runs and files: remove what isn't needed, export and import runs",
     "show": "show one run: its parts, its boots, and the command that repeats it",
     "compare": "compare the variants of a run, or one run with another",
     "judge": "judge measurements that others made: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
