@@ -48,7 +48,7 @@ def write_whole(
     returns; one that isn't may be empty or gone after a power cut. Raises DiskFull, and `refused` with `path` and `why`
     if the path can't be written to.
     """
-    with _replacement(path, mode, durable, refused) as file:
+    with replacement(path, mode, durable, refused) as file:
         file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
 
 
@@ -61,7 +61,7 @@ def copy_whole(
     refused: type[KdynoError] = NotWritable,
 ) -> None:
     """Copy the content of a file, as `write_whole` writes it. Raises OSError if the source can't be read."""
-    with source.open("rb") as original, _replacement(path, mode, durable, refused) as file:
+    with source.open("rb") as original, replacement(path, mode, durable, refused) as file:
         shutil.copyfileobj(original, file)
 
 
@@ -123,8 +123,10 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def _replacement(path: Path, mode: int | None, durable: bool, refused: type[KdynoError]) -> Iterator[IO[bytes]]:
-    """A new file that takes the name `path` when the body is done; it is gone if the body fails."""
+def replacement(
+    path: Path, mode: int | None = None, durable: bool = True, refused: type[KdynoError] = NotWritable
+) -> Iterator[IO[bytes]]:
+    """A new file that takes the name `path` when the body is done; it is gone if the body fails. See write_whole."""
     with disk_full_is_said(path), _refusals_are(refused, path):
         if _is_stream(path):
             with path.open("wb") as stream:

@@ -50,6 +50,9 @@ from kdyno.size.model import SizeReport
 from kdyno.soak.record import SoakRecord
 from kdyno.store.listing import RunSummary
 from kdyno.store.records import RunWithBoots
+from kdyno.store.run_file import RunFileManifest, RunFileRun
+from kdyno.store.whole import WholeBoot
+from kdyno.upkeep.model import StoreUse
 from kdyno.validate.kvm import KvmReport
 from kdyno.validate.library_compare import LibraryReport
 from kdyno.verdicts.model import FileReport, RunReport
@@ -74,6 +77,9 @@ READ: dict[str, TypeAdapter[Any]] = {
     "probe-list": TypeAdapter(ProgramList),
     "probe-line": TypeAdapter(TimedProgram | MarkedProgram),
     "record": RECORD,
+    "run-file": TypeAdapter(RunFileManifest),
+    "run-file-boot": TypeAdapter(WholeBoot),
+    "run-file-run": TypeAdapter(RunFileRun),
     "section": TypeAdapter(GroupedSection),
     "workload": TypeAdapter(Definition),
 }
@@ -114,6 +120,7 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "show": TypeAdapter(RunWithBoots),
     "size": TypeAdapter(SizeReport),
     "soak": TypeAdapter(SoakRecord),
+    "store-gc": TypeAdapter(StoreUse),
     "tune": TypeAdapter(Tuned),
     "validate": TypeAdapter(Validation),
     "validate-kvm": TypeAdapter(KvmReport),

@@ -143,6 +143,11 @@ class State:
         return self._part("artefacts")
 
     @property
+    def removed(self) -> Path:
+        """What is being removed: it has left its place in one step; may be deleted at any time."""
+        return self._part("removed")
+
+    @property
     def locks(self) -> Path:
         return self._part("locks")
 
@@ -161,14 +166,15 @@ class State:
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
-        descriptor = _open_lock(self.locks / f"{name}.lock")
-        try:
-            if not _held(descriptor):
-                on_wait()
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        with self.in_use():
+            descriptor = _open_lock(self.locks / f"{name}.lock")
+            try:
+                if not _held(descriptor):
+                    on_wait()
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(descriptor)
 
     @contextmanager
     def lock_if_free(self, name: str) -> Iterator[bool]:
@@ -180,6 +186,31 @@ class State:
             os.close(descriptor)
 
     @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Rely on what is in the directory: until the end nothing is taken out of it. Any number may at once."""
+        descriptor = _open_lock(self.locks / IN_USE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other kdyno is at work here; if so, none begins to until the end. Hold no other lock meanwhile."""
+        descriptor = _open_lock(self.locks / IN_USE)
+        try:
+            yield _held(descriptor) and not self.at_work()
+        finally:
+            os.close(descriptor)
+
+    def at_work(self) -> list[str]:
+        """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
+        locks, boots = self.file("locks"), self.file("boots")
+        names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
+        return names + [f"boots/{path.name}" for path in sorted(boots.glob("*")) if path.is_dir() and _is_held(path)]
+
+    @contextmanager
     def scratch(self, prefix: str) -> Iterator[Path]:
         """An empty directory for the files of boots under way, gone at the end.
 
@@ -187,18 +218,21 @@ class State:
         removed by the next one that comes here.
         """
         boots = self._part("boots")
-        with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
-            _remove_unheld(boots)
-            place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=boots))
-            descriptor = os.open(place, DIRECTORY)
-            _held(descriptor)
-        try:
-            yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
-            os.close(descriptor)
+        with self.in_use():
+            with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
+                _remove_unheld(boots)
+                place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=boots))
+                descriptor = os.open(place, DIRECTORY)
+                _held(descriptor)
+            try:
+                yield place
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+                os.close(descriptor)
 
 
+IN_USE = "in-use.lock"
+"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -237,6 +271,18 @@ def _held(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another has locked a file or directory. What can't be opened is nobody's lock."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _held(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _remove_unheld(directory: Path) -> None:

@@ -67,6 +67,18 @@ def tell_error(text: str) -> None:
     _tell(clean_lines(cut(text, MOST_TOLD)).replace("\n", "\n  "))
 
 
+def can_ask() -> bool:
+    """Whether somebody can answer a question: standard input and standard error are a terminal."""
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
+def agreed(question: str) -> bool:
+    """Ask, and wait for an answer: whether it is yes. Without an answer it is no."""
+    sys.stderr.write(f"{clean_line(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def people_watch() -> bool:
     """Whether standard error is a terminal."""
     return _is_terminal(sys.stderr)

@@ -68,6 +68,11 @@ def test_help_of_coverage_names_its_options(lab: Lab) -> None:
     check("help-coverage", lab, lab("coverage", "--help"))
 
 
+def test_help_of_what_looks_after_the_store_names_its_options(lab: Lab) -> None:
+    check("help-store", lab, lab("store", "--help"))
+    check("help-store-gc", lab, lab("store", "gc", "--help"))
+
+
 def test_a_run_prints_its_table(lab: Lab) -> None:
     lab.recording.add("slow", slower("lat_syscall.null", 10))
     lab.recording.add("shaky", died("init-exited.log"), blocks=[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from kdyno import plain_tar
 from kdyno.coverage.executions import Executions
 from kdyno.coverage.functions import Part, Parts
 from kdyno.coverage.kbuild import files_of_symbols, read_rules
@@ -62,6 +64,7 @@ from kdyno.size.elf import read_elf
 from kdyno.soak.growth import blocks_of, slopes
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.run_file import read_run, why_not_whole
 from kdyno.store.store import Store
 from kdyno.text import UNSHOWN, clean, clean_lines
 from kdyno.verdicts.assemble import assemble
@@ -71,6 +74,7 @@ from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
+from tests.unit.test_store_exchange import exported
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -457,6 +461,51 @@ def all_foreign() -> Sequence[bytes]:
     return [seed for name, names in FOREIGN.items() if name not in ALONE for seed in foreign_seeds(*names)()]
 
 
+def run_file(path: Path) -> None:
+    kept: dict[str, bytes] = {}
+    with path.open("rb") as file:
+        whole = read_run(file, "it", kept.__setitem__)
+    assert why_not_whole(whole, kept) is None
+    assert all(hashlib.sha256(content).hexdigest() == name for name, content in kept.items())
+
+
+def run_file_unpacked(path: Path) -> None:
+    """The same, where the archive is what was changed."""
+    with tempfile.NamedTemporaryFile() as packed:
+        packed.write(gzip.compress(path.read_bytes(), 1))
+        packed.flush()
+        run_file(Path(packed.name))
+
+
+def run_file_forged(path: Path) -> None:
+    """The same, where the run's record is what was changed, and the manifest was made to fit."""
+    parts = dict(_parts_of_run_file())
+    parts["run.json"] = path.read_bytes()
+    listed = [
+        {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in parts.items()
+        if name != "manifest.json"
+    ]
+    manifest = {**json.loads(parts["manifest.json"]), "files": listed}
+    parts["manifest.json"] = json.dumps(manifest).encode()
+    archive = b"".join(plain_tar.entry(name, content) for name, content in parts.items()) + plain_tar.END
+    with tempfile.NamedTemporaryFile() as packed:
+        packed.write(gzip.compress(archive, 1))
+        packed.flush()
+        run_file(Path(packed.name))
+
+
+@cache
+def _run_file() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        return exported(Path(directory))[1]
+
+
+def _parts_of_run_file() -> dict[str, bytes]:
+    limits = plain_tar.Limits(1000, 1 << 24, 1 << 26)
+    return dict(plain_tar.files(io.BytesIO(gzip.decompress(_run_file())).read, limits, "it"))
+
+
 PMU_HEADER = pmu_header()
 COUNTERS = {"kernel/fork.gcda": pgod_specimen.gcda([5, 0], [100]), f"{'a' * 90}/mm/slub.gcda": pgod_specimen.gcda([1])}
 TOML = (
@@ -494,6 +543,9 @@ TARGETS = {
         Target("patch", patch, files(*sorted((DATA / "patches").rglob("*.patch"))), DIFF),
         Target("config", config, files(*sorted((DATA / "kconfig").glob("*.config")))),
         Target("store", store, stores, examples=100),
+        Target("run-file", run_file, lambda: [_run_file()], examples=100),
+        Target("run-file-unpacked", run_file_unpacked, lambda: [gzip.decompress(_run_file())], examples=100),
+        Target("run-file-forged", run_file_forged, lambda: [_parts_of_run_file()["run.json"]], examples=100),
         Target("sizes", sizes, objects, examples=100),
         Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
         Target("delegation", delegation_plan, lambda: [PLAN.encode()], TOML, file="plan.toml"),

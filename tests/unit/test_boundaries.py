@@ -484,6 +484,7 @@ PRINTED_AS = {
     },
     **{f"workload {action}": f"workload-{action}" for action in ("list", "try")},
     "delegation show": "delegation",
+    "store gc": "store-gc",
     "tune delegation": "tune",
     "explain": "explanation",
     "run": "report",

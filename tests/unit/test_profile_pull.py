@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdyno import plain_tar
 from kdyno.cli.main import main
 from kdyno.installed import find_program
-from kdyno.profile import plain_tar, remote
+from kdyno.plain_tar import ArchiveDamaged, Limits, files
+from kdyno.profile import remote
 from kdyno.profile.gcda import read_gcda
 from kdyno.profile.pgod import listing_of, read_sent
-from kdyno.profile.plain_tar import ArchiveDamaged, Limits, files
 from kdyno.schemas import schema
 from tests.unit.pgod_specimen import BOOTS, HEAD, KERNEL, gcda, install_ssh, sent, snapshot, tar
 

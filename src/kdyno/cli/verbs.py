@@ -39,6 +39,7 @@ GROUPS = {
     },
     "Look after this machine and what is kept": {
         "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
+        "store": "look after runs and files: remove what isn't needed, export and import runs",
         "blockmap": "print where a file lies on its disk, as a device-mapper table",
         "schema": "print the JSON schema of a format",
         "completion": "print the completion script for a shell",

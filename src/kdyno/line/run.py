@@ -37,6 +37,11 @@ def run_experiment(experiment: Experiment, state: State, store: Store, talk: Tal
     Where blocks are to be found out, a pilot comes first: a run of its own, of which nothing is judged again.
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
+    with state.in_use():
+        return _run_all(experiment, state, store, talk, again=again)
+
+
+def _run_all(experiment: Experiment, state: State, store: Store, talk: Talk, *, again: bool) -> Done:
     if experiment.auto:
         from kdyno.line.pilot import COMES_FIRST, pilot_of, settle
 

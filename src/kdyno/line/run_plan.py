@@ -11,11 +11,10 @@ from kdyno.frozen import digest
 from kdyno.lanes import LANES
 from kdyno.line.keys import boot_key
 from kdyno.line.prepare import Prepared
+from kdyno.store.identity import run_id
 from kdyno.store.progress import Cell, Progress
 from kdyno.store.records import Place
 from kdyno.store.store import Store
-
-RUN_ID_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,7 @@ class RunPlan:
     @property
     def cells(self) -> list[tuple[Place, str]]:
         """Each boot's place and key, for the record."""
-        return [
-            (
-                Place(variant=boot.variant, block=boot.block, position=boot.position, layout_index=boot.layout_index),
-                self.keys[boot.cell],
-            )
-            for boot in self.boots
-        ]
+        return _cells(self.boots, self.keys)
 
     def boots_of(self, cells: Iterable[Cell]) -> list[PlannedBoot]:
         """The boots that fill these cells, in order; cells that share a key share a boot."""
@@ -76,15 +69,20 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
             replicate=replicate,
             reading=experiment.workload.reading(),
         )
-    decides = {
-        "name": experiment.name,
-        "baseline": experiment.baseline,
-        "layouts": experiment.layouts,
-        "judge": experiment.judge.model_dump(mode="json"),
-        "boots": [[boot.variant, boot.block, boot.layout_index, keys[boot.cell]] for boot in boots],
-        "repeat": repeat,
-    }
-    return RunPlan(digest(decides)[:RUN_ID_DIGITS], boots, keys)
+    judge = experiment.judge.model_dump(mode="json")
+    cells = _cells(boots, keys)
+    identity = run_id(experiment.name, experiment.baseline, experiment.layouts, judge, cells, repeat)
+    return RunPlan(identity, boots, keys)
+
+
+def _cells(boots: Iterable[PlannedBoot], keys: Mapping[Cell, str]) -> list[tuple[Place, str]]:
+    return [
+        (
+            Place(variant=boot.variant, block=boot.block, position=boot.position, layout_index=boot.layout_index),
+            keys[boot.cell],
+        )
+        for boot in boots
+    ]
 
 
 def _series(prepared: Prepared) -> str:

@@ -16,8 +16,8 @@ from pydantic import Field, ValidationError
 
 from kdyno.errors import InfrastructureError
 from kdyno.frozen import Frozen
+from kdyno.plain_tar import ArchiveDamaged, Limits, Read, files
 from kdyno.profile.gcda import GcovFile, read_gcda
-from kdyno.profile.plain_tar import ArchiveDamaged, Limits, Read, files
 
 FORMAT = 1
 MOST_RUNS = 10_000
@@ -30,6 +30,10 @@ OBJECTS = Limits(files=200_000, file_bytes=64 << 20, total_bytes=4 << 30)
 BootId = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 Name = Annotated[str, Field(max_length=4096)]
 Number = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class SentDamaged(ArchiveDamaged):
+    hint = "pull again; `kdyno-pgod status` on that machine says what there is"
 
 
 class OtherFormat(InfrastructureError):
@@ -113,29 +117,29 @@ class Sent:
 
 
 def listing_of(content: bytes, sender: str) -> PgodListing:
-    """Raises ArchiveDamaged and OtherFormat."""
+    """Raises SentDamaged and OtherFormat."""
     return _parsed(PgodListing, content, f"the listing of {sender}")
 
 
 def read_sent(read: Read, sender: str) -> Iterator[PgodListing | Sent]:
     """What comes from a `sender`: the listing, then each run that is in it.
 
-    Raises ArchiveDamaged, OtherFormat, and for counters what `read_gcda` raises.
+    Raises SentDamaged, OtherFormat, and for counters what `read_gcda` raises.
     """
     name = f"what {sender} sent"
-    archive = files(read, SNAPSHOTS, name)
+    archive = files(read, SNAPSHOTS, name, SentDamaged)
     first = next(archive, None)
     if first is None or first[0] != LISTING or len(first[1]) > LARGEST_LISTING:
-        raise ArchiveDamaged(name=name, why="it does not begin with a listing")
+        raise SentDamaged(name=name, why="it does not begin with a listing")
     listing = listing_of(first[1], sender)
     yield listing
     for run in listing.runs:
         file, content = next(archive, ("", b""))
         if (file, len(content)) != (run.file, run.file_bytes):
-            raise ArchiveDamaged(name=name, why=f"{run.file} is missing, or of another size than in the listing")
+            raise SentDamaged(name=name, why=f"{run.file} is missing, or of another size than in the listing")
         yield Sent(run, _objects(content, run, sender))
     if next(archive, None):
-        raise ArchiveDamaged(name=name, why="it holds more than its listing says")
+        raise SentDamaged(name=name, why="it holds more than its listing says")
 
 
 def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
@@ -144,19 +148,19 @@ def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
     objects: dict[str, GcovFile] = {}
     size = 0
     try:
-        archive = files(gzip.GzipFile(fileobj=BytesIO(content)).read, OBJECTS, name)
+        archive = files(gzip.GzipFile(fileobj=BytesIO(content)).read, OBJECTS, name, SentDamaged)
         about = _parsed(_Description, next(archive, ("", b""))[1], name)
         if (about.boot, about.run, about.sequence) != (run.boot, run.run, run.sequence):
-            raise ArchiveDamaged(name=name, why="it is of another run than the listing says")
+            raise SentDamaged(name=name, why="it is of another run than the listing says")
         for file, counters in archive:
             if not file.endswith(OBJECT):
-                raise ArchiveDamaged(name=name, why=f"it holds {file}, which is no {OBJECT} file")
+                raise SentDamaged(name=name, why=f"it holds {file}, which is no {OBJECT} file")
             objects[file] = read_gcda(counters, f"{file} in {name}")
             size += len(counters)
     except (OSError, EOFError, zlib.error) as error:
-        raise ArchiveDamaged(name=name, why=str(error).lower()) from error
+        raise SentDamaged(name=name, why=str(error).lower()) from error
     if (len(objects), size) != (about.objects, about.bytes):
-        raise ArchiveDamaged(name=name, why=f"it has {len(objects):,} objects instead of {about.objects:,}")
+        raise SentDamaged(name=name, why=f"it has {len(objects):,} objects instead of {about.objects:,}")
     return objects
 
 
@@ -166,7 +170,7 @@ def _parsed(model: type[Model], content: bytes, name: str) -> Model:
     except ValidationError as error:
         mistake = error.errors()[0]
         place = ".".join(map(str, mistake["loc"]))
-        raise ArchiveDamaged(name=name, why=f"{place}: {mistake['msg']}" if place else mistake["msg"]) from error
+        raise SentDamaged(name=name, why=f"{place}: {mistake['msg']}" if place else mistake["msg"]) from error
     if parsed.v != FORMAT:
         raise OtherFormat(name=name, found=parsed.v, own=FORMAT)
     return parsed

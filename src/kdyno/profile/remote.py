@@ -14,7 +14,7 @@ from typing import IO
 
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
-from kdyno.profile.plain_tar import Read
+from kdyno.plain_tar import Read
 
 HOST = re.compile(r"[!-~]+")
 SSH = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kdyno.frozen import digest
+from kdyno.store.records import RunRecord
 
 CHECK_FORMAT = 1
 """Raised when the same kernel would be checked otherwise."""
@@ -14,3 +15,10 @@ CHECK_FORMAT = 1
 def check_key(image: str, cmdline: Sequence[str], machine: Mapping[str, Any]) -> str:
     """Content hash (64 hex digits) of the image's key, the variant's command line and what the run's machine is."""
     return digest({"check": CHECK_FORMAT, "image": image, "cmdline": list(cmdline), "machine": dict(machine)})
+
+
+def keys_of(run: RunRecord) -> set[str]:
+    """The keys of the check boots of a run's kernels, whether they have KUnit or not."""
+    return {
+        check_key(image.key, variant.recipe.words, run.machine) for variant in run.variants for image in variant.images
+    }

@@ -40,6 +40,16 @@ class RunAmbiguous(UserError):
     hint = "give more digits: {nearest}"
 
 
+class RunThere(UserError):
+    message = "run {run} is in {where} already"
+    hint = "nothing was changed; `kdyno show {run}` shows it"
+
+
+class BootDiffers(UserError):
+    message = "boot {key} is in {where} already, and measured something else than the one that is to be added"
+    hint = "one of the two was changed, or one key stands for two things; import into a store of its own: --store URL"
+
+
 class RecordCorrupt(InfrastructureError):
     message = "the store {where} holds what kdyno never writes: {record}: {why}"
     hint = "it was changed by something else, or is somebody else's: trust nothing in it, or bring it back from a copy"

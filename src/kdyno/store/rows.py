@@ -40,6 +40,28 @@ def is_on_record(connection: Connection, run_id: str) -> bool:
     return connection.execute(select(schema.run.c.id).where(schema.run.c.id == run_id)).scalar() is not None
 
 
+def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
+    connection.execute(schema.run.insert(), run_row(run))
+    connection.execute(schema.variant.insert(), variant_rows(run))
+    if places := cell_rows(run.id, cells):
+        connection.execute(schema.cell.insert(), places)
+
+
+def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Sequence[Benchmark]) -> None:
+    """Record a boot that was checked, with all that it described and measured."""
+    numbers = benchmark_ids(connection, benchmarks) if benchmarks else []
+    row = boot_row(boot, attempt)
+    boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
+    names = dict(zip((benchmark.name for benchmark in benchmarks), numbers, strict=True))
+    for table, new in (
+        (schema.described, described_rows(boot_id, numbers)),
+        (schema.sample, sample_rows(boot_id, boot, names)),
+        (schema.outcome, outcome_rows(boot_id, boot)),
+    ):
+        if new:
+            connection.execute(table.insert(), new)
+
+
 def run_row(run: RunRecord) -> dict[str, Any]:
     row = run.model_dump(exclude={"variants"})
     return row | run.model_dump(mode="json", include={"machine", "host", "notices"})
@@ -53,7 +75,9 @@ def variant_rows(run: RunRecord) -> list[dict[str, Any]]:
 
 
 def cell_rows(run_id: str, places: Iterable[tuple[Place, str]]) -> list[dict[str, Any]]:
-    return [{"run": run_id, "key": key, **place.model_dump()} for place, key in places]
+    return [
+        {"run": run_id, "key": key, **{name: getattr(place, name) for name in PLACE_COLUMNS}} for place, key in places
+    ]
 
 
 def check(boot: Boot, benchmarks: Sequence[Benchmark]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,14 +17,22 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from kdyno.frozen import Frozen
 from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark, BootStatus, Sample
-from kdyno.store import database, rows, schema
-from kdyno.store.errors import RecordRefused, RunAmbiguous, RunUnknown, errors_are_said
+from kdyno.store import database, exchange, rows, schema
+from kdyno.store.checks import keys_of
+from kdyno.store.errors import (
+    BootDiffers,
+    RecordCorrupt,
+    RecordRefused,
+    RunAmbiguous,
+    RunThere,
+    RunUnknown,
+    errors_are_said,
+)
+from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
 from kdyno.store.records import BlockCount, Boot, BootRecord, Place, RunRecord, Seconds, VariantRecord
 from kdyno.store.url import StoreUrl, parse
-
-KEYS_AT_ONCE = 500
-"""In one query: databases have limits."""
+from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
 
 
 class End(Frozen):
@@ -92,10 +100,7 @@ class Store:
             with self._writing() as connection:
                 if rows.is_on_record(connection, run.id):
                     return
-                connection.execute(schema.run.insert(), rows.run_row(run))
-                connection.execute(schema.variant.insert(), rows.variant_rows(run))
-                if places := rows.cell_rows(run.id, cells):
-                    connection.execute(schema.cell.insert(), places)
+                rows.insert_run(connection, run, cells)
         except RecordRefused:
             with self._reading() as connection:
                 if not rows.is_on_record(connection, run.id):  # otherwise another process began it in between
@@ -142,26 +147,15 @@ class Store:
             attempt = rows.next_attempt(connection, boot.key)
             if attempt is None:
                 return False
-            numbers = rows.benchmark_ids(connection, benchmarks) if benchmarks else []
-            row = rows.boot_row(boot, attempt)
-            boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
-            names = dict(zip((benchmark.name for benchmark in benchmarks), numbers, strict=True))
-            for table, new in (
-                (schema.described, rows.described_rows(boot_id, numbers)),
-                (schema.sample, rows.sample_rows(boot_id, boot, names)),
-                (schema.outcome, rows.outcome_rows(boot_id, boot)),
-            ):
-                if new:
-                    connection.execute(table.insert(), new)
+            rows.insert_boot(connection, boot, attempt, benchmarks)
         return True
 
     def ends(self, keys: Iterable[str]) -> dict[str, End]:
         """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
-        boot, wanted = schema.boot.c, list(dict.fromkeys(keys))
+        boot = schema.boot.c
         ends: dict[str, End] = {}
         with self._reading() as connection:
-            for start in range(0, len(wanted), KEYS_AT_ONCE):
-                some = wanted[start : start + KEYS_AT_ONCE]
+            for some in exchange.batches(set(keys)):
                 query = select(boot.key, boot.status, boot.reason, boot.seconds, boot.started)
                 for row in connection.execute(query.where(boot.key.in_(some), boot.status != "lost")):
                     with self.record(f"boot {row.key}"):
@@ -244,16 +238,127 @@ class Store:
     def run(self, prefix: str) -> RunRecord:
         """The run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest ones."""
         with self._reading() as connection:
-            row = self._row_of(connection, prefix.lower())
-            variant = schema.variant
-            variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
-            with self.record(f"run {row.id}"):
-                run = RunRecord(
-                    **row._mapping,
-                    variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
+            return self._run(connection, self._row_of(connection, prefix.lower()))
+
+    def whole_runs(self) -> list[RunRecord]:
+        """All runs with all that is on record of them but their boots, the oldest first."""
+        with self._reading() as connection:
+            return self._whole_runs(connection)
+
+    def keys(self) -> dict[str, datetime]:
+        """The keys of all boots, and when each of them was started for the last time."""
+        boot = schema.boot.c
+        with self._reading() as connection:
+            return self._keys(connection, select(boot.key, func.max(boot.started)).group_by(boot.key))
+
+    def keys_of_runs(self) -> set[str]:
+        """The keys of the boots that runs have, and of the check boots of their kernels."""
+        with self._reading() as connection:
+            checks = (keys_of(run) for run in self._whole_runs(connection))
+            return set(connection.execute(select(schema.cell.c.key)).scalars()).union(*checks)
+
+    def artefacts(self, but: Collection[str] = ()) -> set[str]:
+        """SHA-256 of the artefacts of all boots but those with these keys."""
+        with self._reading() as connection:
+            return exchange.artefacts(connection, but)
+
+    def remove_run(self, run_id: str) -> Removed:
+        """Take a run off the record, with the boots that no other run has. Raises RunUnknown."""
+        with self._writing() as connection:
+            run = self._run(connection, self._row_of(connection, run_id))
+            others = [other for other in self._whole_runs(connection) if other.id != run.id]
+            kept = set[str]().union(*map(keys_of, others))
+            return exchange.remove_run(connection, run.id, keys_of(run), kept)
+
+    def remove_boots(self, keys: Iterable[str]) -> Removed:
+        """Take boots off the record that no run has; those that one has by now stay."""
+        with self._writing() as connection:
+            kept = set[str]().union(*map(keys_of, self._whole_runs(connection)))
+            return exchange.remove_boots(connection, set(keys) - kept)
+
+    def whole_run(self, run_id: str) -> WholeRun:
+        """All that is on record of a run, check boots of its kernels too; boots in the order in which they came."""
+        with self._reading() as connection:
+            run = self._run(connection, self._row_of(connection, run_id))
+            cell, boot = schema.cell.c, schema.boot.c
+            with self.record(f"run {run.id}, a place"):
+                cells = tuple(
+                    KeyedPlace(**{name: row._mapping[name] for name in KeyedPlace.model_fields})
+                    for row in connection.execute(select(schema.cell).where(cell.run == run.id).order_by(cell.position))
                 )
-            rows.require_sound(connection, self._url, run)
-            return run
+            boots: dict[int, WholeBoot] = {}
+            for some in exchange.batches({*(place.key for place in cells), *keys_of(run)}):
+                for number, one in self._boots(connection, boot.key.in_(some)).items():
+                    boots[number] = WholeBoot(boot=one, benchmarks=self._benchmarks(connection, boot.id == number))
+            kept = connection.execute(select(schema.selftest).where(schema.selftest.c.run == run.id)).one_or_none()
+            with self.record(f"the self-test of run {run.id}"):
+                selftest = KeptSelfTest(created=kept.created, found=kept.found) if kept else None
+            return WholeRun(
+                run=run, cells=cells, selftest=selftest, boots=tuple(boots[number] for number in sorted(boots))
+            )
+
+    def take_in(self, whole: WholeRun) -> int:
+        """Put a run on record as `whole_run` gave it, all or nothing; returns how many boots were new.
+
+        Boots that are on record, as other runs may share them, stay as they are. Raises RunThere, BootDiffers,
+        BootInconsistent and RecordCorrupt.
+        """
+        for one in whole.boots:
+            rows.check(one.boot, one.benchmarks)
+        with self._writing() as connection:
+            if rows.is_on_record(connection, whole.run.id):
+                raise RunThere(run=whole.run.id, where=self.where)
+            rows.insert_run(connection, whole.run, whole.in_cells)
+            if whole.selftest:
+                kept = {"run": whole.run.id, **whole.selftest.model_dump()}
+                connection.execute(schema.selftest.insert(), kept)
+            added = 0
+            for key, attempts in whole.by_key.items():
+                if rows.next_attempt(connection, key) is None:
+                    self._require_alike(connection, key, attempts[-1])
+                    continue
+                for one in attempts:
+                    attempt = rows.next_attempt(connection, key)
+                    assert attempt is not None, "only the last one of a key isn't lost"
+                    rows.insert_boot(connection, one.boot, attempt, one.benchmarks)
+                    added += 1
+            if self._run(connection, self._row_of(connection, whole.run.id)) != whole.run:
+                raise RecordCorrupt(
+                    where=self.where, record=f"run {whole.run.id}", why="it isn't read as it was written"
+                )
+            return added
+
+    def _require_alike(self, connection: Connection, key: str, theirs: WholeBoot) -> None:
+        """Raise BootDiffers unless the boot on record says what the other one of this key says."""
+        ours = [boot for boot in self._boots(connection, schema.boot.c.key == key).values() if boot.status != "lost"]
+        fields = ("seed", "status", "samples", "unsupported", "broken")
+        if theirs.boot.status != "lost" and any(
+            getattr(ours[0], name) != getattr(theirs.boot, name) for name in fields
+        ):
+            raise BootDiffers(key=key[:12], where=self.where)
+
+    def _whole_runs(self, connection: Connection) -> list[RunRecord]:
+        every = connection.execute(select(schema.run).order_by(schema.run.c.created, schema.run.c.id)).all()
+        return [self._run(connection, row) for row in every]
+
+    def _keys(self, connection: Connection, query: Any) -> dict[str, datetime]:
+        keys = {}
+        for key, started in connection.execute(query):
+            with self.record(f"boot {key}"):
+                begun = _Begun(id=key, created=started if isinstance(started, datetime) else None)
+            keys[begun.id] = begun.created or datetime.now(UTC)
+        return keys
+
+    def _run(self, connection: Connection, row: Any) -> RunRecord:
+        variant = schema.variant
+        variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
+        with self.record(f"run {row.id}"):
+            run = RunRecord(
+                **row._mapping,
+                variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
+            )
+        rows.require_sound(connection, self._url, run)
+        return run
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:
         """The benchmarks of a run, in the order in which its boots name them; each name once, as it was first meant."""

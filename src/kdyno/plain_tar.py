@@ -1,12 +1,13 @@
-"""Regular files out of a tar archive that somebody sent, one after the other, within limits.
+"""Regular files out of a tar archive that somebody sent, one after the other, within limits; and into one.
 
-Python's tarfile reads far more than kdyno-pgod writes: links, devices, sparse files, extended headers that may claim
-gigabytes of memory. Here an entry is a regular file with a plain name, or it is refused. The format is POSIX's ustar,
-and GNU's `L` entry, which holds a name of more than 100 bytes (GNU tar's manual, "Basic Tar Format").
+Python's tarfile reads far more than kdyno and kdyno-pgod write: links, devices, sparse files, extended headers that may
+claim gigabytes of memory. Here an entry is a regular file with a plain name, or it is refused. The format is POSIX's
+ustar, and GNU's `L` entry, which holds a name of more than 100 bytes (GNU tar's manual, "Basic Tar Format").
 """
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ LONGEST_NAME = 4096
 LONGEST_PART = 255
 FILE, LONG_NAME = (b"0", b"\0"), b"L"
 OCTAL = frozenset(b"01234567")
+END = bytes(2 * BLOCK)
+"""What an archive ends with."""
 
 Read = Callable[[int], bytes]
 """Up to so many bytes; none only at the end."""
@@ -25,7 +28,7 @@ Read = Callable[[int], bytes]
 
 class ArchiveDamaged(InfrastructureError):
     message = "{name} can't be used: {why}"
-    hint = "pull again; `kdyno-pgod status` on that machine says what there is"
+    hint = "get it again from where it came from"
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,22 @@ class Limits:
     total_bytes: int
 
 
-def files(read: Read, limits: Limits, archive: str) -> Iterator[tuple[str, bytes]]:
+def entry(name: str, content: bytes) -> bytes:
+    """What an archive has of one file: the same bytes for the same file. The name has at most 100 bytes."""
+    header = tarfile.TarInfo(name)
+    header.size = len(content)
+    return header.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict") + content + bytes(-len(content) % BLOCK)
+
+
+def files(
+    read: Read, limits: Limits, archive: str, damaged: type[ArchiveDamaged] = ArchiveDamaged
+) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file; `archive` is what messages call it. No more memory is taken than a file has.
 
-    A name is relative, has neither empty parts nor `.` or `..`, and comes once. Raises ArchiveDamaged, also if the
+    A name is relative, has neither empty parts nor `.` or `..`, and comes once. Raises `damaged`, also if the
     archive ends too early or goes on after its end.
     """
-    reader = _Reader(read, archive)
+    reader = _Reader(read, archive, damaged)
     seen: set[str] = set()
     total = 0
     while (entry := reader.entry()) is not None:
@@ -60,12 +72,13 @@ def files(read: Read, limits: Limits, archive: str) -> Iterator[tuple[str, bytes
 
 
 class _Reader:
-    def __init__(self, read: Read, archive: str) -> None:
+    def __init__(self, read: Read, archive: str, damaged: type[ArchiveDamaged]) -> None:
         self._read = read
         self._archive = archive
+        self._damaged = damaged
 
     def damaged(self, why: str) -> ArchiveDamaged:
-        return ArchiveDamaged(name=self._archive, why=why)
+        return self._damaged(name=self._archive, why=why)
 
     def entry(self) -> tuple[str, int] | None:
         """Name and size of the next file; None at the end."""
@@ -94,13 +107,13 @@ class _Reader:
         """Kind and size of an entry."""
         sum_of_bytes = sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
         if self._octal(header[148:156]) != sum_of_bytes or header[345:500].strip(b"\0"):
-            raise self.damaged("it is no archive of kdyno-pgod's")
+            raise self.damaged("it is no plain tar archive")
         return header[156:157], self._octal(header[124:136])
 
     def _octal(self, text: bytes) -> int:
         digits = text.strip(b" \0")
         if not digits or not OCTAL.issuperset(digits):
-            raise self.damaged("it is no archive of kdyno-pgod's")
+            raise self.damaged("it is no plain tar archive")
         return int(digits, 8)
 
     def _plain(self, name: bytes) -> str:

@@ -1,0 +1,216 @@
+"""A run in one file, for another person's kdyno: written the same for the same run, and read like a stranger's.
+
+A gzipped tar archive of plain files: `manifest.json` with the size and the SHA-256 of all others in their order,
+`run.json`, a file for each boot, and the boots' artefacts. Digests show damage and carelessness. They don't show
+forgery: who makes a file can make up what is in it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Annotated, TypeVar
+
+from pydantic import Field, ValidationError
+
+from kdyno import __version__
+from kdyno.errors import KdynoError, UserError
+from kdyno.files import replacement
+from kdyno.frozen import Frozen
+from kdyno.plain_tar import END, ArchiveDamaged, Limits, entry, files
+from kdyno.store import identity, plain_json, rows, schema
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.checks import keys_of
+from kdyno.store.records import RunRecord, Sha256
+from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun, artefacts_of
+
+FORMAT = 1
+MANIFEST, RUN, BOOTS, ARTEFACTS = "manifest.json", "run.json", "boots", "artefacts"
+MOST_JSON = 256 << 20
+"""Bytes of one JSON file; a boot of 34 benchmarks has 20,000."""
+LIMITS = Limits(files=1_000_000, file_bytes=1 << 30, total_bytes=64 << 30)
+
+Model = TypeVar("Model", bound=Frozen)
+
+
+class RunFileUnfit(ArchiveDamaged, UserError):
+    exit_code = 1
+    message = "{name} can't be imported: {why}"
+    hint = "nothing was changed; have `kdyno store export` write it anew where it comes from"
+
+
+class RunFileOfAnotherVersion(UserError):
+    message = "{name} is of format {format}, with records of version {records}; this kdyno reads {ours}"
+    hint = "nothing was changed; both sides need kdynos of one version"
+
+
+class NoRunFile(UserError):
+    message = "can't read {name}: {why}"
+    hint = "`kdyno store export RUN FILE` writes a file that can be imported"
+
+
+class ListedFile(Frozen):
+    """One file, as the manifest has it."""
+
+    name: Annotated[str, Field(max_length=200)]
+    bytes: Annotated[int, Field(ge=0, le=LIMITS.file_bytes)]
+    sha256: Sha256
+
+
+class RunFileManifest(Frozen):
+    """The first file: what the others are."""
+
+    format: int
+    records: int
+    """Version of the store's tables, whose rows the records are."""
+    kdyno: str
+    run: str
+    files: tuple[ListedFile, ...]
+
+
+class RunFileRun(Frozen):
+    """`run.json`"""
+
+    run: RunRecord
+    cells: tuple[KeyedPlace, ...]
+    selftest: KeptSelfTest | None
+
+
+def write_run(whole: WholeRun, artefacts: Artefacts, path: Path) -> list[str]:
+    """Write a run's file, whole or not at all; returns the artefacts that are lost or damaged, and left out."""
+    named = _json_files(whole)
+    listed = [(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in named]
+    kept, missing = [], []
+    for digest in whole.artefacts:
+        try:
+            size = artefacts.get(digest).stat().st_size
+        except KdynoError:
+            missing.append(digest)
+        else:
+            kept.append(digest)
+            listed.append((f"{ARTEFACTS}/{digest}", size, digest))
+    manifest = RunFileManifest(
+        format=FORMAT,
+        records=schema.VERSION,
+        kdyno=__version__,
+        run=whole.run.id,
+        files=tuple(ListedFile(name=name, bytes=size, sha256=digest) for name, size, digest in listed),
+    )
+    with replacement(path) as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        packed.write(entry(MANIFEST, _json(manifest)))
+        for name, content in named:
+            packed.write(entry(name, content))
+        for digest in kept:
+            packed.write(entry(f"{ARTEFACTS}/{digest}", artefacts.get(digest).read_bytes()))
+        packed.write(END)
+    return missing
+
+
+def _json_files(whole: WholeRun) -> list[tuple[str, bytes]]:
+    boots = [(f"{BOOTS}/{number}.json", _json(one)) for number, one in enumerate(whole.boots)]
+    return [(RUN, _json(RunFileRun(run=whole.run, cells=whole.cells, selftest=whole.selftest))), *boots]
+
+
+def _json(value: Frozen) -> bytes:
+    return f"{value.model_dump_json()}\n".encode()
+
+
+def read_run(file: IO[bytes], name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
+    """Read a run's file; `keep` gets each artefact, by its SHA-256, when it was compared with that.
+
+    What is returned fits together. Raises RunFileUnfit and RunFileOfAnotherVersion, also after artefacts were kept.
+    """
+    try:
+        with gzip.GzipFile(fileobj=file) as packed:
+            return _read(files(packed.read, LIMITS, name, RunFileUnfit), name, keep)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RunFileUnfit(name=name, why=f"it is no gzip file, or a damaged one ({error})") from error
+
+
+def _read(archive: Iterator[tuple[str, bytes]], name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
+    first, content = next(archive, ("", b""))
+    if first != MANIFEST:
+        raise RunFileUnfit(name=name, why=f"it does not begin with {MANIFEST}")
+    _require_version(content, name)
+    manifest = _parsed(RunFileManifest, content, name, MANIFEST)
+    about: RunFileRun | None = None
+    boots: list[WholeBoot] = []
+    kept: list[str] = []
+    for listed in manifest.files:
+        found, content = next(archive, ("", b""))
+        if (found, len(content)) != (listed.name, listed.bytes):
+            raise RunFileUnfit(name=name, why=f"{listed.name} is missing, or of another size than in its manifest")
+        if hashlib.sha256(content).hexdigest() != listed.sha256:
+            raise RunFileUnfit(name=name, why=f"{listed.name} was changed: its SHA-256 isn't that in the manifest")
+        if about is None:
+            if listed.name != RUN:
+                raise RunFileUnfit(name=name, why=f"{RUN} is not the first of its files")
+            about = _parsed(RunFileRun, content, name, listed.name)
+        elif listed.name == f"{BOOTS}/{len(boots)}.json" and not kept:
+            boots.append(_parsed(WholeBoot, content, name, listed.name))
+        elif listed.name == f"{ARTEFACTS}/{listed.sha256}":
+            keep(listed.sha256, content)
+            kept.append(listed.sha256)
+        else:
+            raise RunFileUnfit(name=name, why=f"it holds {listed.name}, which no run has")
+    if next(archive, None):
+        raise RunFileUnfit(name=name, why="it holds more than its manifest says")
+    if about is None or about.run.id != manifest.run:
+        raise RunFileUnfit(name=name, why="it is of another run than its manifest says")
+    whole = WholeRun(run=about.run, cells=about.cells, selftest=about.selftest, boots=tuple(boots))
+    if why := why_not_whole(whole, kept):
+        raise RunFileUnfit(name=name, why=why)
+    return whole
+
+
+class _Version(Frozen, extra="ignore"):
+    """What every version of a manifest has."""
+
+    format: int
+    records: int
+
+
+def _require_version(content: bytes, name: str) -> None:
+    version = _parsed(_Version, content, name, MANIFEST)
+    if (version.format, version.records) != (FORMAT, schema.VERSION):
+        ours = f"format {FORMAT}, with records of version {schema.VERSION}"
+        raise RunFileOfAnotherVersion(name=name, format=version.format, records=version.records, ours=ours)
+
+
+def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
+    if len(content) > MOST_JSON:
+        raise RunFileUnfit(name=name, why=f"{part} has {len(content):,} bytes")
+    try:
+        plain_json.parse(content.decode())
+        return model.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RunFileUnfit(name=name, why=": ".join(filter(None, [part, place, first["msg"]]))) from error
+    except ValueError as error:
+        raise RunFileUnfit(name=name, why=f"{part} is no plain JSON: {error}") from error
+
+
+def why_not_whole(whole: WholeRun, artefacts: Iterable[str]) -> str | None:
+    """Why these parts are not those of one run, as a store would have it; None if they are. Pure."""
+    run = whole.run
+    if not identity.fits(run, whole.in_cells):
+        return "the run's id is not that of its name, its judge and the keys of its boots"
+    known = {place.key for place in whole.cells} | keys_of(run)
+    for key, attempts in whole.by_key.items():
+        if key not in known:
+            return f"boot {key[:64]} is none of the run's"
+        if [one.boot.attempt for one in attempts] != list(range(len(attempts))):
+            return f"the attempts of boot {key[:64]} are not counted from 0 on"
+        if any(one.boot.status != "lost" for one in attempts[:-1]):
+            return f"boot {key[:64]} was started again, and was not lost"
+        for one in attempts:
+            try:
+                rows.check(one.boot, one.benchmarks)
+            except KdynoError as error:
+                return str(error)
+    named = {digest for one in whole.boots for digest in artefacts_of(one.boot)}
+    return next((f"no boot has the artefact {digest}" for digest in artefacts if digest not in named), None)

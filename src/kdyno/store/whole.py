@@ -1,0 +1,67 @@
+"""A run with everything that belongs to it, as frozen types: what leaves a store for another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import AwareDatetime
+
+from kdyno.frozen import Frozen
+from kdyno.measurement import Benchmark
+from kdyno.store.records import Boot, Place, RunRecord
+
+
+class KeyedPlace(Place):
+    """A place of a run, and the key of the boot that fills it."""
+
+    key: str
+
+
+class KeptSelfTest(Frozen):
+    """What the A/A experiments of a run came to."""
+
+    created: AwareDatetime
+    found: dict[str, Any]
+
+
+class WholeBoot(Frozen):
+    """A boot, and the benchmarks that it described, in its order."""
+
+    boot: Boot
+    benchmarks: tuple[Benchmark, ...]
+
+
+class WholeRun(Frozen):
+    """All that a store has of a run."""
+
+    run: RunRecord
+    cells: tuple[KeyedPlace, ...]
+    """By position."""
+    selftest: KeptSelfTest | None
+    boots: tuple[WholeBoot, ...]
+    """Lost ones and check boots, too; those of one key in the order of their attempts."""
+
+    @property
+    def in_cells(self) -> list[tuple[Place, str]]:
+        return [(place, place.key) for place in self.cells]
+
+    @property
+    def by_key(self) -> dict[str, list[WholeBoot]]:
+        """The boots by key, each in the order of its attempts."""
+        boots: dict[str, list[WholeBoot]] = {}
+        for one in self.boots:
+            boots.setdefault(one.boot.key, []).append(one)
+        return boots
+
+    @property
+    def artefacts(self) -> dict[str, None]:
+        """SHA-256 of the artefacts of all boots, each once, in the order of the boots."""
+        return dict.fromkeys(digest for one in self.boots for digest in artefacts_of(one.boot))
+
+
+ARTEFACTS = ("console", "stream", "pmu", "counters")
+"""Fields of Boot that name one."""
+
+
+def artefacts_of(boot: Boot) -> list[str]:
+    return [digest for name in ARTEFACTS if (digest := getattr(boot, name)) is not None]

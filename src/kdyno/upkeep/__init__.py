@@ -1,0 +1,1 @@
+"""Looking after a state directory and its store: what takes up space, what may go, runs that come and leave."""

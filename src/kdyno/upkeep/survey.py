@@ -1,0 +1,149 @@
+"""What lies in a state directory, what it takes up, and what of it nothing refers to. Nothing is made or changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.files import read_whole
+from kdyno.machine.guest_root import RECORD
+from kdyno.state import State
+from kdyno.upkeep.references import References
+
+PARTS = {
+    "images": "kernels",
+    "sources": "kernel trees",
+    "inputs": "profiles and orders",
+    "patches": "patches that kdyno made",
+    "roots": "root file systems of guests",
+    "builds": "left by builds that failed",
+    "boots": "left by boots that were killed",
+    "artefacts": "consoles, streams and PMU records",
+    "soaks": "records of soaks",
+    "digests": "digests of files that were hashed",
+    "pmu": "of older versions",
+    "removed": "on its way out",
+}
+"""The parts of a state directory that are looked at, and what they hold."""
+KEPT_WHOLE = ("soaks", "digests")
+"""Results that nothing else has, and what is too small to be worth a look."""
+MOST_BYTES = 1 << 20
+"""Of the record of a root file system."""
+MOST_PATCH = 256_000_000
+BLOCK = 512
+"""Unit of st_blocks."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that stays or goes as a whole."""
+
+    part: str
+    name: str
+    paths: tuple[Path, ...]
+    is_needed: bool
+    changed: float
+    """Seconds since 1970."""
+
+
+def items(state: State, refs: References, artefacts: Collection[str]) -> list[Item]:
+    """All things in the state directory; `artefacts` are those that boots have."""
+    things = []
+    for part in PARTS:
+        for name, paths in sorted(_things(part, state.file(part)).items()):
+            with suppress(FileNotFoundError):  # somebody else's, who removed it meanwhile
+                changed = max(path.lstat().st_mtime for path in paths)
+                is_needed = _is_needed(part, name, paths[0], refs, artefacts)
+                things.append(Item(part, name, paths, is_needed, changed))
+    return things
+
+
+def _things(part: str, directory: Path) -> dict[str, tuple[Path, ...]]:
+    """By name: the paths of each thing; a file and what describes it are one."""
+    if part == "artefacts":
+        return {path.name: (path,) for folder in _entries(directory) for path in _below(folder)}
+    by_name: dict[str, tuple[Path, ...]] = {}
+    for path in _entries(directory):
+        name = path.name if part in ("patches", "removed") else _stem(path.name)
+        by_name[name] = (*by_name.get(name, ()), path)
+    return by_name
+
+
+def _below(folder: Path) -> list[Path]:
+    return _entries(folder) if folder.is_dir() and not folder.is_symlink() else [folder]
+
+
+def _entries(directory: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(directory.iterdir())
+    return []
+
+
+def _stem(name: str) -> str:
+    for suffix in (".json", ".log", ".console"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _is_needed(part: str, name: str, path: Path, refs: References, artefacts: Collection[str]) -> bool:
+    match part:
+        case "images" | "inputs" | "sources":
+            return name in getattr(refs, part)
+        case "artefacts":
+            return name in artefacts
+        case "roots":
+            return _root_digest(path) in refs.roots
+        case "patches":
+            return _content_digest(path) in refs.patches
+    return part in KEPT_WHOLE
+
+
+def _root_digest(directory: Path) -> str:
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return str(json.loads(read_whole(directory / RECORD, MOST_BYTES, follow_link=False))["digest"])
+    return ""
+
+
+def _content_digest(path: Path) -> str:
+    with suppress(OSError):
+        return hashlib.sha256(read_whole(path, MOST_PATCH, follow_link=False)).hexdigest()
+    return ""
+
+
+class Sizes:
+    """What things take up on the disk. A file with several names counts for the first thing that is asked about."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int]] = set()
+
+    def of(self, item: Item) -> int:
+        """Bytes."""
+        return sum(self._status(status) for path in item.paths for status in _walk(path))
+
+    def _status(self, status: os.stat_result) -> int:
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            if (inode := (status.st_dev, status.st_ino)) in self._seen:
+                return 0
+            self._seen.add(inode)
+        return status.st_blocks * BLOCK
+
+
+def _walk(path: Path) -> Iterator[os.stat_result]:
+    """The status of a path and of all that lies below it; what is removed meanwhile is left out."""
+    with suppress(OSError):
+        yield path.lstat()
+    left = [path] if path.is_dir() and not path.is_symlink() else []
+    while left:
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for file in entries:
+                with suppress(OSError):
+                    status = file.stat(follow_symlinks=False)
+                    if file.is_dir(follow_symlinks=False):
+                        left.append(Path(file.path))
+                    yield status

@@ -1,0 +1,348 @@
+"""`kdyno store`: what isn't needed goes, runs travel from one store to another, and nothing is half done."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kdyno.plain_tar import END, Limits, entry, files
+from kdyno.schemas import schema
+from kdyno.state import State
+from kdyno.store.store import Store
+from tests.cli.conftest import Lab
+from tests.cli.replay import died, slower
+
+ALL = Limits(files=10_000, file_bytes=1 << 24, total_bytes=1 << 28)
+
+
+@pytest.fixture
+def done(lab: Lab) -> Lab:
+    """A finished run: one variant slower in one benchmark, one whose kernel panics in one boot."""
+    lab.recording.add("slow", slower("lat_syscall.null", 10))
+    lab.recording.add("shaky", died("init-exited.log"), blocks=[1])
+    assert lab("run", lab.experiment("slow", "shaky"), "-q").status == 0
+    return lab
+
+
+def store_of(lab: Lab) -> Store:
+    return Store(f"sqlite:///{lab.state}/store.sqlite")
+
+
+def run_id(lab: Lab) -> str:
+    with store_of(lab) as store:
+        return store.newest() or ""
+
+
+def artefacts(lab: Lab) -> list[str]:
+    return sorted(path.name for path in (lab.state / "artefacts").glob("*/*"))
+
+
+def exported(lab: Lab, name: str = "run.kdyno") -> Path:
+    path = lab.directory / name
+    said = lab("store", "export", "latest", str(path))
+    assert (said.status, said.err) == (0, "")
+    return path
+
+
+def report(lab: Lab) -> str:
+    said = lab("report", "latest", "--json")
+    assert said.status == 0, said.err
+    return said.out
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with gzip.open(path) as packed:
+        return dict(files(packed.read, ALL, "it"))
+
+
+def repacked(path: Path, parts: dict[str, bytes], *, with_digests: bool = True) -> Path:
+    """The same file with other parts; with digests the manifest fits them, as a forger's would."""
+    manifest = json.loads(parts["manifest.json"])
+    if with_digests:
+        manifest["files"] = [
+            {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in parts.items()
+            if name != "manifest.json"
+        ]
+    parts = {**parts, "manifest.json": json.dumps(manifest).encode()}
+    path.write_bytes(gzip.compress(b"".join(entry(name, content) for name, content in parts.items()) + END))
+    return path
+
+
+def test_a_run_that_was_exported_removed_and_imported_gives_the_same_report(done: Lab) -> None:
+    before, show, kept = report(done), done("show", "latest", "--json").out, artefacts(done)
+    path = exported(done)
+    assert done("store", "rm", "latest", "--yes").status == 0
+    assert artefacts(done) == []
+    assert done.boots() == []
+    assert done("runs").out.startswith("no runs yet")
+    said = done("store", "import", str(path))
+    assert said.status == 0, said.err
+    assert "(replay): 9 new boots" in said.out
+    assert report(done) == before
+    assert done("show", "latest", "--json").out == show
+    assert artefacts(done) == kept
+    assert exported(done, "again.kdyno").read_bytes() == path.read_bytes(), "the same run, the same bytes"
+
+
+def test_the_parts_of_a_file_obey_their_schemas(done: Lab) -> None:
+    formats = {"manifest.json": "run-file", "run.json": "run-file-run", "boots/0.json": "run-file-boot"}
+    parts = contents(exported(done))
+    for part, name in formats.items():
+        jsonschema.validate(json.loads(parts[part]), schema(name))
+    jsonschema.validate(json.loads(done("store", "gc", "--json").out), schema("store-gc"))
+
+
+def test_another_state_directory_takes_the_run_and_compares_it(done: Lab) -> None:
+    path, other = exported(done), str(done.directory / "other")
+    assert done("store", "import", str(path), "--state", other).status == 0
+    assert done("report", "latest", "--json", "--state", other).out == report(done)
+    assert done("compare", "latest", "--state", other).status == 0
+    said = done("show", "latest", "--console", "shaky/1", "--state", other)
+    assert said.status == 0 and "Kernel panic" in said.out
+
+
+def test_a_run_that_is_there_is_not_imported_again(done: Lab) -> None:
+    said = done("store", "import", str(exported(done)))
+    assert said.status == 1
+    assert f"run {run_id(done)} is in" in said.err
+
+
+def changed_sample(content: bytes) -> bytes:
+    whole = json.loads(content)
+    whole["boot"]["samples"][0]["elapsed"] += 1
+    return json.dumps(whole).encode()
+
+
+def of_another_run(content: bytes) -> bytes:
+    return content.replace(b'"block":0', b'"block":2', 1)
+
+
+def renamed(content: bytes) -> bytes:
+    return content.replace(b'"name":"replay"', b'"name":"better"', 1)
+
+
+def with_another_key(content: bytes) -> bytes:
+    whole = json.loads(content)
+    whole["boot"]["key"] = "f" * 64
+    return json.dumps(whole).encode()
+
+
+def without_its_benchmarks(content: bytes) -> bytes:
+    return json.dumps({**json.loads(content), "benchmarks": []}).encode()
+
+
+def nested(content: bytes) -> bytes:
+    return content.replace(b'"machine":{', b'"machine":{"deep":' + b"[" * 50 + b"]" * 50 + b",", 1)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "with_digests", "why"),
+    [
+        ("boots/0.json", changed_sample, False, "of another size|was changed"),
+        ("boots/0.json", with_another_key, True, "none of the run's"),
+        ("boots/0.json", without_its_benchmarks, True, "no benchmark is called"),
+        ("run.json", renamed, True, "the run's id is not that of"),
+        ("run.json", of_another_run, True, "the run's id is not that of"),
+        ("run.json", nested, True, "nested too deep"),
+        ("run.json", lambda _: b"{}", True, "Field required"),
+        ("run.json", lambda _: b"\xff", True, "no plain JSON"),
+    ],
+)
+def test_a_file_that_was_tampered_with_is_refused_and_nothing_is_changed(
+    done: Lab, part: str, change: object, with_digests: bool, why: str
+) -> None:
+    assert callable(change)
+    path = exported(done)
+    assert done("store", "rm", "latest", "--yes").status == 0
+    parts = contents(path)
+    repacked(path, {**parts, part: change(parts[part])}, with_digests=with_digests)
+    said = done("store", "import", str(path))
+    assert said.status == 1
+    assert re.search(why, said.err), said.err
+    assert artefacts(done) == [] and done.boots() == []
+    assert done("runs").out.startswith("no runs yet")
+
+
+def test_a_sample_that_a_forger_changed_is_seen_where_the_boot_is_on_record(done: Lab) -> None:
+    path = exported(done)
+    assert done("run", done.experiment("slow", "shaky", more="[judge]\nmargin = 0.02\n"), "-q").status == 0
+    with store_of(done) as store:
+        older = store.runs()[-1].id
+    assert done("store", "rm", older, "--yes").out.endswith("and 0 boots that no other run has\n")
+    before = done.boots()
+    parts = contents(path)
+    repacked(path, {**parts, "boots/0.json": changed_sample(parts["boots/0.json"])})
+    said = done("store", "import", str(path))
+    assert said.status == 1 and "measured something else" in said.err
+    assert done.boots() == before
+
+
+def test_an_artefact_that_no_boot_names_is_refused(done: Lab) -> None:
+    path = exported(done)
+    extra = b"not of this run"
+    repacked(path, {**contents(path), f"artefacts/{hashlib.sha256(extra).hexdigest()}": extra})
+    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert said.status == 1 and "no boot has the artefact" in said.err
+
+
+@pytest.mark.parametrize("cut", [0, 10, 2000, -20])
+def test_a_file_that_is_cut_short_or_no_run_file_is_refused(done: Lab, cut: int) -> None:
+    path = exported(done)
+    path.write_bytes(path.read_bytes()[:cut])
+    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert said.status == 1 and "can't be imported" in said.err
+
+
+def test_a_file_of_another_version_is_refused_by_name(done: Lab) -> None:
+    path = exported(done)
+    parts = contents(path)
+    manifest = {**json.loads(parts["manifest.json"]), "format": 99, "later": True}
+    repacked(path, {**parts, "manifest.json": json.dumps(manifest).encode()})
+    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert said.status == 1 and "is of format 99" in said.err
+
+
+def test_what_is_no_file_is_refused(lab: Lab) -> None:
+    assert "can't read" in lab("store", "import", str(lab.directory)).err
+    assert "can't read" in lab("store", "import", str(lab.directory / "nothing")).err
+
+
+def test_a_lost_artefact_is_left_out_and_said(done: Lab) -> None:
+    lost = sorted((done.state / "artefacts").glob("*/*"))[0]
+    lost.unlink()
+    said = done("store", "export", "latest", str(done.directory / "run.kdyno"))
+    assert said.status == 0 and "1 artefacts of run" in said.err
+    assert f"artefacts/{lost.name}" not in contents(done.directory / "run.kdyno")
+
+
+def test_a_run_is_removed_with_what_no_other_run_has(done: Lab) -> None:
+    assert done("run", done.experiment("slow"), "-q").status == 0
+    said = done("store", "rm", "latest", "--yes")
+    assert said.status == 0 and "0 boots that no other run has" in said.out
+    assert len(done.boots()) == 9, "the other run has them"
+    assert report(done)
+
+
+def test_nothing_is_removed_unless_somebody_agrees(done: Lab) -> None:
+    said = done("store", "rm", "latest")
+    assert said.status == 1 and "no terminal to ask on" in said.err
+    assert len(done.boots()) == 9
+
+
+def test_a_run_under_way_is_not_removed(done: Lab) -> None:
+    with State(done.state).lock(f"run-{run_id(done)}"):
+        said = done("store", "rm", "latest", "--yes")
+    assert said.status == 1 and "is being carried out" in said.err
+    assert len(done.boots()) == 9
+
+
+def strays(lab: Lab) -> list[Path]:
+    """What nothing refers to, one in each part."""
+    state = State(lab.state)
+    paths = [
+        state.images / ("e" * 64),
+        state.sources / "tree-0123",
+        state.roots / "feed",
+        state.builds / ("d" * 64),
+        lab.state / "boots" / "old",
+    ]
+    for path in paths:
+        path.mkdir(parents=True)
+        (path / "content").write_bytes(b"x" * 10_000)
+    for path in (state.inputs / ("a" * 64), state.patches / "march-1.patch", state.artefacts / "ab" / ("ab" * 32)):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x" * 10_000)
+        paths.append(path)
+    return paths
+
+
+def test_gc_removes_what_no_run_needs_and_nothing_else(done: Lab) -> None:
+    before, kept = report(done), artefacts(done)
+    others = strays(done)
+    said = done("store", "gc")
+    assert said.status == 0 and "nothing was removed: --yes removes it" in said.out
+    assert all(path.exists() for path in others)
+    assert done("store", "gc", "--dry-run").status == 0
+    assert all(path.exists() for path in others)
+    said = done("store", "gc", "--yes")
+    assert said.status == 0 and "removed 8 things that no run needs" in said.err
+    assert not any(path.exists() for path in others)
+    assert list((done.state / "removed").iterdir()) == []
+    assert artefacts(done) == kept
+    assert report(done) == before
+    assert done("store", "gc", "--yes").out.endswith("nothing to remove\n")
+
+
+def test_what_is_young_stays_for_as_long_as_is_asked(done: Lab) -> None:
+    others = strays(done)
+    said = done("store", "gc", "--yes", "--older-than", "1")
+    assert said.status == 0 and "1 too young to go" in said.out
+    assert all(path.exists() for path in others)
+
+
+def test_gc_leaves_all_alone_while_a_run_is_under_way(done: Lab) -> None:
+    others = strays(done)
+    with State(done.state).lock("run-123456"):
+        said = done("store", "gc", "--yes")
+        assert said.status == 3 and "another kdyno is at work" in said.err and "run-123456" in said.err
+        said = done("store", "gc")
+        assert said.status == 0 and "another kdyno is at work here (run-123456)" in said.out
+    assert all(path.exists() for path in others)
+    with State(done.state).scratch("soak"):
+        assert done("store", "gc", "--yes").status == 3
+    assert all(path.exists() for path in others if path.parent.name != "boots"), "these a scratch directory clears away"
+
+
+def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
+    others = strays(lab)
+    slowly = (
+        "import time\nfrom kdyno.machine.fake import FakeMachine\nboot = FakeMachine.boot\n"
+        "def late(machine, order):\n    print('booting', flush=True)\n    time.sleep(5)\n"
+        "    return boot(machine, order)\n"
+        "FakeMachine.boot = late\n"
+    )
+    running = lab.start("run", lab.experiment(blocks=1), "-q", script=slowly)
+    assert running.stdout
+    assert running.stdout.readline() == "booting\n"
+    said = lab("store", "gc", "--yes")
+    assert said.status == 3 and "another kdyno is at work" in said.err
+    assert running.wait(60) == 0
+    running.stdout.close()
+    assert all(path.exists() for path in others if path.parent.name != "boots")
+    assert len(lab.boots()) == 1
+    assert lab("store", "gc", "--yes").status == 0
+    assert not any(path.exists() for path in others)
+    assert report(lab)
+
+
+def test_what_was_on_its_way_out_when_gc_was_killed_goes_the_next_time(done: Lab) -> None:
+    left = State(done.state).removed / "0123"
+    left.mkdir()
+    (left / "file").touch()
+    assert done("store", "gc", "--yes").status == 0
+    assert not left.exists()
+
+
+def test_a_run_of_another_store_keeps_the_files_of_the_state_directorys_own(done: Lab) -> None:
+    kept, other = artefacts(done), f"sqlite:///{done.directory}/other.sqlite"
+    assert done("run", done.experiment("slow"), "-q", "--store", other).status == 0
+    assert done("store", "rm", "latest", "--yes", "--store", other).status == 0
+    assert done("store", "gc", "--yes", "--store", other).status == 0
+    assert artefacts(done) == kept
+
+
+def test_sizes_are_told_as_json(done: Lab) -> None:
+    strays(done)
+    use = json.loads(done("store", "gc", "--json").out)
+    parts = {part["part"]: part for part in use["parts"]}
+    assert (parts["images"]["things"], parts["images"]["unneeded"]) == (1, 1)
+    assert parts["images"]["unneeded_bytes"] >= 10_000
+    assert (parts["store"]["things"], parts["store"]["unneeded"]) == (9, 0)
+    assert use["removed"] is False
