@@ -1,0 +1,80 @@
+"""What of a state directory is needed: a closure over runs, soaks, images and what these were made of."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.recipe import Recipe
+from kdyno.line.derive import Derivation
+from kdyno.state import State
+from kdyno.store.records import RunRecord
+from kdyno.upkeep.references import References, references
+from kdyno.upkeep.survey import Item, Sizes, items
+from tests.unit import specimen
+
+TUNED, TRAINEE, ALONE, SOAKED, NAMED = (letter * 64 for letter in "12345")
+OWN, TRAINED = "a" * 64, "b" * 64
+
+
+def image(key: str, inputs: dict[str, str], patches: tuple[str, ...] = ()) -> ImageRecord:
+    record = specimen.image("image", Recipe())
+    source = record.source.model_copy(update={"identity": f"tarball:{key}"})
+    return record.model_copy(update={"key": key, "inputs": inputs, "patches": patches, "source": source})
+
+
+def keep(record: ImageRecord, state: State) -> None:
+    directory = state.images / record.key
+    directory.mkdir()
+    (directory / "image.json").write_text(record.model_dump_json(), encoding="utf-8")
+
+
+def run_of(record: ImageRecord) -> RunRecord:
+    run = specimen.run_record(variants=("gcc-12",))
+    [variant] = run.variants
+    machine = {**run.machine, "root": "c" * 64}
+    return run.model_copy(update={"variants": (variant.model_copy(update={"images": (record,)}),), "machine": machine})
+
+
+def test_a_tuned_kernel_needs_what_it_was_trained_on_and_nothing_else(state: State) -> None:
+    derivation = Derivation(exporter="autofdo", version=1, image=TRAINEE, boots=("first", "second"), settings={})
+    (state.inputs / f"{TRAINED}.json").write_text(derivation.model_dump_json(), encoding="utf-8")
+    keep(image(TRAINEE, {"order": OWN}, patches=("f" * 64,)), state)
+    keep(image(ALONE, {}), state)
+    refs = references([run_of(image(TUNED, {"autofdo": TRAINED}))], state)
+    assert refs.images == {TUNED, TRAINEE}
+    assert refs.inputs == {TRAINED, OWN}
+    assert refs.boots == {"first", "second"}
+    assert refs.patches == {"f" * 64}
+    assert refs.roots == {"c" * 64}
+    assert {f"tarball-{key[:32]}" for key in (TUNED, TRAINEE)} <= refs.sources
+    assert f"tarball-{ALONE[:32]}" not in refs.sources
+
+
+def test_a_soak_needs_its_image_and_the_one_that_was_named(state: State) -> None:
+    record = {"v": 1, "kernel": {"image": SOAKED, "variant_of": NAMED, "more": 1}, "later": True}
+    (state.soaks / "one.json").write_text(json.dumps(record), encoding="utf-8")
+    (state.soaks / "torn.json").write_text("{", encoding="utf-8")
+    assert references([], state).images == {SOAKED, NAMED}
+
+
+def test_a_file_with_two_names_is_counted_for_what_is_asked_about_first(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"x" * 100_000)
+    os.link(first, second)
+    sizes = Sizes()
+    assert sizes.of(Item("sources", "first", (first,), True, 0)) >= 100_000
+    assert sizes.of(Item("sources", "second", (second,), False, 0)) == 0
+
+
+def test_a_link_is_a_thing_of_its_own_and_is_not_followed(state: State, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "large").write_bytes(b"x" * 100_000)
+    (state.images / "link").symlink_to(outside)
+    (state.artefacts / "ab").symlink_to(outside)
+    things = {item.name: item for item in items(state, References(), ())}
+    assert things.keys() == {"link", "ab"}
+    assert sum(map(Sizes().of, things.values())) < 100_000
