@@ -29,6 +29,7 @@ VERBS = {
     "build": "build the kernels of an experiment",
     "workload": "list, show and try workloads",
     "boot": "boot a kernel and run a shell or a command in it",
+    "ab": "compare kernels in one line: did my patch help, what is this option worth",
     "run": "run an experiment: build, boot in randomised blocks, judge, report",
     "soak": "let a kernel live under all loads at once for hours, and say whether it stayed sound",
     "runs": "list the runs in the store",
