@@ -28,6 +28,10 @@ class UserError(KdynoError):
     exit_code = 1
 
 
+class Unbuildable(UserError):
+    """A source can't become the kernel that was asked for; another revision of it may."""
+
+
 class InfrastructureError(KdynoError):
     """The surroundings failed: a tool, the disk, a machine. Exit code 3."""
 

@@ -203,3 +203,18 @@ def test_a_variant_without_a_recording_is_named(lab: Lab) -> None:
 def test_a_test_that_the_agent_lacks_is_named_with_the_nearest(lab: Lab) -> None:
     more = '[workload]\ntests = ["lat_sycall"]\n'
     check("unknown-test", lab, lab("run", lab.experiment(more=more), "-q"))
+
+
+def test_help_of_ab_names_its_options(lab: Lab) -> None:
+    check("help-ab", lab, lab("ab", "--help"))
+
+
+def test_an_ab_prints_the_toml_that_it_stands_for(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(lab.directory)
+    recipes = ("plain", "opt=O3,march=x86-64-v3", "git:linux#v6.12,patches=fix.patch,kconfig.PREEMPT=y")
+    options = ("--source", "debian:linux-source-6.12", "-t", "lat_pipe,bw_pipe", "--blocks", "6", "--lane", "wall")
+    check("ab-toml", lab, lab("ab", *recipes, *options, "--machine", "memory_mb=1024", "--toml"))
+
+
+def test_an_ab_names_a_key_that_is_not_known(lab: Lab) -> None:
+    check("ab-unknown-key", lab, lab("ab", "plain", "optt=O3"))

@@ -81,11 +81,11 @@ def test_the_pmu_record_of_an_ok_boot_is_kept_as_an_artefact(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_a_kernel_that_never_boots_is_a_regression(lab: Lab, blocks: int) -> None:
+def test_a_kernel_that_never_boots_is_exit_code_125_where_regressions_were_asked_for(lab: Lab, blocks: int) -> None:
     lab.recording.add("dead", died("init-exited.log"))
     experiment = lab.experiment("dead", blocks=blocks)
     for _ in range(2):
-        assert lab("run", experiment, "--fail-on-regression").status == 2
+        assert lab("run", experiment, "--fail-on-regression").status == 125
     assert lab("run", experiment).status == 0
 
 
@@ -165,9 +165,9 @@ def test_a_lost_boot_is_tried_three_times_then_said_and_tried_again_by_the_same_
     ]
 
 
-def test_a_recording_of_a_lost_boot_is_exit_code_3_and_says_nothing_about_the_kernel(lab: Lab) -> None:
+def test_a_recording_of_a_lost_boot_stops_git_bisect_and_says_nothing_about_the_kernel(lab: Lab) -> None:
     lab.recording.add("unlucky", ended(lost="QEMU was killed by signal 9"), blocks=[0])
-    found = report(lab, "run", lab.experiment("unlucky"), "--fail-on-regression", status=3)
+    found = report(lab, "run", lab.experiment("unlucky"), "--fail-on-regression", status=131)
     assert [boot["attempt"] for boot in found["boots"] if boot["status"] == "lost"] == [0, 1, 2]
     assert set(verdicts(found, "unlucky").values()) == {"equivalent"}
 

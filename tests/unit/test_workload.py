@@ -88,9 +88,9 @@ def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:
         LmbenchWorkload(tests=("lat_pip",)).part("model")
 
 
-def test_lmbench_counts_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some() -> None:
-    assert LmbenchWorkload(tests=("lat_pipe",)).benchmark_count() == 1
-    assert LmbenchWorkload().only(("lat_pipe",)).benchmark_count() == 1
+def test_lmbench_names_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some() -> None:
+    assert LmbenchWorkload(tests=("lat_pipe",)).benchmark_names() == ("lat_pipe",)
+    assert LmbenchWorkload().only(("lat_pipe",)).benchmark_names() == ("lat_pipe",)
     assert LmbenchWorkload().only(()) == LmbenchWorkload()
 
 
@@ -119,7 +119,7 @@ def test_a_command_adds_itself_and_no_tests() -> None:
 def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
     workload = command(p99=r"(\d+)")
     assert workload.only(()) == workload.with_iterations(1) == workload
-    assert (workload.iterations_range, workload.benchmark_count()) == ((1, 1), 1)
+    assert (workload.iterations_range, workload.benchmark_names()) == ((1, 1), ("p99",))
     with pytest.raises(NoTests, match="type `command` has no tests"):
         workload.only(("lat_pipe",))
 

@@ -2,7 +2,7 @@
 
 It imports little, and late: `kdyno --help` takes as long as its imports.
 
-Exit codes: 0 done, 1 user error, 2 the experiment says no, 3 infrastructure or lost, 130 interrupted.
+Exit codes are in exit_codes.py.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from kdyno import __version__, terminal
+from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
-from kdyno.errors import InfrastructureError, KdynoError
+from kdyno.errors import InfrastructureError, KdynoError, Unbuildable
 from kdyno.names import unfit
 from kdyno.state import DiskFull
 
@@ -35,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         for line in self.format_usage().splitlines():
             terminal.tell(line)
         terminal.tell(f"{self.prog}: {message}")
-        raise SystemExit(1)
+        raise SystemExit(exit_codes.USAGE)
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -71,18 +72,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     terminal.speak_utf8()
     sys.excepthook = terminal.tell_crash
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        for line in START.splitlines():
+            terminal.tell(line)
+        return exit_codes.USAGE
+    if not exit_codes.asks_for_regression(words):
+        return _carried_out(words)
     try:
-        words = list(sys.argv[1:] if argv is None else argv)
-        if not words:
-            for line in START.splitlines():
-                terminal.tell(line)
-            return 1
+        return exit_codes.for_bisect(_carried_out(words, exit_codes.UNTESTABLE))
+    except SystemExit as left:
+        raise SystemExit(exit_codes.for_bisect(left.code)) from None
+    except Exception as error:  # Python would end with 1, which is a verdict to git bisect
+        terminal.tell_crash(type(error), error, error.__traceback__)
+        return exit_codes.for_bisect(exit_codes.USAGE)
+
+
+def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
+    """Do what the words say; return the exit code. Bad usage and --help raise SystemExit."""
+    try:
         args = _parsed(words)
         if args.verbose:
             terminal.tell_debugging()
         with terminal.reader_may_leave():
             return int(args.act(args))
         return 0
+    except Unbuildable as error:
+        _explain(error)
+        return unbuildable
     except KdynoError as error:
         return _explain(error)
     except KeyboardInterrupt:

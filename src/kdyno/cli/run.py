@@ -4,36 +4,60 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
 from kdyno.terminal import reader_may_leave
 
-REGRESSION = 2
-LOST = 3
+if TYPE_CHECKING:
+    from kdyno.experiment.models import Experiment
+    from kdyno.verdicts.regression import Finding
+
+OF_FINDING: dict[Finding, int] = {
+    "regression": exit_codes.REGRESSION,
+    "untestable": exit_codes.UNTESTABLE,
+    "none": exit_codes.DONE,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="experiment file; `-` reads one as JSON, as `kdyno show --reproduce` has it")
+    add_run_options(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of what carries an experiment out."""
     parser.add_argument("--again", action="store_true", help="carry it out once more although it was done")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--fail-on-regression",
-        action="store_true",
-        help="exit with 2 if a variant is slower, or needs more, in any benchmark, never boots, or fails a KUnit suite",
+        exit_codes.OPTION,
+        nargs="*",
+        metavar="BENCHMARK",
+        help="exit with 2 if a variant is slower, or needs more, in one of these benchmarks; if none is named: in any, "
+        "or if it fails a KUnit suite. With 125 if it doesn't build or never boots. For `git bisect run`",
     )
 
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.experiment.load import read_experiment
+
+    return carry_out(read_experiment(args.experiment), args)
+
+
+def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
+    """Run an experiment as the options say, print its report, and return the exit code."""
     from kdyno.explain.budgets import with_budgets
-    from kdyno.judge.verdict import WORSE
     from kdyno.line.run import run_experiment
     from kdyno.report.output import print_report
     from kdyno.store.artefacts import Artefacts
     from kdyno.verdicts.assemble import assemble
+    from kdyno.verdicts.regression import find_regression, require_known
 
-    experiment = read_experiment(args.experiment)
+    benchmarks: list[str] | None = args.fail_on_regression
+    if benchmarks:
+        require_known(benchmarks, experiment.workload.benchmark_names())
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         done = run_experiment(experiment, state, store, talk, again=args.again)
@@ -48,8 +72,5 @@ def act(args: argparse.Namespace) -> int:
     for boot, reason in done.outcome.lost.items():
         talk.warn(f"lost: {boot}: {reason}; the same command tries it again")
     if done.outcome.lost:
-        return LOST
-    worse = any(comparison.verdict in WORSE for comparison in report.comparisons)
-    failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
-    unsound = any(not check.passed for check in report.checks)
-    return REGRESSION if args.fail_on_regression and (worse or failed - ok or unsound) else 0
+        return exit_codes.LOST
+    return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(report, benchmarks)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 GROUPS = {
     "Measure: which kernel is better, and by how much": {
+        "ab": "compare kernels in one line: did my patch help, what is this option worth",
         "init": "write an experiment to start from: the demo's",
         "plan": "show what an experiment would build and boot, how long it should take, and why",
         "build": "build the kernels of an experiment",
@@ -55,7 +56,7 @@ kdyno builds Linux kernels, boots each of them, measures them, and judges which 
 
     kdyno doctor               what this machine lacks, and the command that mends it
     kdyno init                 writes an experiment with two kernels, quickstart.toml
-    kdyno run quickstart.toml  carries it out
+    kdyno run quickstart.toml  carries it out, and says what it found
 
 `kdyno --help` lists all that it can do."""
 """What a bare `kdyno` says: the three things to do first."""

@@ -138,6 +138,11 @@ def load_experiment(path: Path) -> Experiment:
     return _expanded(path, *_parsed(path))
 
 
+def experiment_of(text: str, path: Path) -> Experiment:
+    """The experiment that a file of this text would be there; there needs to be none."""
+    return _expanded(path, text, _checked(path, text))
+
+
 def load_tuning(path: Path) -> tuple[Experiment, TuneConfig]:
     """The same, with what it says of tuning. Raises NoTuning."""
     text, spec = _parsed(path)
@@ -152,6 +157,11 @@ def _parsed(path: Path) -> tuple[str, ExperimentFile]:
         text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise NoExperiment(path=path, why=getattr(error, "strerror", None) or "not UTF-8") from error
+    return text, _checked(path, text)
+
+
+def _checked(path: Path, text: str) -> ExperimentFile:
+    """What the text of an experiment file says."""
     try:
         written = toml.parse(text)
     except ValueError as error:
@@ -159,13 +169,12 @@ def _parsed(path: Path) -> tuple[str, ExperimentFile]:
     for keys, why in _unfit(written):
         raise BadExperiment(problems=_problem(path, text, keys, "", why))
     try:
-        spec = ExperimentFile.model_validate(written)
+        return ExperimentFile.model_validate(written)
     except ValidationError as error:
         mistakes = error.errors(include_url=False, include_context=False, include_input=False)
         problems = [_problem(path, text, item["loc"], item["type"], item["msg"]) for item in mistakes[:PROBLEMS_SHOWN]]
         more = [f"... and {len(mistakes) - PROBLEMS_SHOWN:,} more"] if len(mistakes) > PROBLEMS_SHOWN else []
         raise BadExperiment(problems="\n".join([*problems, *more])) from None
-    return text, spec
 
 
 def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:

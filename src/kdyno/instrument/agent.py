@@ -58,10 +58,10 @@ def asked_of(job: Job) -> Asked:
     return Asked(job.lane, job.iterations, benchmarks, job.programs, job.soak)
 
 
-def benchmark_count(tests: Iterable[TestOrder]) -> int:
-    """How many benchmarks these tests yield."""
-    counts = {test.name: len(test.benchmarks) for test in catalogue().tests}
-    return sum(counts[test.name] for test in tests)
+def benchmark_names(tests: Iterable[TestOrder]) -> tuple[str, ...]:
+    """The benchmarks that these tests yield."""
+    known = {test.name: test.benchmarks for test in catalogue().tests}
+    return tuple(benchmark.name for test in tests for benchmark in known[test.name])
 
 
 def tsc_khz() -> int:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kdyno.errors import UserError
+from kdyno.errors import Unbuildable
 from kdyno.frozen import Frozen
 from kdyno.kernel.kconfig_expr import parse
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
@@ -14,7 +14,7 @@ from kdyno.kernel.knobs.base import Ask
 from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
 
-class ConfigRefused(UserError):
+class ConfigRefused(Unbuildable):
     message = "the kernel's configuration didn't take {count} of what was asked:\n{list}"
     hint = "ask for what they depend on as well, or drop them"
 

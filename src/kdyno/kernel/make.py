@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno import process
-from kdyno.errors import InfrastructureError, UserError
+from kdyno.errors import InfrastructureError, Unbuildable
 from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
@@ -27,7 +27,7 @@ option doesn't reach a make below, so it has to be the one in the object directo
 starts another make there too, visits all directories and finds nothing to do."""
 
 
-class BuildFailed(UserError):
+class BuildFailed(Unbuildable):
     message = "{what} doesn't build: {error}"
     hint = "the whole log is in {log}"
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kdyno.errors import UserError
+from kdyno.errors import Unbuildable, UserError
 from kdyno.frozen import Frozen
 from kdyno.kernel.image import SourceIdentity
 from kdyno.text import clean
@@ -29,7 +29,7 @@ class UnknownPatch(UserError):
     hint = "a patch of yours is a file: write {name}.patch, or ./{name}"
 
 
-class NotForVersion(UserError):
+class NotForVersion(Unbuildable):
     message = "the patch {name} is for Linux {versions}, and {source} is {version}"
     hint = "choose a source of such a version, or leave the patch out"
 

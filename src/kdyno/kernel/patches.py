@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno import git
-from kdyno.errors import UserError
+from kdyno.errors import Unbuildable, UserError
 from kdyno.files import read_whole
 from kdyno.frozen import Frozen, digest
 from kdyno.kernel.patch_names import stray, why_not_binary
@@ -46,7 +46,7 @@ class PatchUnfit(UserError):
     hint = "a patch may read and change files of the kernel tree only; make it with `git diff` in such a tree"
 
 
-class PatchFailed(UserError):
+class PatchFailed(Unbuildable):
     message = "{path} doesn't apply to {source}: {said}"
     hint = "rebase it onto this source, or choose the source that it was made for"
 

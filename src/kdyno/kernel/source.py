@@ -17,6 +17,7 @@ from kdyno.kernel.source_trees import Say, made_once, tree_path
 from kdyno.kernel_version import kernel_version
 from kdyno.names import absolute
 from kdyno.state import State
+from kdyno.text import counted
 
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
@@ -72,7 +73,10 @@ def located(spec: str | None, base: Path) -> str | None:
     kind, separator, rest = spec.partition(":")
     if not separator:
         return absolute(spec, base)
-    return spec if kind == "debian" else f"{kind}:{absolute(rest, base)}"
+    if kind == "debian":
+        return spec
+    path, mark, revision = rest.partition("#") if kind == "git" else (rest, "", "")
+    return f"{kind}:{absolute(path, base)}{mark}{revision}"
 
 
 def _kind(spec: str) -> tuple[str, str]:
@@ -154,8 +158,26 @@ def _directory(spec: str, where: str, state: State, say: Say) -> Source:
     if not path.is_dir():
         raise SourceMissing(where=path)
     kernel_version(path, spec)
+    origin = str(path)
+    if unpack.is_tracked(path):
+        described, changed = _work_tree(path)
+        origin = f"{path} ({described}{f', {changed} changed' if changed else ''})"
+        if changed:
+            say(f"note: {path} is measured as it is: {described}, and {changed} changed since")
     identity = unpack.directory(path, state, say)
-    return _source(spec, identity, str(path), tree_path(identity, state))
+    return _source(spec, identity, origin, tree_path(identity, state))
+
+
+def _work_tree(path: Path) -> tuple[str, str]:
+    """What git calls the last commit of a work tree, and how many files differ from it; empty if none does."""
+    described = git.attempt(path, "describe", "--always", "--tags").stdout.strip() or "without a commit"
+    try:
+        off = git.without_filters(path)
+    except git.FilterUnfit:  # git could only be asked with it
+        return described, ""
+    ask = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all", "--", ".")
+    listed = git.attempt(path, *off, *ask).stdout
+    return described, counted(listed.count("\n"), "file") if listed else ""
 
 
 FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {

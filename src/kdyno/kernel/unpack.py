@@ -143,7 +143,7 @@ def directory(path: Path, state: State, say: Say) -> str:
 
 def source_files(path: Path) -> Iterator[Path]:
     """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
-    if _is_tracked(path):
+    if is_tracked(path):
         listed = git.output(path, "ls-files", "-z", "-co", "--exclude-standard")
         own = _own(path, filter(None, listed.split("\0")))
         yield from {file for file in own if _is_copyable(file)}
@@ -158,7 +158,8 @@ def source_files(path: Path) -> Iterator[Path]:
         yield from (entry for entry in (*links, *(here / name for name in names)) if _is_copyable(entry))
 
 
-def _is_tracked(path: Path) -> bool:
+def is_tracked(path: Path) -> bool:
+    """Whether git tracks the tree's Makefile, so that it knows which files are its."""
     try:
         return git.attempt(path, "ls-files", "--error-unmatch", "Makefile").returncode == 0
     except process.ToolMissing:

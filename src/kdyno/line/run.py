@@ -66,7 +66,7 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
             return Done(plan.id, Outcome(given_up=progress.given_up))
         prepared.require_cpu()
         ahead = forecast(prepared, plan, state, store)
-        for line in run_ahead(ahead, experiment, experiment.workload.benchmark_count()):
+        for line in run_ahead(ahead, experiment, len(experiment.workload.benchmark_names())):
             talk.say(line)
         make_inputs(prepared.trainings, state, store, talk)
         images = build_images(prepared.plans, state, talk)

@@ -102,8 +102,8 @@ class WorkloadSettings(Frozen):
         """The emulated PMU's events that benchmarks are made of, without a clock of its."""
         return ()
 
-    def benchmark_count(self) -> int:
-        """How many benchmarks it measures."""
+    def benchmark_names(self) -> tuple[str, ...]:
+        """The benchmarks that it measures."""
         raise NotImplementedError
 
     def seconds_beyond_tests(self) -> float:

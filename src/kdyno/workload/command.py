@@ -45,8 +45,8 @@ class CommandWorkload(WorkloadSettings):
     def events(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(event for metric in self.metrics.values() for event in metric.events))
 
-    def benchmark_count(self) -> int:
-        return len(self.metrics)
+    def benchmark_names(self) -> tuple[str, ...]:
+        return tuple(self.metrics)
 
     def notices(self, lane: Lane) -> tuple[str, ...]:
         values = "values are what the command says, in its own units"

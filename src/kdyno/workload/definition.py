@@ -127,6 +127,12 @@ class Definition(Frozen):
         """What its metric, or its operation, is called among others."""
         return f"{self.name}.{name}"
 
+    @property
+    def benchmark_names(self) -> tuple[str, ...]:
+        """What it measures: its operation, and its metrics."""
+        operation = (self.operation.name,) if self.operation else ()
+        return tuple(self.benchmark(name) for name in (*operation, *self.metrics))
+
     def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
         """What the agent does. Raises NoSuchParameter and NotACount."""
         for name in values:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from kdyno.instrument.agent import benchmark_count, test_orders
+from kdyno.instrument.agent import benchmark_names, test_orders
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark
@@ -32,8 +32,8 @@ class LmbenchWorkload(WorkloadSettings):
         """Raises UnknownTest and UnknownParameter."""
         return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
 
-    def benchmark_count(self) -> int:
-        return benchmark_count(test_orders(self.tests, self.params))
+    def benchmark_names(self) -> tuple[str, ...]:
+        return benchmark_names(test_orders(self.tests, self.params))
 
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from kdyno.errors import UserError
-from kdyno.instrument.agent import benchmark_count, test_orders
+from kdyno.instrument.agent import benchmark_names, test_orders
 from kdyno.instrument.steps import failure
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
@@ -120,9 +120,9 @@ class ProgramsWorkload(WorkloadSettings):
         }
         return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
 
-    def benchmark_count(self) -> int:
-        of_tests = benchmark_count(test_orders(self.tests, {})) if self.tests else 0
-        return of_tests + sum(len(workload.metrics) + bool(workload.operation) for workload in self.definitions)
+    def benchmark_names(self) -> tuple[str, ...]:
+        of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()
+        return (*of_tests, *(name for workload in self.definitions for name in workload.benchmark_names))
 
     def notices(self, lane: Lane) -> tuple[str, ...]:
         cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)

@@ -1,0 +1,70 @@
+"""`kdyno ab`"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdyno.cli.common import fraction, number_from
+from kdyno.cli.run import add_run_options, carry_out
+from kdyno.lanes import LANES
+from kdyno.terminal import data
+
+AUTO = "auto"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "base",
+        metavar="BASE",
+        help="the baseline: `plain`, a recipe (opt=O3,kconfig.PREEMPT=y,patches=fix.patch), a source (.#v6.12, "
+        "git:DIR#REV, ./DIR), or a source and a recipe (.#HEAD,opt=O3)",
+    )
+    parser.add_argument("others", nargs="+", metavar="OTHER", help="what is compared with it")
+    parser.add_argument(
+        "-t", "--tests", type=_words, action="extend", default=[], metavar="TEST,...", help="tests, suites, workloads"
+    )
+    parser.add_argument("--blocks", type=_blocks, metavar="N|auto", help="boots of each kernel (12)")
+    parser.add_argument("--layouts", type=number_from(2, 1000), metavar="N", help="link orders of each kernel")
+    parser.add_argument("--margin", type=fraction, metavar="F", help="effects within this fraction are equal (0.01)")
+    parser.add_argument("--lane", choices=tuple(LANES), help="which clock is read (model)")
+    parser.add_argument(
+        "--machine", default="", metavar="TYPE,KEY=VALUE,...", help="[machine] of an experiment, in the same short form"
+    )
+    parser.add_argument(
+        "--source",
+        default="",
+        metavar="SOURCE",
+        help="of recipes that name none (else the first that is named, else the kernel tree here, else the demo's)",
+    )
+    parser.add_argument("--config", metavar="CONFIG", help="base configuration: file:PATH, make:TARGET (dyno)")
+    parser.add_argument("--toml", action="store_true", help="only print the experiment that this stands for")
+    add_run_options(parser)
+
+
+def act(args: argparse.Namespace) -> int:
+    from kdyno.experiment.ab import Options, experiment_for
+
+    options = Options(
+        tests=tuple(args.tests),
+        blocks=args.blocks,
+        layouts=args.layouts,
+        margin=args.margin,
+        lane=args.lane,
+        machine=args.machine,
+        source=args.source,
+        config=args.config,
+    )
+    text, experiment = experiment_for([args.base, *args.others], options, Path.cwd())
+    if not args.toml:
+        return carry_out(experiment, args)
+    data(text)
+    return 0
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _blocks(text: str) -> int | str:
+    return text if text == AUTO else number_from(1, 10_000)(text)
