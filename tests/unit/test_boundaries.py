@@ -485,6 +485,7 @@ PRINTED_AS = {
     "delegation show": "delegation",
     "tune delegation": "tune",
     "explain": "explanation",
+    "ab": "report",
     "run": "report",
 }
 """Format by verb and action."""

@@ -48,7 +48,7 @@ FORMATS = {
     "profile-show": "`kdyno profile show --json`",
     "profile-stale": "`kdyno profile stale --json`",
     "record": "the agent's stream, each line",
-    "report": "`kdyno report --json` and `kdyno run --json`",
+    "report": "`kdyno report --json`, `kdyno run --json` and `kdyno ab --json`",
     "runs": "`kdyno runs --json`",
     "scaling": "`kdyno scaling --json`",
     "section": "what lkd lists of hot and cold functions, each line",
