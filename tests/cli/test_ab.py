@@ -128,6 +128,13 @@ def test_what_says_nothing_about_the_kernel_stops_git_bisect(ab: Lab, monkeypatc
     assert compared(ab, asked).status == 129
 
 
+def test_a_revision_that_is_not_there_is_named_before_another_is_unpacked(ab: Lab) -> None:
+    toy_repository(ab.directory)
+    refused = ab("ab", "./linux#main", "./linux#nowhere", "--config", "make:tinyconfig", "-t", "lat_pipe")
+    assert (refused.status, "has no revision `nowhere`" in refused.err) == (1, True)
+    assert not list((ab.state / "sources").glob("*"))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

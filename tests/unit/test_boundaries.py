@@ -487,6 +487,7 @@ PRINTED_AS = {
     "store gc": "store-gc",
     "tune delegation": "tune",
     "explain": "explanation",
+    "ab": "report",
     "run": "report",
 }
 """Format by verb and action."""

@@ -48,7 +48,7 @@ FORMATS = {
     "profile-show": "`kdyno profile show --json`",
     "profile-stale": "`kdyno profile stale --json`",
     "record": "the agent's stream, each line",
-    "report": "`kdyno report --json` and `kdyno run --json`",
+    "report": "`kdyno report --json`, `kdyno run --json` and `kdyno ab --json`",
     "run-file": "manifest.json in what `kdyno store export` writes",
     "run-file-boot": "boots/N.json in it",
     "run-file-run": "run.json in it",

@@ -66,6 +66,13 @@ def fetch(spec: str, state: State, say: Say) -> Source:
     return FETCHERS[kind](spec, where, state, say)
 
 
+def require(spec: str) -> None:
+    """Raise what `fetch` would raise of a source that isn't there, before another one is unpacked."""
+    kind, where = _kind(spec)
+    if kind == "git":
+        _commit_of(where)
+
+
 def located(spec: str | None, base: Path) -> str | None:
     """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
     if spec is None:
@@ -136,14 +143,7 @@ def _from_tarball(spec: str, path: Path, origin: str, state: State, say: Say) ->
 
 
 def _git(spec: str, where: str, state: State, say: Say) -> Source:
-    name, _, revision = where.partition("#")
-    repository, revision = Path(name).absolute(), revision or "HEAD"
-    if not repository.is_dir():
-        raise SourceMissing(where=repository)
-    asked = git.attempt(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-    if asked.returncode != 0:
-        raise RevisionMissing(repository=repository, revision=revision, said=asked.stderr.strip())
-    commit = asked.stdout.strip()
+    repository, commit = _commit_of(where)
     described = git.attempt(repository, "describe", "--always", "--tags", commit).stdout.strip()
 
     def fill(partial: Path) -> None:
@@ -151,6 +151,18 @@ def _git(spec: str, where: str, state: State, say: Say) -> Source:
 
     identity = f"git:{commit}"
     return _source(spec, identity, described or commit, _made(spec, identity, fill, state, say))
+
+
+def _commit_of(where: str) -> tuple[Path, str]:
+    """The repository, and the name of the commit. Raises SourceMissing and RevisionMissing."""
+    name, _, revision = where.partition("#")
+    repository, revision = Path(name).absolute(), revision or "HEAD"
+    if not repository.is_dir():
+        raise SourceMissing(where=repository)
+    asked = git.attempt(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    if asked.returncode != 0:
+        raise RevisionMissing(repository=repository, revision=revision, said=asked.stderr.strip())
+    return repository, asked.stdout.strip()
 
 
 def _directory(spec: str, where: str, state: State, say: Say) -> Source:

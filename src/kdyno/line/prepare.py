@@ -16,6 +16,7 @@ from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.plan import check_without_source
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
+from kdyno.kernel.source import require as require_source
 from kdyno.line.derive import PlannedTraining, TrainingPlanner
 from kdyno.machine.base import Description, Machine
 from kdyno.machine.registry import open_machine
@@ -135,6 +136,8 @@ def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, ta
     `cpu` reads the CPU of the host that will boot the images.
     """
     check_without_source(experiment.variants.values(), experiment.config, state)
+    for spec in dict.fromkeys(recipe.source or experiment.source for recipe in experiment.variants.values()):
+        require_source(spec)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
     planner = TrainingPlanner(source_of, state, talk)
     plans = {
