@@ -66,8 +66,9 @@ def fetch(spec: str, state: State, say: Say) -> Source:
     return FETCHERS[kind](spec, where, state, say)
 
 
-def require(spec: str) -> None:
-    """Raise what `fetch` would raise of a source that isn't there, before another one is unpacked."""
+def require(spec: str, state: State) -> None:
+    """Raise what `fetch` would raise before it copies or unpacks, so that no other source is unpacked in vain."""
+    require_fit(state)
     kind, where = _kind(spec)
     if kind == "git":
         _commit_of(where)

@@ -137,7 +137,7 @@ def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, ta
     """
     check_without_source(experiment.variants.values(), experiment.config, state)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in experiment.variants.values()):
-        require_source(spec)
+        require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
     planner = TrainingPlanner(source_of, state, talk)
     plans = {
