@@ -50,7 +50,7 @@ def act(args: argparse.Namespace) -> int:
     line()
     line("images")
     origins = {(build.kernel, build.config) for build in ahead.builds}
-    width = max(24, *(len(build.variant) for build in ahead.builds))
+    width = max(24, max((len(build.variant) for build in ahead.builds), default=0))
     for build in ahead.builds:
         took = f", {span(build.seconds)}" if build.seconds else ""
         line(f"  {build.variant:<{width}} {build.key[:12]}  {build.decision}{took}: {build.why}")
