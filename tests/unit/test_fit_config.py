@@ -35,16 +35,23 @@ from tests.unit.coverage_specimen import Toy
 from tests.unit.kernel_toy import built, toy_tree
 
 OBJECTS = "objects := init/main.o fs/open.o lib/crc32.o "
-MORE = "$(if $(CONFIG_EXT4),fs/ext4.o) $(if $(CONFIG_PCI),pci/bus.o) $(if $(CONFIG_CARD),pci/card.o) "
+MORE = (
+    "$(if $(CONFIG_EXT4),fs/ext4.o) $(if $(CONFIG_PCI),pci/bus.o) $(if $(CONFIG_CARD),pci/card.o) "
+    "$(if $(CONFIG_KEYS),pci/keys.o) $(if $(CONFIG_MAIL),pci/mail.o) "
+)
+OBJECTS_OF = {"PCI": "bus", "CARD": "card", "KEYS": "keys", "MAIL": "mail"}
 SOURCES = {
     "fs/ext4.c": "int ext4_mount(void)\n{\n\treturn 4;\n}\n",
     "fs/Makefile": "obj-y := open.o\nobj-$(CONFIG_EXT4) += ext4.o\n",
     "net/Makefile": "obj-$(CONFIG_NET) += socket.o\n",
     "pci/bus.c": "int pci_probe(void)\n{\n\treturn 5;\n}\n",
     "pci/card.c": "int card_send(void)\n{\n\treturn 6;\n}\n",
-    "pci/Makefile": "obj-$(CONFIG_PCI) += bus.o\nobj-$(CONFIG_CARD) += card.o\n",
+    "pci/keys.c": "int key_put(void)\n{\n\treturn 7;\n}\n",
+    "pci/mail.c": "int mail_send(void)\n{\n\treturn 8;\n}\n",
+    "pci/Makefile": "".join(f"obj-$(CONFIG_{name}) += {file}.o\n" for name, file in OBJECTS_OF.items()),
 }
 CARD = 'config CARD\n\tbool "A card"\n\tdepends on PCI\n\n'
+MAIL = 'config KEYS\n\tbool "Keys"\n\nconfig MAIL\n\tbool "Mail"\n\tselect KEYS\n\n'
 FRAGMENT = "CONFIG_NET=y\nCONFIG_INET=y\nCONFIG_EXT4=y\nCONFIG_PCI=y\nCONFIG_CARD=y\n"
 START = {"start_kernel": 1, "pci_probe": 2}
 LOAD = {"start_kernel": 1, "pci_probe": 2, "sys_open": 70, "card_send": 9}
@@ -60,7 +67,7 @@ class Lab:
         assert OBJECTS in makefile.read_text()
         makefile.write_text(makefile.read_text().replace(OBJECTS, OBJECTS + MORE))
         kconfig = self.tree / "Kconfig"
-        kconfig.write_text(kconfig.read_text().replace('source "net/Kconfig"', f'{CARD}source "net/Kconfig"'))
+        kconfig.write_text(kconfig.read_text().replace('source "net/Kconfig"', f'{CARD}{MAIL}source "net/Kconfig"'))
         for name, text in SOURCES.items():
             (self.tree / name).parent.mkdir(exist_ok=True)
             (self.tree / name).write_text(text)
@@ -154,6 +161,28 @@ def test_the_fragment_makes_that_kernel_in_a_variant_and_has_a_reason_above_each
     fragments = (str(lab.folder / "fat.config"), str(lab.fragment))
     image = built(Recipe(lines=True, fragments=fragments), fetch(str(lab.tree), state, print), state)
     assert image.record.key == fitted["after"]["key"], "a variant with both fragments is that image"
+
+
+def test_what_the_load_ran_stays_though_what_selected_it_goes(lab: Lab) -> None:
+    (lab.folder / "fat.config").write_text(f"{FRAGMENT}CONFIG_MAIL=y\n")
+    lab.load = {**LOAD, "key_put": 5}
+    symbols = {symbol["name"]: symbol for symbol in json.loads(lab("--json"))["symbols"]}
+    assert not symbols["MAIL"]["is_on"]
+    assert symbols["KEYS"] | {"text": ""} == {"name": "KEYS", "is_on": True, "is_set": True, "why": "load", "text": ""}
+    assert not any(symbol["is_set"] for name, symbol in symbols.items() if name != "KEYS")
+    written = lab.fragment.read_text()
+    assert "# CONFIG_MAIL is not set" in written
+    assert "# the load ran key_put() of pci/keys.c; what selected it went\nCONFIG_KEYS=y\n" in written
+
+
+def test_what_still_is_selected_is_not_set(lab: Lab) -> None:
+    (lab.folder / "fat.config").write_text(f"{FRAGMENT}CONFIG_MAIL=y\n")
+    lab.load = {**LOAD, "key_put": 5}
+    lab.fatal = {"MAIL": "broken: nobody writes"}
+    symbols = {symbol["name"]: symbol for symbol in json.loads(lab("--json"))["symbols"]}
+    assert symbols["MAIL"]["why"] == "culprit"
+    assert symbols["KEYS"]["is_on"]
+    assert "CONFIG_KEYS=y" not in lab.fragment.read_text()
 
 
 def test_what_only_the_start_ran_may_go_unless_a_kernel_without_it_fails(lab: Lab) -> None:

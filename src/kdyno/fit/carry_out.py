@@ -18,13 +18,13 @@ from kdyno.fit.evidence import Evidence, Functions, gathered, line_counts
 from kdyno.fit.load import load_of
 from kdyno.fit.model import FitKernel, FitSymbol, Fitted
 from kdyno.fit.splitting import Splitting, WontDo
-from kdyno.fit.symbols import GOING, Reason, held, in_order, lost, reasons, with_whom
+from kdyno.fit.symbols import GOING, Reason, held, in_order, lost, reasons, selected_only, with_whom
 from kdyno.instrument.job import Job
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.build import BuildFailed, BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
-from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config
+from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config, selectors
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
 from kdyno.kernel.knobs.base import Ask
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
@@ -98,6 +98,8 @@ class Small:
 
     image: Image
     config: dict[str, str]
+    on: tuple[str, ...]
+    """What it was asked to set, for nothing that it has selects it any more."""
 
 
 @dataclass
@@ -112,6 +114,8 @@ class Bench:
     """By what was switched off."""
     unsupported: set[str] = field(default_factory=set)
     """Benchmarks that the whole kernel can't run either."""
+    selected: tuple[str, ...] = ()
+    """Symbols that stay, that others select, and that can be set without these."""
 
     def __post_init__(self) -> None:
         self.workload = load_of(self.request.load)
@@ -178,9 +182,12 @@ class Bench:
         """The configuration without these symbols, as Kconfig's tools make it."""
         return configured(self.plan(self._without(off)), self.state)
 
-    def why_not(self, off: tuple[str, ...], made: Configured, config: Mapping[str, str]) -> str | None:
+    def why_not(
+        self, off: tuple[str, ...], made: Configured, config: Mapping[str, str], kconfig: KconfigTree
+    ) -> str | None:
         """Why a kernel without these symbols won't do; None if it does. One that was lost is no answer: raises."""
         vain = {miss.ask.symbol for miss in made.unmet}
+        vain |= {name for name in self.selected if selectors(name, made.config, kconfig)}
         asks = {name: value for name, value in self._without(off).items() if name not in vain}
         asks |= {name: False for name, value in config.items() if value == "y" and made.config.get(name, "n") == "n"}
         name = f"the kernel without {counted(len(off), 'symbol')}"
@@ -197,11 +204,11 @@ class Bench:
             for benchmark, why in {**boot.unsupported, **boot.broken}.items():
                 if benchmark not in self.unsupported:
                     return f"{benchmark}: {clean(why)}"[:LONGEST_REASON]
-        self.passed[off] = Small(image, made.config)
+        self.passed[off] = Small(image, made.config, tuple(name for name in self.selected if name in asks))
         return None
 
     def _without(self, off: tuple[str, ...]) -> dict[str, KconfigValue]:
-        return {**self.recipe.kconfig, **dict.fromkeys(off, False)}
+        return {**dict.fromkeys(self.selected, True), **self.recipe.kconfig, **dict.fromkeys(off, False)}
 
 
 def _asked(request: Request, needed: Mapping[str, KconfigValue]) -> dict[str, KconfigValue]:
@@ -235,11 +242,12 @@ def fit(request: Request, state: State, store: Store, talk: Talk) -> Fitted:
     going = in_order(of, kconfig)
     of |= held(going, of, config, kconfig)
     going = [symbol for symbol in going if of[symbol].why in GOING]
+    bench.selected = tuple(name for name in selected_only(of, config, kconfig) if name not in bench.recipe.kconfig)
     if not going:
         raise NothingToLeaveOut(config=request.config, load=" ".join(request.load), count=len(of))
     splitting = Splitting(request.kernels)
     talk.say(f"{counted(len(going), 'symbol')} of {len(of):,} may go")
-    _search(splitting, bench, going, of, config, image.record.build_seconds)
+    _search(splitting, bench, going, of, config, kconfig, image.record.build_seconds)
     small = bench.passed.get(splitting.off)
     return _fitted(bench, image, config, of, kconfig, splitting, small)
 
@@ -279,6 +287,7 @@ def _search(
     going: Sequence[str],
     of: Mapping[str, Reason],
     config: Mapping[str, str],
+    kconfig: KconfigTree,
     seconds: float,
 ) -> None:
     """Try kernels until it is known which of the symbols can go; `seconds` is what one takes to build, about."""
@@ -295,7 +304,7 @@ def _search(
             else:
                 number = f"kernel {splitting.kernels + 1} of at most {splitting.most}"
                 bench.talk.say(f"{number}: {without}; {span(seconds)} at most to build")
-                if why := bench.why_not(off, made, config):
+                if why := bench.why_not(off, made, config, kconfig):
                     failure = WontDo(why)
                 bench.talk.say(f"  won't do: {why}" if why else "  passes")
             off = asked.send(failure)
@@ -327,7 +336,8 @@ def _fitted(
         elif not is_on and symbol not in splitting.off:
             with_others = with_whom(symbol, config, final, kconfig)
             reason = Reason(why="along", text=f"it went with {with_others}" if with_others else "Kconfig took it along")
-        rows.append(FitSymbol(name=symbol, is_on=is_on, why=reason.why, text=reason.text))
+        is_set = small is not None and symbol in small.on
+        rows.append(FitSymbol(name=symbol, is_on=is_on, is_set=is_set, why=reason.why, text=reason.text))
     sizes = size_report(str(image.directory), str(small.image.directory), bench.state).totals if small else ()
     return Fitted(
         load=request.load,

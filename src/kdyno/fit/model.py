@@ -13,6 +13,8 @@ class FitSymbol(Frozen):
     name: str
     is_on: bool
     """In the small kernel."""
+    is_set: bool
+    """Whether the fragment sets it: what selected it went."""
     why: Why
     text: str
     """The reason in words."""
@@ -59,6 +61,10 @@ class Fitted(Frozen):
     @property
     def off(self) -> tuple[FitSymbol, ...]:
         return tuple(symbol for symbol in self.symbols if not symbol.is_on)
+
+    @property
+    def set_alone(self) -> tuple[FitSymbol, ...]:
+        return tuple(symbol for symbol in self.symbols if symbol.is_set)
 
     @property
     def stays(self) -> tuple[FitSymbol, ...]:

@@ -27,7 +27,7 @@ IN_WORDS: dict[Why, str] = {
 
 
 def fragment_text(fitted: Fitted) -> str:
-    """A Kconfig fragment: what is off, each with its reason; then, as comments, what stays, and why."""
+    """A Kconfig fragment: what is off or set, each with its reason; then, as comments, what stays, and why."""
     assert fitted.after
     boots = counted(len(fitted.seeds), "boot")
     head = [
@@ -39,8 +39,15 @@ def fragment_text(fitted: Fitted) -> str:
         f"# The kernel was built, and passed the load in {boots} (lane {fitted.lane}).",
     ]
     off = [line for symbol in fitted.off for line in (f"# {symbol.text}", f"# CONFIG_{symbol.name} is not set")]
+    on = [
+        line
+        for symbol in fitted.set_alone
+        for line in (f"# {symbol.text}; what selected it went", f"CONFIG_{symbol.name}=y")
+    ]
     stays = [f"#   {symbol.name}: {symbol.text}" for symbol in fitted.stays]
-    return "\n".join([*map(clean, head), "", *map(clean, off), "", "# What stays, and why:", *map(_comment, stays), ""])
+    return "\n".join(
+        [*map(clean, head), "", *map(clean, [*off, *on]), "", "# What stays, and why:", *map(_comment, stays), ""]
+    )
 
 
 def _comment(line: str) -> str:

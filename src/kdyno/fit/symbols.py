@@ -127,6 +127,17 @@ def _leaves(entry: Entry, config: Mapping[str, str]) -> set[str]:
     return {text.partition(" ")[0].partition("=")[0] for text in blamed(entry, config) if not text.startswith("!")}
 
 
+def selected_only(of: Mapping[str, Reason], config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
+    """Firm symbols that others select, and that could be set by their own prompt: they needn't go with who selects."""
+    return [
+        symbol
+        for symbol, reason in of.items()
+        if reason.firm
+        and any(entry.prompts and not entry.choice for entry in kconfig.entries.get(symbol, []))
+        and selectors(symbol, config, kconfig)
+    ]
+
+
 def lost(of: Mapping[str, Reason], config: Mapping[str, str]) -> list[str]:
     """Firm symbols that a configuration doesn't have any more."""
     return [symbol for symbol, reason in of.items() if reason.firm and config.get(symbol) != "y"]
