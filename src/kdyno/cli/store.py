@@ -20,6 +20,7 @@ from kdyno.cli.common import (
     talk_of,
 )
 from kdyno.errors import UserError
+from kdyno.text import counted
 
 if TYPE_CHECKING:
     from kdyno.state import State
@@ -117,11 +118,11 @@ def _agreed(args: argparse.Namespace, use: StoreUse) -> bool:
 
 
 def _of_all(use: StoreUse) -> str:
-    return f"{use.may_go:,} things that no run needs"
+    return f"{counted(use.may_go, 'thing')} that no run needs"
 
 
 def _print_use(use: StoreUse) -> None:
-    terminal.line(f"{use.state}, {use.runs:,} runs in {' and '.join(use.stores)}")
+    terminal.line(f"{use.state}, {counted(use.runs, 'run')} in {' and '.join(use.stores)}")
     terminal.line(f"{'PART':<10} {'THINGS':>8} {'SIZE':>9} {'NOT NEEDED':>11} {'SIZE':>9}  WHAT")
     for part in use.parts:
         terminal.line(
