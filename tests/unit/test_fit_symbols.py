@@ -9,7 +9,7 @@ import pytest
 from kdyno.coverage.model import FunctionCoverage
 from kdyno.fit.evidence import Evidence, Functions, Place, gathered
 from kdyno.fit.kinds import kind_of, kinds
-from kdyno.fit.splitting import Splitting
+from kdyno.fit.splitting import Splitting, WontDo
 from kdyno.fit.symbols import held, in_order, lost, reasons, with_whom
 from kdyno.kernel import hardening
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
@@ -139,17 +139,19 @@ def test_protections_are_kept_whatever_ran_and_firmly() -> None:
     assert processor and processor.name == "processor" and not processor.firm
 
 
-def searched(symbols: str, bad: set[frozenset[str]], most: int = 99) -> tuple[Splitting, list[str]]:
+def searched(
+    symbols: str, bad: set[frozenset[str]], most: int = 99, is_built: bool = True
+) -> tuple[Splitting, list[str]]:
     """Symbols are letters; a kernel that lacks all of one of the `bad` sets won't do."""
     splitting, tried = Splitting(most), []
     asked = splitting.run(tuple(symbols))
-    answer: str | None = None
     try:
         off = next(asked)
         while True:
             tried.append("".join(off))
-            answer = next(("".join(sorted(group)) for group in sorted(bad, key=sorted) if group <= set(off)), None)
-            off = asked.send(answer)
+            failures = ("".join(sorted(group)) for group in sorted(bad, key=sorted) if group <= set(off))
+            why = next(failures, None)
+            off = asked.send(WontDo(why, is_built) if why else None)
     except StopIteration:
         return splitting, tried
 
@@ -177,3 +179,9 @@ def test_what_no_kernel_is_left_for_stays() -> None:
     assert tried == ["abcdefgh", "abcd", "ab"]
     assert set(splitting.untried) == set("abcdefgh") and splitting.off == ()
     assert splitting.untried["c"] == "a"
+
+
+def test_what_a_configuration_alone_refuses_costs_no_kernel() -> None:
+    splitting, tried = searched("abcdefgh", {frozenset("a")}, most=3, is_built=False)
+    assert splitting.culprits == {"a": "a"} and not splitting.untried
+    assert splitting.kernels == 3 and tried == ["abcdefgh", "abcd", "ab", "a", "b", "bcd", "bcdefgh"]

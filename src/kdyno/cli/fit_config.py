@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=number_from(1, 1000),
         default=24,
         metavar="N",
-        help="kernels to try at most (default: %(default)s)",
+        help="kernels to build at most, beside the whole one (default: %(default)s)",
     )
     parser.add_argument(
         "-o",

@@ -50,19 +50,22 @@ def act(args: argparse.Namespace) -> int:
     line()
     line("images")
     origins = {(build.kernel, build.config) for build in ahead.builds}
+    width = max(24, max((len(build.variant) for build in ahead.builds), default=0))
     for build in ahead.builds:
         took = f", {span(build.seconds)}" if build.seconds else ""
-        line(f"  {build.variant:<24} {build.key[:12]}  {build.decision}{took}: {build.why}")
+        line(f"  {build.variant:<{width}} {build.key[:12]}  {build.decision}{took}: {build.why}")
         if build.decision == "build":
-            line(f"  {'':<24} {'':<12}  {build.seconds_from}")
+            line(f"  {'':<{width}} {'':<12}  {build.seconds_from}")
         if len(origins) > 1:
-            line(f"  {'':<24} {'':<12}  linux {build.kernel}, configuration {build.config}")
+            line(f"  {'':<{width}} {'':<12}  linux {build.kernel}, configuration {build.config}")
     if ahead.trainings:
         line()
         line("training, before the images that take what it teaches")
     for training in ahead.trainings:
         boots = f"{counted(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
-        line(f"  {training.use:<24} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}")
+        line(
+            f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}"
+        )
     _print_given(about.shared, experiment)
     _print_boots(ahead, experiment)
     line()

@@ -17,12 +17,12 @@ from kdyno.files import read_whole
 from kdyno.fit.evidence import Evidence, Functions, gathered, line_counts
 from kdyno.fit.load import load_of
 from kdyno.fit.model import FitKernel, FitSymbol, Fitted
-from kdyno.fit.splitting import Splitting
+from kdyno.fit.splitting import Splitting, WontDo
 from kdyno.fit.symbols import GOING, Reason, held, in_order, lost, reasons, with_whom
 from kdyno.instrument.job import Job
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.kernel.build import BuildFailed, BuildPlan, configured, plan_build
+from kdyno.kernel.build import BuildFailed, BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
@@ -89,7 +89,7 @@ class Request:
     seeds: tuple[int, ...] = (1,)
     """One boot of each kernel for each."""
     kernels: int = 24
-    """That may be tried at most."""
+    """That may be built at most, beside the whole one."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,14 @@ class Bench:
                 measurements.append(measure(record, image.vmlinux, Wanted(with_boot=True), name))
         return measurements
 
-    def why_not(self, off: tuple[str, ...], of: Mapping[str, Reason], config: Mapping[str, str]) -> str | None:
+    def configured(self, off: tuple[str, ...]) -> Configured:
+        """The configuration without these symbols, as Kconfig's tools make it."""
+        return configured(self.plan(self._without(off)), self.state)
+
+    def why_not(self, off: tuple[str, ...], made: Configured, config: Mapping[str, str]) -> str | None:
         """Why a kernel without these symbols won't do; None if it does. One that was lost is no answer: raises."""
-        whole: dict[str, KconfigValue] = {**self.recipe.kconfig, **dict.fromkeys(off, False)}
-        made = configured(self.plan(whole), self.state)
-        if gone := lost(of, made.config):
-            return f"{gone[0]} went with it ({of[gone[0]].text})"
         vain = {miss.ask.symbol for miss in made.unmet}
-        asks: dict[str, KconfigValue] = {name: value for name, value in whole.items() if name not in vain}
+        asks = {name: value for name, value in self._without(off).items() if name not in vain}
         asks |= {name: False for name, value in config.items() if value == "y" and made.config.get(name, "n") == "n"}
         name = f"the kernel without {counted(len(off), 'symbol')}"
         try:
@@ -199,6 +199,9 @@ class Bench:
                     return f"{benchmark}: {clean(why)}"[:LONGEST_REASON]
         self.passed[off] = Small(image, made.config)
         return None
+
+    def _without(self, off: tuple[str, ...]) -> dict[str, KconfigValue]:
+        return {**self.recipe.kconfig, **dict.fromkeys(off, False)}
 
 
 def _asked(request: Request, needed: Mapping[str, KconfigValue]) -> dict[str, KconfigValue]:
@@ -283,10 +286,18 @@ def _search(
     try:
         off = next(asked)
         while True:
-            which = f"kernel {splitting.kernels} of at most {splitting.most}: without {counted(len(off), 'symbol')}"
-            bench.talk.say(f"{which}; {span(seconds)} at most to build")
-            failure = bench.why_not(off, of, config)
-            bench.talk.say(f"  won't do: {failure}" if failure else "  passes")
+            without = f"without {counted(len(off), 'symbol')}"
+            made = bench.configured(off)
+            failure = None
+            if gone := lost(of, made.config):
+                failure = WontDo(f"{gone[0]} went with it ({of[gone[0]].text})", is_built=False)
+                bench.talk.say(f"{without}: {failure.why}")
+            else:
+                number = f"kernel {splitting.kernels + 1} of at most {splitting.most}"
+                bench.talk.say(f"{number}: {without}; {span(seconds)} at most to build")
+                if why := bench.why_not(off, made, config):
+                    failure = WontDo(why)
+                bench.talk.say(f"  won't do: {why}" if why else "  passes")
             off = asked.send(failure)
     except StopIteration:
         return

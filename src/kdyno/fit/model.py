@@ -46,7 +46,7 @@ class Fitted(Frozen):
     sizes: tuple[KindTotal, ...]
     """Bytes of symbols, before and after; empty if nothing could be left out."""
     kernels: int
-    """How many smaller ones were tried."""
+    """How many smaller ones were built."""
     modules: int
     """Symbols that are m: the guest loads no modules, so that nothing is known of them."""
     symbols: tuple[FitSymbol, ...]

@@ -68,7 +68,7 @@ def _kernels(fitted: Fitted) -> list[str]:
     ]
     return [
         f"image {before.key[:12]}, and {after.key[:12]} for {' '.join(fitted.load)}; "
-        f"{counted(fitted.kernels, 'kernel')} tried",
+        f"{counted(fitted.kernels, 'kernel')} built",
         f"{'':<24} {'before':>12} {'after':>12} {'change':>9}",
         *(f"{name:<24} {one:>12,} {other:>12,} {signed(other / one - 1):>7} %" for name, one, other in rows if one),
     ]

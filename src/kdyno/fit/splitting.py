@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-Trials = Generator[tuple[str, ...], str | None, None]
+
+@dataclass(frozen=True)
+class WontDo:
+    """The answer to a trial that failed."""
+
+    why: str
+    is_built: bool = True
+    """False: its configuration alone said so, which takes seconds, and no kernel was spent on it."""
+
+
+Trials = Generator[tuple[str, ...], WontDo | None, None]
 """Asks for a kernel without the symbols that it yields; the answer is why that one won't do, None if it does."""
 
 
@@ -20,7 +30,7 @@ class Splitting:
     """The state of a search; `run` carries it out, and leaves here what it found."""
 
     most: int
-    """Kernels that may be tried."""
+    """Kernels that may be built."""
     off: tuple[str, ...] = ()
     """What a kernel that passed was without: the last one that did."""
     culprits: dict[str, str] = field(default_factory=dict)
@@ -28,7 +38,7 @@ class Splitting:
     untried: dict[str, str] = field(default_factory=dict)
     """Symbols that there was no kernel left for, and why the last kernel without them, and others, wouldn't do."""
     kernels: int = 0
-    """How many were asked for."""
+    """How many were built."""
 
     def run(self, symbols: Sequence[str]) -> Trials:
         if symbols:
@@ -39,13 +49,13 @@ class Splitting:
         if self.kernels == self.most:
             self.untried |= dict.fromkeys(group, why)
             return
-        self.kernels += 1
         failure = yield (*self.off, *group)
+        self.kernels += failure is None or failure.is_built
         if failure is None:
             self.off = (*self.off, *group)
         elif len(group) == 1:
-            self.culprits[group[0]] = failure
+            self.culprits[group[0]] = failure.why
         else:
             middle = len(group) // 2
             for half in (group[:middle], group[middle:]):
-                yield from self._without(half, failure)
+                yield from self._without(half, failure.why)
