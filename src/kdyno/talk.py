@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kdyno import terminal
+from kdyno.pace import Pace
 from kdyno.text import clean
 
-PLAIN_EVERY_SECONDS = 15.0
-SPEED_AFTER_SECONDS = 10.0
-"""The first lines of a kernel build come much faster than the others: before that, the speed tells nothing."""
+if TYPE_CHECKING:
+    from kdyno.watch import Screen
+    from kdyno.watched import Ahead, Standing
 
+PLAIN_EVERY_SECONDS = 15.0
 NOTE_SHOWN = 40
 """Characters of a note beside a bar."""
 MOST_NOTED = 400
@@ -23,11 +26,17 @@ Advance = Callable[[int, int | None, str], None]
 
 
 class Talk:
-    """A terminal gets progress bars; a file or a pipe gets a line now and then; `quiet` gets neither."""
+    """A terminal gets progress bars; a file or a pipe gets a line now and then; `quiet` gets neither.
 
-    def __init__(self, quiet: bool = False) -> None:
+    A run that is watched shows its plan, too, and what is told of it by `built`, `booted`, `heard` and `stand`. Nobody
+    else sees that. `plain` keeps to lines on a terminal as well; `build_output` shows the end of what a build says.
+    """
+
+    def __init__(self, quiet: bool = False, *, plain: bool = False, build_output: bool = False) -> None:
         self.quiet = quiet
-        self.bars = not quiet and terminal.people_watch()
+        self.bars = not quiet and not plain and terminal.can_draw()
+        self._build_output = build_output
+        self._screen: Screen | None = None
 
     def say(self, text: str) -> None:
         """One line, unless quiet."""
@@ -43,40 +52,54 @@ class Talk:
         """Show one piece of work; the body calls the Advance that it is given. `about`: its totals are estimates."""
         if self.quiet:
             yield lambda _done, _total, _note: None
+        elif self._screen:
+            with self._screen.working(what, Pace(about)):
+                yield self._screen.advance
         elif self.bars:
             with _bar(what, Pace(about)) as advance:
                 yield advance
         else:
             yield _plain(what, Pace(about))
 
+    @contextmanager
+    def watching(self, ahead: Ahead) -> Iterator[None]:
+        """Show a run while the body carries it out, on a terminal; elsewhere nothing is different."""
+        if not self.bars:
+            yield
+            return
+        from kdyno.watch import Screen
 
-class Pace:
-    """How far a piece of work is and how long it will take, in the words that a terminal and a file both get."""
+        with Screen(ahead, output=self._build_output) as screen:
+            self._screen = screen
+            try:
+                yield
+            finally:
+                self._screen = None
 
-    def __init__(self, about: bool = False) -> None:
-        self.about = about
-        self.began = time.monotonic()
-        self.first: tuple[float, int] | None = None
-        """When the total was first known, and how much was done by then: that tells nothing about the speed."""
+    @property
+    def is_watched(self) -> bool:
+        """Whether a run is shown now."""
+        return self._screen is not None
 
-    def count(self, done: int, total: int | None) -> str:
-        if total is None:
-            return f"{done:,}"
-        return f"{done:,} of {'about ' if self.about else ''}{max(done, total):,}"
+    def built(self, images: int) -> None:
+        """So many images were built."""
+        if self._screen:
+            self._screen.built(images)
 
-    def elapsed(self) -> str:
-        return f"{_clock(time.monotonic() - self.began)} elapsed"
+    def booted(self) -> None:
+        """A boot of the run has ended."""
+        if self._screen:
+            self._screen.booted()
 
-    def left(self, done: int, total: int | None) -> str:
-        """Empty while there is nothing to estimate it from, and where an estimated total was passed."""
-        if total is None:
-            return ""
-        now = time.monotonic()
-        self.first = self.first or (now, done)
-        seconds, steps = now - self.first[0], done - self.first[1]
-        if seconds < SPEED_AFTER_SECONDS or steps < 1 or done >= total:
-            return ""
-        return f"{_clock(seconds / steps * (total - done))} left"
+    def heard(self, line: str) -> None:
+        """A build says this."""
+        if self._screen:
+            self._screen.heard(line)
+
+    def stand(self, standings: Sequence[Standing]) -> None:
+        """The verdicts so far."""
+        if self._screen:
+            self._screen.stand(standings)
 
 
 @contextmanager
@@ -138,10 +161,3 @@ def _plain(what: str, pace: Pace) -> Advance:
         terminal.tell(f"{what}: {times} ({note[:MOST_NOTED]})")
 
     return advance
-
-
-def _clock(seconds: float) -> str:
-    """Minutes and seconds, after an hour hours too: `5:10`, `1:05:10`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -33,6 +33,8 @@ STYLES = {
     **{"equivalent": "cyan", "undecided": "yellow", "": "dim"},
 }
 NARROWEST_NAME = 12
+CANT_DRAW = ("dumb", "unknown")
+"""What TERM says of terminals that only add lines."""
 MOST_TOLD = 20_000
 """Characters of one message: who is told more reads none of it."""
 
@@ -79,9 +81,9 @@ def agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def people_watch() -> bool:
-    """Whether standard error is a terminal."""
-    return _is_terminal(sys.stderr)
+def can_draw() -> bool:
+    """Whether standard error is a terminal that can take back what it shows."""
+    return _is_terminal(sys.stderr) and os.environ.get("TERM", "").lower() not in CANT_DRAW
 
 
 def console() -> Console:

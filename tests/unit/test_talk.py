@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from kdyno import talk
-from kdyno.talk import Pace, Talk
+from kdyno import pace, talk
+from kdyno.pace import Pace
+from kdyno.talk import Talk
 
 
 class Clock:
@@ -22,7 +23,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(talk, "time", clock)
+    for module in (pace, talk):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -60,12 +62,12 @@ def test_the_time_that_is_left_follows_from_the_speed(capsys: pytest.CaptureFixt
 
 
 def test_the_first_seconds_are_too_few_to_tell_the_speed(clock: Clock) -> None:
-    pace = Pace()
-    pace.left(0, 40)
+    boots = Pace()
+    boots.left(0, 40)
     clock.now += 9
-    assert pace.left(10, 40) == ""
+    assert boots.left(10, 40) == ""
     clock.now += 1
-    assert pace.left(10, 40) == "0:30 left"
+    assert boots.left(10, 40) == "0:30 left"
 
 
 def test_what_an_earlier_command_did_says_nothing_about_the_speed(

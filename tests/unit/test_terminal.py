@@ -102,7 +102,7 @@ def test_without_standard_streams_nothing_is_said_and_nothing_fails(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     terminal.tell("nobody hears")
-    assert not terminal.people_watch()
+    assert not terminal.can_draw()
     monkeypatch.setattr(sys, "stdout", None)
     terminal.line("nobody hears")
     terminal.data("nobody hears")

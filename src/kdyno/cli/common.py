@@ -23,7 +23,7 @@ def state_of(args: argparse.Namespace) -> State:
 
 
 def talk_of(args: argparse.Namespace) -> Talk:
-    return Talk(quiet=args.quiet)
+    return Talk(args.quiet, plain=bool(getattr(args, "json", False)), build_output=getattr(args, "show_build", False))
 
 
 def store_of(args: argparse.Namespace) -> Store:

@@ -32,6 +32,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
+        "--show-build", action="store_true", help="on a terminal, show the last lines that a build says while it runs"
+    )
+    parser.add_argument(
         exit_codes.OPTION,
         nargs="*",
         metavar="BENCHMARK",

@@ -58,12 +58,13 @@ def build_layouts(
     progress: Progress,
     jobs: int | None = None,
     say: Say = lambda _: None,
+    heard: Say = lambda _: None,
 ) -> list[Image]:
     """The images of plans that differ in nothing but layout and delegation, in the order of the plans.
 
     What isn't built yet is compiled once and linked once for each layout. Where a delegation chooses otherwise than the
     one before, only the objects that it chooses otherwise for are compiled again. An image is kept as soon as it is
-    there: Ctrl-C loses only the one under way.
+    there: Ctrl-C loses only the one under way. `heard` gets each line that the build says.
     """
     objects_key = plans[0].objects_key
     assert all(plan.objects_key == objects_key for plan in plans), "these plans can't share their objects"
@@ -75,7 +76,7 @@ def build_layouts(
                     raise StateNotWritable(path=state.images, why=why)
                 sweep(objects_key, state)
                 state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))
-                _build(missing, state, progress, jobs or os.cpu_count() or 1, say)
+                _build(missing, state, progress, jobs or os.cpu_count() or 1, say, heard)
     return [load_image(plan.key, state) for plan in plans]
 
 
@@ -112,9 +113,9 @@ def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
     return list({plan.key: plan for plan in plans if not images.is_built(plan.key, state)}.values())
 
 
-def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say) -> None:
+def _build(plans: Sequence[BuildPlan], state: State, progress: Progress, jobs: int, say: Say, heard: Say) -> None:
     """Build all of the plans from one set of objects."""
-    with build_workspace(plans[0], state, say) as work:
+    with build_workspace(plans[0], state, say, heard) as work:
         objects = Objects(work, jobs)
         for plan in plans:
             objects.make_image(plan, progress)

@@ -56,6 +56,8 @@ class Work:
     """What ccache is told; empty where it is not used."""
     say: Say
     """How people are told what it goes on without."""
+    heard: Say
+    """Gets each line that a command says."""
 
     @property
     def answers(self) -> Path:
@@ -126,6 +128,7 @@ class Work:
         def keep(line: str) -> None:
             lines.append(line)
             self.written.write(line + "\n")
+            self.heard(line)
             on_line(line)
 
         with self.answers.open("rb") as newlines:
@@ -144,7 +147,9 @@ class Work:
 
 
 @contextmanager
-def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) -> Iterator[Work]:
+def build_workspace(
+    plan: BuildPlan, state: State, say: Say = lambda _: None, heard: Say = lambda _: None
+) -> Iterator[Work]:
     """A fresh object directory, gone at the end; the log stays if the build failed, and only then."""
     log = build_directory.log_file(plan.objects_key, state)
     try:
@@ -155,7 +160,7 @@ def build_workspace(plan: BuildPlan, state: State, say: Say = lambda _: None) ->
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):
                 say(ccache.LEFT_OUT.format(why=why))
                 cache = {}
-            yield Work(plan=plan, state=state, objects=objects, log=log, written=written, cache=cache, say=say)
+            yield Work(plan, state, objects, log, written, cache, say, heard)
         log.unlink()
     except (KeyboardInterrupt, DiskFull, build_directory.NameTaken):
         log.unlink(missing_ok=True)

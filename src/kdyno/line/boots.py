@@ -18,6 +18,7 @@ from kdyno.line.ctrl_c import ctrl_c_sets
 from kdyno.line.images import Images
 from kdyno.line.prepare import Prepared
 from kdyno.line.run_plan import RunPlan
+from kdyno.line.so_far import of_run
 from kdyno.machine.base import BootEnd
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
@@ -58,6 +59,7 @@ class Boots:
         self.plan, self.prepared, self.images = plan, prepared, images
         self.state, self.store, self.talk = state, store, talk
         self.artefacts = Artefacts(state.artefacts)
+        self.so_far = of_run(store, plan.id, self.artefacts, talk)
         self.cancelled = Event()
         self.outcome = Outcome()
 
@@ -83,6 +85,9 @@ class Boots:
                 for boot, end in self._ended(pool, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
+                    self.talk.booted()
+                    if done < total:
+                        self.so_far.boot_ended()
             finally:
                 self.cancelled.set()
                 pool.shutdown()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kdyno.files import read_whole
 from kdyno.kernel.build import BuildPlan, build_layouts
 from kdyno.kernel.image import Image
+from kdyno.kernel.images import is_built
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.line.prepare import Plans
@@ -43,6 +44,8 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
     for group in wanted.values():
         variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
         with talk.working(f"building {variants}", about=True) as advance:
-            built = build_layouts([plan for _, plan in group], state, advance, say=say_once)
+            missing = {plan.key for _, plan in group if not is_built(plan.key, state)}
+            built = build_layouts([plan for _, plan in group], state, advance, say=say_once, heard=talk.heard)
+        talk.built(len(missing))
         images |= {image.record.key: image for image in built}
     return {variant: tuple(images[plan.key] for plan in layouts) for variant, layouts in plans.items()}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kdyno.experiment.models import Experiment
 from kdyno.line.forecast import BuildForecast, Forecast
 from kdyno.text import counted
+from kdyno.watched import Ahead
 
 
 def span(seconds: float) -> str:
@@ -44,6 +45,20 @@ def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[
     checks = [f"boot {counted(ahead.check_boots, 'time')} for KUnit"] if ahead.check_boots else []
     steps = [*training, *builds, *links, *checks, boots, f"measure {counted(benchmarks, 'benchmark')}"]
     return [f"to do: {', '.join(steps)}", f"time: {total_time(ahead)}"]
+
+
+def ahead_of(ahead: Forecast, name: str) -> Ahead:
+    """The same as figures, for who watches the run."""
+    kernels, layouts = _to_build(ahead.builds)
+    boots = len(ahead.boots) * ahead.boot_seconds / ahead.side_by_side
+    return Ahead(
+        title=f"run {ahead.run} {name}",
+        images=len(kernels) + layouts,
+        boots=len(ahead.boots),
+        boots_before=ahead.boots_done,
+        seconds_before_boots=None if ahead.seconds is None else ahead.seconds - boots,
+        seconds_of_a_boot=ahead.boot_seconds / ahead.side_by_side,
+    )
 
 
 def builds_ahead(builds: Sequence[BuildForecast]) -> list[str]:

@@ -12,7 +12,7 @@ from kdyno.line.boots import Boots, Outcome
 from kdyno.line.checks import check_kernels, checks_left
 from kdyno.line.forecast import forecast
 from kdyno.line.images import Images, build_images, require_cpus
-from kdyno.line.outlook import run_ahead
+from kdyno.line.outlook import ahead_of, run_ahead
 from kdyno.line.prepare import Prepared, prepare
 from kdyno.line.run_plan import RunPlan, plan_run
 from kdyno.line.train import make_inputs
@@ -68,14 +68,15 @@ def _run(experiment: Experiment, state: State, store: Store, talk: Talk, *, agai
         ahead = forecast(prepared, plan, state, store)
         for line in run_ahead(ahead, experiment, len(experiment.workload.benchmark_names())):
             talk.say(line)
-        make_inputs(prepared.trainings, state, store, talk)
-        images = build_images(prepared.plans, state, talk)
-        require_cpus(experiment.machine, images)
-        store.begin(_record(plan, prepared, images), plan.cells)
-        lost = check_kernels(prepared, images, state, store, talk)
-        boots = Boots(plan, prepared, images, state=state, store=store, talk=talk)
-        boots.outcome.lost |= lost
-        return Done(plan.id, _until_decided(boots, experiment, store, talk))
+        with talk.watching(ahead_of(ahead, experiment.name)):
+            make_inputs(prepared.trainings, state, store, talk)
+            images = build_images(prepared.plans, state, talk)
+            require_cpus(experiment.machine, images)
+            store.begin(_record(plan, prepared, images), plan.cells)
+            lost = check_kernels(prepared, images, state, store, talk)
+            boots = Boots(plan, prepared, images, state=state, store=store, talk=talk)
+            boots.outcome.lost |= lost
+            return Done(plan.id, _until_decided(boots, experiment, store, talk))
 
 
 def _choose(prepared: Prepared, store: Store, *, again: bool) -> RunPlan:

@@ -1,0 +1,44 @@
+"""How far a piece of work is, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+
+SPEED_AFTER_SECONDS = 10.0
+"""The first lines of a kernel build come much faster than the others: before that, the speed tells nothing."""
+
+
+class Pace:
+    """How far a piece of work is and how long it will take, in the words that a terminal and a file both get."""
+
+    def __init__(self, about: bool = False) -> None:
+        self.about = about
+        self.began = time.monotonic()
+        self.first: tuple[float, int] | None = None
+        """When the total was first known, and how much was done by then: that tells nothing about the speed."""
+
+    def count(self, done: int, total: int | None) -> str:
+        if total is None:
+            return f"{done:,}"
+        return f"{done:,} of {'about ' if self.about else ''}{max(done, total):,}"
+
+    def elapsed(self) -> str:
+        return f"{clock(time.monotonic() - self.began)} elapsed"
+
+    def left(self, done: int, total: int | None) -> str:
+        """Empty while there is nothing to estimate it from, and where an estimated total was passed."""
+        if total is None:
+            return ""
+        now = time.monotonic()
+        self.first = self.first or (now, done)
+        seconds, steps = now - self.first[0], done - self.first[1]
+        if seconds < SPEED_AFTER_SECONDS or steps < 1 or done >= total:
+            return ""
+        return f"{clock(seconds / steps * (total - done))} left"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, after an hour hours too: `5:10`, `1:05:10`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
