@@ -123,6 +123,11 @@ class State:
         return self._part("images")
 
     @property
+    def kernels(self) -> Path:
+        """Kernels out of packages, with a few modules; may be deleted at any time."""
+        return self._part("kernels")
+
+    @property
     def roots(self) -> Path:
         """Root file systems of guests, by the packages in them; may be deleted at any time."""
         return self._part("roots")

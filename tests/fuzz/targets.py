@@ -37,6 +37,11 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.instrument.pmu_write import encode
 from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL
 from kdyno.instrument.stream import Asked, read_stream
+from kdyno.kernel.built_kernels.configuration import configuration_in
+from kdyno.kernel.built_kernels.header import read_header
+from kdyno.kernel.built_kernels.kallsyms import kallsyms
+from kdyno.kernel.built_kernels.modules import needs
+from kdyno.kernel.built_kernels.packed import payload_of
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import read as read_plan
 from kdyno.kernel.delegation.plan_file import read_table
@@ -73,6 +78,7 @@ from kdyno.verdicts.of_files import judge_files
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
+from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
 from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
 from tests.unit.test_store_exchange import exported
 
@@ -200,10 +206,31 @@ def console(path: Path) -> None:
     assert all(is_shown_as_it_is(finding.said) and "\n" not in finding.said for finding in found)
 
 
+def built_kernel(path: Path) -> None:
+    content = path.read_bytes()
+    head = read_header(content, path)
+    assert is_shown_as_it_is(head.banner)
+    inner = payload_of(content, head.payload, 1 << 20, "it")
+    assert len(inner) <= 1 << 20
+    configuration_in(inner)
+    assert all(symbol.name.isprintable() for symbol in kallsyms(inner))
+
+
+def kernel_module(path: Path) -> None:
+    assert all(is_shown_as_it_is(name) and "/" not in name for name in needs(path.read_bytes(), "it"))
+
+
 def ktap(path: Path) -> None:
     result = read_ktap(read_console(path))
     assert all(is_shown_as_it_is(f"{each.suite}{each.test}{each.why}") for each in result.failures)
     assert all(is_shown_as_it_is(warning) for warning in warnings_of(read_console(path)))
+
+
+def built_kernels() -> Sequence[bytes]:
+    inner = vmlinux(
+        [(TEXT + 16 * number, "T_text" if not number else f"tf{number}") for number in range(600)], "CONFIG_X86=y\n"
+    )
+    return [bz_image(inner), bz_image(gzip.compress(inner))]
 
 
 def console_words() -> Sequence[bytes]:
@@ -531,6 +558,8 @@ TARGETS = {
         Target("stream", stream, streams, (b'"type":"sample"', b'"iteration":', b'"records":', b'"v":2')),
         Target("soak", soak, soaks, (b'"type":"tally"', b'"progress":"over"', b'"rounds":', b'"kb":{', b'"elapsed":')),
         Target("console", console, files(*sorted((DATA / "consoles").glob("*.log"))), console_words()),
+        Target("built kernel", built_kernel, built_kernels, (b"HdrS", b"IKCFG_ST", b"IKCFG_ED", b"0\x001\x002\0")),
+        Target("kernel module", kernel_module, lambda: [module("virtio_pci", ["virtio"])], (b".modinfo\0",)),
         Target("ktap", ktap, files(DATA / "kunit" / "console.log"), (b"not ok 1 a # SKIP", b"KTAP version 1\n1..3")),
         Target("shown", shown, lambda: [b"\x1b]0;title\x07text\n\x1b[31mred\x1b[0m \xe2\x80\xae\xc2\x85"]),
         Target("pmu", read_pmu_record, lambda: [pmu_specimen.encode(pmu_specimen.specimen())], examples=500),

@@ -17,7 +17,7 @@ from kdyno.state import State
 ROOT = Path(__file__).parent.parent.parent
 RUNNERS = {"attempt", "check_output", "output", "Popen", "run", "spawned", "stream_lines"}
 """Functions whose first argument is a command."""
-ESSENTIAL = {"bash", "cp", "dpkg-query", "env", "ldd", "mv", "rm", "setpriv", "sh", "true", "unshare"}
+ESSENTIAL = {"bash", "cp", "dpkg-deb", "dpkg-query", "env", "ldd", "mv", "rm", "setpriv", "sh", "true", "unshare"}
 """What Debian has installed always: packages marked Essential."""
 BINUTILS = {"as", "objcopy", "objdump", "strip"}
 """They come with `ld` and `nm`, which the table has."""

@@ -121,7 +121,8 @@ def as_table(texts: Sequence[str], options: Options, base: Path) -> dict[str, An
     machine, settings = _machine(options, base)
     recipes = [_written(knobs.located(side.recipe, base), side.recipe) for side in sides]
     named = options.source or next((recipe["source"] for recipe in recipes if "source" in recipe), "")
-    source = _located_source(named or _default_source(base), base) if machine.starts_kernels else ""
+    is_built_here = machine.starts_kernels and any("image" not in recipe for recipe in recipes)
+    source = _located_source(named or _default_source(base), base) if is_built_here else ""
     recipes = [
         {key: value for key, value in recipe.items() if (key, value) != ("source", source)} for recipe in recipes
     ]

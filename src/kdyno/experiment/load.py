@@ -91,6 +91,11 @@ class OneLayout(UserError):
     hint = "set layouts = 6 or more; or leave it out, and use `layout_seed = SEED` in a variant for one link order"
 
 
+class LayoutOfBuiltKernel(UserError):
+    message = "{path}:{line}: variant {variant} is a built kernel, which has the one link order that it was built with"
+    hint = "leave `layouts` out: verdicts are then about these images, one link order each"
+
+
 class NoTuning(UserError):
     message = "{path} has no table [tune]"
     hint = "it names what a file may be compiled with: see docs/tuning.md"
@@ -192,7 +197,10 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
         raise OneLayout(path=path, line=line_of(text, ("layouts",)))
     if why := too_many_boots(len(recipes), spec.judge.most_blocks if spec.blocks == "auto" else spec.blocks):
         raise TooManyBoots(path=path, line=line_of(text, ("blocks",)), why=why)
-    if spec.machine.starts_kernels and not spec.source:
+    if given := [name for name, recipe in recipes.items() if recipe.image is not None and spec.layouts]:
+        raise LayoutOfBuiltKernel(path=path, line=line_of(text, ("variants", given[0])), variant=given[0])
+    is_built_here = any(recipe.image is None for recipe in recipes.values())
+    if spec.machine.starts_kernels and not spec.source and is_built_here:
         raise BadExperiment(problems=_problem(path, text, ("source",), "missing", ""))
     settings["source"] = SOURCE.located(spec.source or None, path.parent) or ""
     settings["config"] = CONFIG.located(spec.config, path.parent)
@@ -208,7 +216,9 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
 
 
 def _with_kconfig(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
-    """The recipe with what workloads need; what the recipe says itself counts more."""
+    """The recipe with what workloads need; what the recipe says itself counts more. A built kernel stays as it is."""
+    if recipe.image is not None:
+        return recipe
     return recipe.model_copy(update={"kconfig": {**needed, **recipe.kconfig}})
 
 

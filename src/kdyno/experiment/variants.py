@@ -62,6 +62,11 @@ class UnknownTrainee(UserError):
     hint = "variants: {known}"
 
 
+class TraineeIsBuilt(UserError):
+    message = "variant {name} is to be trained on {trainee}, which is a built kernel"
+    hint = "name a variant that kdyno builds: a profile fits the kernel that it was counted on"
+
+
 class CircularTraining(UserError):
     message = "variants are trained on each other in a circle: {circle}"
     hint = "one of them must be built without a profile of the others"
@@ -124,6 +129,8 @@ def with_trainees(
             if on not in recipes:
                 raise UnknownTrainee(name=name, trainee=on, known=", ".join(recipes))
             trainee = filled(on, below)
+        if trainee.image is not None:
+            raise TraineeIsBuilt(name=name, trainee=recipe.profile.on)
         own = {"source": trainee.source or source, "config": trainee.config or config}
         return trainee.model_copy(update=own)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kdyno.errors import UserError
+from kdyno.files import read_whole
 from kdyno.instrument.pmu_limits import LONGEST_NAME
 from kdyno.process import output
 
@@ -39,6 +40,10 @@ MARK = re.compile(r"_s?text|_sinittext|__\w+_(start|end)")
 LINE = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?([tTwW]) (\S+)$", re.MULTILINE)
 
 
+MOST_BYTES = 100_000_000
+"""Of a System.map."""
+
+
 class VmlinuxUnfit(UserError):
     message = "{vmlinux} has no {what}: the emulated PMU can't tell apart what this kernel does"
     hint = "it needs the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
@@ -58,12 +63,15 @@ class Symbol(NamedTuple):
     is_global: bool = True
 
 
-def symbols_file(vmlinux: Path) -> str:
+def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
     """What the plugin's option `symbols` names: a line `ADDRESS SIZE ROLE NAME` for each function, hexadecimal.
+
+    `system_map` tells the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
 
     Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
     """
-    found = functions(output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
+    listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
+    found = functions(listing or output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
     for symbol in found:
         if (length := len(symbol.name.encode())) > LONGEST_NAME:
             raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])

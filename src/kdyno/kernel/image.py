@@ -12,10 +12,19 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.toolchain import ToolchainIdentity
 
 ImageFile = Literal[
-    "bzImage", "vmlinux", "System.map", "config", "build.log", "delegation.jsonl", "sections.jsonl", "notes.tar.xz"
+    "bzImage",
+    "vmlinux",
+    "System.map",
+    "config",
+    "build.log",
+    "delegation.jsonl",
+    "sections.jsonl",
+    "notes.tar.xz",
+    "modules.tar",
 ]
-"""The files of an image, beside its record. The last three only where ccd stood in for the compiler, where lkd did for
-the linker, and where gcc compiled for gcov: its .gcno files."""
+"""The files of an image, beside its record. The last four only where ccd stood in for the compiler, where lkd did for
+the linker, where gcc compiled for gcov: its .gcno files, and where a built kernel needs modules. A built kernel has no
+build.log, and System.map only where its symbols are known."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -75,6 +84,10 @@ class ImageRecord(Frozen):
     """SHA-256 of each file of the image."""
     objects: dict[str, int] = {}
     """By compiler: how many objects it made, where ccd stood in for it and recorded that."""
+    banner: str = ""
+    """Of a built kernel: what it says of itself, who built it and when."""
+    modules: tuple[str, ...] = ()
+    """Of a built kernel: what is kept of its modules, each after what it needs."""
     notes: tuple[str, ...] = ()
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 
@@ -100,3 +113,18 @@ class Image(Frozen):
     @property
     def symbols(self) -> Path:
         return self.directory / "System.map"
+
+    @property
+    def modules(self) -> Path | None:
+        """A tar archive of the modules that may have to be loaded before the agent starts."""
+        return self.directory / "modules.tar" if self.record.modules else None
+
+    @property
+    def given_symbols(self) -> Path | None:
+        """System.map, where vmlinux has no symbols of its own."""
+        return self.symbols if self.is_given and "System.map" in self.record.files else None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether somebody else built it."""
+        return self.record.recipe.image is not None

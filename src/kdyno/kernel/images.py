@@ -12,8 +12,8 @@ import re
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
@@ -44,6 +44,8 @@ SECTIONS: ImageFile = "sections.jsonl"
 """Images that were built before this file was kept have none; nor have those without a layout or a profile."""
 NOTES: ImageFile = "notes.tar.xz"
 """Without these nothing can say which lines a kernel's .gcda files are about."""
+MODULES: ImageFile = "modules.tar"
+SYMBOLS: ImageFile = "System.map"
 KEY_DIGITS_NEEDED = 6
 
 
@@ -105,6 +107,9 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
     """Which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
     is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files, NOTES: NOTES in record.files}
+    is_expected[MODULES] = bool(record.modules)
+    if record.recipe.image is not None:
+        is_expected |= {LOG: False, SYMBOLS: SYMBOLS in record.files}
     expected = [name for name in get_args(ImageFile) if is_expected.get(name, True)]
     for name in expected:
         file = place / name
@@ -160,11 +165,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
     are copied, because another image may be made from the same objects. `delegated` is what ccd recorded; what lkd
     listed is kept where it is there.
     """
-    place = directory(record.key, state)
-    partial = place.with_name(f".{record.key}.partial")
-    remove_tree(partial)
-    with disk_full_is_said(partial):
-        partial.mkdir()
+    with _new_directory(record.key, state) as partial:
         for name, made in FILES.items():
             if name == "config":
                 shutil.copyfile(objects / made, partial / name)
@@ -176,16 +177,41 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
         if (listed := objects / lkd.SECTIONS).is_file():
             listed.rename(partial / SECTIONS)
         _pack_notes(objects, partial / NOTES)
-        names: list[ImageFile] = [name for name in get_args(ImageFile) if (partial / name).exists()]
-        digests = {name: content_digest(partial / name) for name in names}
-        record = record.model_copy(update={"files": digests})
-        (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        record = _recorded(record, partial)
+    return Image(directory=directory(record.key, state), record=record)
+
+
+def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
+    """The same of an image whose files are given."""
+    with _new_directory(record.key, state) as partial:
+        for name, content in files.items():
+            (partial / name).write_bytes(content)
+        record = _recorded(record, partial)
+    return Image(directory=directory(record.key, state), record=record)
+
+
+@contextmanager
+def _new_directory(key: str, state: State) -> Iterator[Path]:
+    """A directory that takes the place of the image when the body is done, complete and on disk."""
+    place = directory(key, state)
+    partial = place.with_name(f".{key}.partial")
+    remove_tree(partial)
+    with disk_full_is_said(partial):
+        partial.mkdir()
+        yield partial
         for file in (*partial.iterdir(), partial):
             sync(file)
         remove_tree(place)  # it is one of another version, or there is none
         partial.rename(place)
         sync(state.images)
-    return Image(directory=place, record=record)
+
+
+def _recorded(record: ImageRecord, partial: Path) -> ImageRecord:
+    """Write the record, with the digests of the files that are there."""
+    names: list[ImageFile] = [name for name in get_args(ImageFile) if (partial / name).exists()]
+    record = record.model_copy(update={"files": {name: content_digest(partial / name) for name in names}})
+    (partial / RECORD).write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return record
 
 
 def _pack_notes(objects: Path, archive: Path) -> None:

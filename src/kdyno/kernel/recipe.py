@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from kdyno.frozen import Frozen
@@ -122,9 +123,16 @@ class Profile(ProfileSettings):
         return self
 
 
+RUNTIME_KNOBS = ("page_size", "sysctl", "block", "cmdline")
+"""What a kernel that runs, or is built, can be told."""
+
+
 class Recipe(Frozen):
     """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
 
+    image: str | None = None
+    """A kernel that is built already: the path of a bzImage such as `/boot/vmlinuz-RELEASE`, or `debian:PACKAGE`.
+    Beside it only what concerns its start can be said."""
     source: str | None = None
     """The kernel source, where it is to be another than the experiment's."""
     config: str | None = None
@@ -176,6 +184,19 @@ class Recipe(Frozen):
     cmdline: tuple[str, ...] = ()
     """Words added to the kernel command line. They don't change the image."""
 
+    @model_validator(mode="after")
+    def _is_built_once(self) -> Self:
+        if self.image is not None:
+            said = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
+            if knobs := [name for name in said if name not in ("image", *RUNTIME_KNOBS)]:
+                raise PydanticCustomError(
+                    "image",
+                    "`image` names a kernel that is built already, and {knobs} would build it otherwise; beside it "
+                    "there may be {runtime}",
+                    {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME_KNOBS)},
+                )
+        return self
+
     @property
     def built(self) -> Self:
         """The same without what only starts the image."""
@@ -187,6 +208,10 @@ class Recipe(Frozen):
         of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
         of_block = (f"block.{name}={value}" for name, value in self.block.items())
         return (*page_size_words(self.page_size, self.patches), *of_sysctl, *of_block, *self.cmdline)
+
+
+def _default(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True)
 
 
 class Training(Frozen):

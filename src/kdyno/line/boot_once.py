@@ -43,6 +43,8 @@ class Wanted:
             name=self.name,
             kernel=self.image.bzimage if self.image else None,
             vmlinux=self.image.vmlinux if self.image else None,
+            symbols=self.image.given_symbols if self.image else None,
+            modules=self.image.modules if self.image else None,
             cmdline=self.cmdline,
             job=self.job.model_copy(update={"counters": self._counters()}),
             seed=self.seed,

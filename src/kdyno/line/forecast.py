@@ -15,11 +15,12 @@ from kdyno.experiment.plan import PlannedBoot
 from kdyno.frozen import Frozen
 from kdyno.kernel import estimate
 from kdyno.kernel.build import BuildPlan
+from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.images import records
 from kdyno.lanes import LANES, Lane
 from kdyno.line.checks import checks_left
 from kdyno.line.derive import PlannedTraining, boots_left, boots_to_do
-from kdyno.line.prepare import Plans, Prepared
+from kdyno.line.prepare import Plan, Plans, Prepared
 from kdyno.line.run_plan import RunPlan
 from kdyno.state import State
 from kdyno.store.store import Store
@@ -157,13 +158,16 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
     first: dict[str, str] = {}
     compiled: dict[str, tuple[str, BuildPlan]] = {}
     builds = []
-    for variant, plan in (*only_booted.values(), *named):
+    every: list[tuple[str, Plan]] = [*only_booted.values(), *named]
+    for variant, plan in every:
         if plan.key in first:
             why = f"same image as {first[plan.key]}: they differ only in how they are started"
             builds.append(_of(plan, variant, "shared", why))
             continue
         first[plan.key] = variant
-        if plan.cached:
+        if isinstance(plan, GivenPlan):
+            builds.append(_of(plan, variant, "cached", "built by somebody else"))
+        elif plan.cached:
             builds.append(_of(plan, variant, "cached", "built before"))
         elif plan.objects_key in compiled:
             by, before = compiled[plan.objects_key]
@@ -178,7 +182,7 @@ def forecast_builds(plans: Plans, state: State, trainings: Sequence[PlannedTrain
 
 
 def _of(
-    plan: BuildPlan, variant: str, decision: Decision, why: str, time: tuple[float | None, str, bool] = (0.0, "", False)
+    plan: Plan, variant: str, decision: Decision, why: str, time: tuple[float | None, str, bool] = (0.0, "", False)
 ) -> BuildForecast:
     """`time` is seconds, what they rest on, and whether they are a guess."""
     return BuildForecast(variant, plan.key, decision, why, *time, kernel=plan.source.version, config=plan.base.spec)
@@ -196,7 +200,7 @@ def _training(planned: PlannedTraining, store: Store) -> TrainingForecast:
     )
 
 
-def _named(variant: str, plan: BuildPlan) -> str:
+def _named(variant: str, plan: Plan) -> str:
     return variant if plan.recipe.layout_seed is None else f"{variant}, layout {plan.recipe.layout_seed}"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from kdyno.files import read_whole
 from kdyno.kernel.build import BuildPlan, build_layouts
+from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.image import Image
-from kdyno.kernel.images import is_built
+from kdyno.kernel.images import is_built, load_image
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.line.prepare import Plans
@@ -30,9 +31,13 @@ def require_cpus(machine: MachineSettings, images: Images) -> None:
 def build_images(plans: Plans, state: State, talk: Talk) -> Images:
     """Each image is built once, whoever needs it and however often; what differs only in layout shares its objects."""
     wanted: dict[str, list[tuple[str, BuildPlan]]] = defaultdict(list)
+    given: dict[str, Image] = {}
     for variant, layouts in plans.items():
         for plan in layouts:
-            wanted[plan.objects_key].append((variant, plan))
+            if isinstance(plan, GivenPlan):
+                given[plan.key] = load_image(plan.key, state)
+            else:
+                wanted[plan.objects_key].append((variant, plan))
     notes: set[str] = set()
 
     def say_once(note: str) -> None:
@@ -40,7 +45,7 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
             notes.add(note)
             talk.say(note)
 
-    images: dict[str, Image] = {}
+    images = given
     for group in wanted.values():
         variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
         with talk.working(f"building {variants}", about=True) as advance:

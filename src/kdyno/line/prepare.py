@@ -13,11 +13,13 @@ from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import recipes
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan, plan_build
+from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.plan import check_without_source
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.recipe import RUNTIME_KNOBS, Recipe
 from kdyno.kernel.source import fetch
 from kdyno.kernel.source import require as require_source
 from kdyno.line.derive import PlannedTraining, TrainingPlanner
+from kdyno.line.given import given_plans, on_fit_machine, require_startable
 from kdyno.machine.base import Description, Machine
 from kdyno.machine.registry import open_machine
 from kdyno.march.cpu import Cpu
@@ -25,10 +27,9 @@ from kdyno.state import State
 from kdyno.talk import Talk
 from kdyno.workload.base import WorkloadSettings
 
-Plans = Mapping[str, tuple[BuildPlan, ...]]
+Plan = BuildPlan | GivenPlan
+Plans = Mapping[str, tuple[Plan, ...]]
 """By variant, one for each layout; variants that differ only in how they are started share their images."""
-RUNTIME_KNOBS = ("page_size", "sysctl", "block", "cmdline")
-"""What a kernel that runs can be told."""
 KUNIT = "kunit.enable="
 """The kernel's parameter (lib/kunit/test.c, from 6.1 on)."""
 
@@ -90,6 +91,8 @@ class Prepared:
 
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
+    given = given_plans(experiment, state, talk)
+    experiment = on_fit_machine(experiment, given)
     machine = open_machine(experiment.machine)
     needs = experiment.workload.needs()
     if needs.packages:
@@ -104,9 +107,10 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
         machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
-    builds = plan_builds(experiment, machine.cpu, state, talk) if about.needs_images else Builds({})
+    builds = plan_builds(experiment, machine.cpu, state, talk, given) if about.needs_images else Builds({})
     for variant, (first, *_) in builds.plans.items():
         experiment.machine.require_cpus(first.asked, f"the kernel of variant {variant}")
+        require_startable(experiment, variant, first)
     return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
 
 
@@ -130,18 +134,29 @@ def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
             raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME_KNOBS))
 
 
-def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk) -> Builds:
+def plan_builds(
+    experiment: Experiment,
+    cpu: Callable[[], Cpu],
+    state: State,
+    talk: Talk,
+    given: Mapping[str, GivenPlan] | None = None,
+) -> Builds:
     """What has to be built for each variant; raises KdynoError for all that can be known to fail.
 
-    `cpu` reads the CPU of the host that will boot the images.
+    `cpu` reads the CPU of the host that will boot the images; `given` are the kernels that are built already, as far as
+    they were looked at.
     """
-    check_without_source(experiment.variants.values(), experiment.config, state)
-    for spec in dict.fromkeys(recipe.source or experiment.source for recipe in experiment.variants.values()):
+    given = given_plans(experiment, state, talk) if given is None else given
+    built_here = [recipe for recipe in experiment.variants.values() if recipe.image is None]
+    check_without_source(built_here, experiment.config, state)
+    for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))
     planner = TrainingPlanner(source_of, state, talk)
-    plans = {
-        name: tuple(
+    plans: dict[str, tuple[Plan, ...]] = {
+        name: (given[name],)
+        if name in given
+        else tuple(
             plan_build(
                 recipe,
                 source_of(recipe.source or experiment.source),
@@ -157,4 +172,5 @@ def plan_builds(experiment: Experiment, cpu: Callable[[], Cpu], state: State, ta
     for name, (first, *_) in plans.items():
         for note in first.notes:
             talk.say(f"note: {name}: {note}")
-    return Builds(plans, planner.ahead(plan for layouts in plans.values() for plan in layouts))
+    every = [plan for layouts in plans.values() for plan in layouts]
+    return Builds(plans, planner.ahead(plan for plan in every if isinstance(plan, BuildPlan)))

@@ -96,6 +96,26 @@ class MachineSettings(Frozen):
         """The same machine for a boot that measures nothing and may take long."""
         return self
 
+    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:  # noqa: ARG002
+        """The same machine so that it starts all these kernels, where it can choose: each its configuration and the
+        modules that are at hand.
+        """
+        return self
+
+    def require_startable(
+        self,
+        config: Mapping[str, str],  # noqa: ARG002
+        modules: Sequence[str],  # noqa: ARG002
+        what: str,  # noqa: ARG002
+        where: str,  # noqa: ARG002
+        is_whole: bool = True,  # noqa: ARG002
+    ) -> None:
+        """Raise KernelNotStartable if a kernel can't come up here; `what` and `where` are the kernel, for people.
+
+        Of a configuration that isn't whole only what it says is known.
+        """
+        return
+
     def require_cpus(self, config: Mapping[str, str], what: str) -> None:  # noqa: ARG002
         """Raise CpusMissing if a kernel's configuration, as far as it is known, can't use all of the machine's CPUs;
         `what` is the kernel, for people.
@@ -120,6 +140,10 @@ class BootOrder:
     """Exists and is empty; the machine leaves console.log and stream.jsonl here, and pmu.kpmu if it has a PMU."""
     vmlinux: Path | None = None
     """What the kernel was made from; a machine with a PMU reads its symbols."""
+    symbols: Path | None = None
+    """Its System.map, where vmlinux has none of its own."""
+    modules: Path | None = None
+    """A tar archive of modules, each after what it needs; a machine loads what it needs of them."""
     variant: str = ""
     block: int = 0
     cancelled: Event = field(default_factory=Event)

@@ -6,6 +6,7 @@ The format is cpio "newc", as Documentation/driver-api/early-userspace/buffer-fo
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,10 @@ def newc(entries: list[Entry]) -> bytes:
     return bytes(archive)
 
 
+START = "/kdyno/start"
+"""The script that loads modules."""
+START_WORD = f"rdinit={START}"
+"""For the kernel of a guest that has one."""
 NOT_LINKED = ("busybox", "init", "linuxrc")
 """A kernel that doesn't find the agent must say so, not start busybox's init."""
 
@@ -76,8 +81,27 @@ def guest_tools() -> list[Entry]:
     ]
 
 
-def initramfs(tools: list[Entry], job: Job, root: Path | None = None) -> bytes:
-    """The archive for one job, with a root file system for its programs.
+def loader(modules: Mapping[str, bytes]) -> list[Entry]:
+    """Modules, and the script that the kernel starts in the agent's place: it loads them and becomes the agent.
+
+    A module that can't be loaded is named on the console; without a port the agent then says what it lacks.
+    """
+    files = [f"/kdyno/modules/{name}.ko" for name in modules]
+    lines = ["#!/bin/sh", *(f"/bin/busybox insmod {path}" for path in files)]
+    # The kernel gave it these two variables, and gives them to an agent that it starts itself.
+    lines += [f"/bin/busybox rm -r /kdyno/modules {START}", "exec /bin/busybox env -i HOME=/ TERM=linux /init"]
+    contents = zip(files, modules.values(), strict=True)
+    return [
+        directory("kdyno/modules"),
+        *(file(path.lstrip("/"), content, 0o644) for path, content in contents),
+        file(START.lstrip("/"), "".join(f"{line}\n" for line in lines).encode()),
+    ]
+
+
+def initramfs(
+    tools: list[Entry], job: Job, root: Path | None = None, modules: Mapping[str, bytes] | None = None
+) -> bytes:
+    """The archive for one job, with a root file system for its programs, and modules in the order of their loading.
 
     Tests need no applet but sh, and each link costs the guest 13,000 instructions.
     """
@@ -87,4 +111,6 @@ def initramfs(tools: list[Entry], job: Job, root: Path | None = None) -> bytes:
         tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]
     if root and any(program.in_root for program in job.programs):
         tools = [*tools, file("kdyno/root.squashfs", root.read_bytes(), 0o644)]
+    if modules:
+        tools = [*tools, *loader(modules)]
     return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

@@ -1,17 +1,18 @@
 """What a kernel must have built in for each of QEMU's platforms: one table, and what of it a configuration lacks.
 
 Here is only what nothing works without. Without devtmpfs, tmpfs or proc the agent starts all the same, and what can't
-run then says so itself. The initramfs holds no modules, so that =m is as good as nothing.
+run then says so itself. A module is as good as nothing, but for built kernels whose modules the initramfs holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from kdyno.errors import UserError
+from kdyno.kernel.built_kernels.modules import WANTED
 
 Platform = Literal["microvm", "q35"]
 Output = Literal["stream", "console"]
@@ -26,6 +27,21 @@ class KernelLacks(UserError):
 class CpusMissing(UserError):
     message = "the machine has {cpus} CPUs, and {what} would use {usable}: {why}; the others wouldn't be there"
     hint = "give the machine {usable} (cpus in [machine], --cpus), or build the kernel with {symbols}"
+
+
+class KernelNotStartable(UserError):
+    message = "{what} can't start on {platform}; {where} lacks\n{list}"
+    hint = "{way_out}"
+
+
+TAKE_ANOTHER = (
+    "all variants of a run boot on one machine: ask for these in `kconfig` of variants that kdyno builds, or name "
+    "another platform in [machine]"
+)
+NO_MODULE = (
+    "its modules must lie in lib/modules/RELEASE beside the directory of the kernel: install them, or name the "
+    "package (debian:PACKAGE)"
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,7 @@ NEEDS: Mapping[Platform, tuple[Need, ...]] = {
 }
 """The symbols have had these names since before 4.19."""
 
+SCRIPT = Need("BINFMT_SCRIPT", "a script loads the modules")
 STATES = {"m": "module", "n": "not set"}
 
 
@@ -79,11 +96,46 @@ class Lack:
         return f"CONFIG_{self.need.symbol}=y (here: {self.state}): {self.need.why}"
 
 
-def lacks(config: Mapping[str, str], platform: Platform, output: Output, more: tuple[Need, ...] = ()) -> list[Lack]:
-    """What the platform, and `more`, needs for this output, and the configuration has not. Pure."""
+def lacks(
+    config: Mapping[str, str],
+    platform: Platform,
+    output: Output,
+    more: tuple[Need, ...] = (),
+    modules: Sequence[str] = (),
+) -> list[Lack]:
+    """What the platform, and `more`, needs for this output, and neither configuration nor `modules` have. Pure."""
     needs = (need for need in (*NEEDS[platform], *more) if need.output in (None, output))
     values = {need: config.get(need.symbol, "n") for need in needs}
-    return [Lack(need, STATES.get(value, value)) for need, value in values.items() if value != "y"]
+    return [
+        Lack(need, STATES.get(value, value))
+        for need, value in values.items()
+        if value != "y" and not (value == "m" and WANTED.get(need.symbol) in modules)
+    ]
+
+
+def require_startable(
+    config: Mapping[str, str],
+    modules: Sequence[str],
+    platform: Platform,
+    more: tuple[Need, ...],
+    what: str,
+    where: str,
+    is_whole: bool,
+) -> None:
+    """Raise KernelNotStartable if a kernel with these modules at hand lacks what the platform needs.
+
+    What isn't in a configuration that `is_whole` is off; in a list of wishes it may have been left to Kconfig, but for
+    the devices, which Kconfig turns on for nobody who didn't ask. Pure.
+    """
+    missing = lacks(config, platform, "stream", more, modules)
+    if not is_whole:
+        missing = [lack for lack in missing if lack.need not in ANYWHERE]
+    if modules and config.get("BINFMT_SCRIPT") != "y":
+        missing.append(Lack(SCRIPT, STATES.get(config.get("BINFMT_SCRIPT", "n"), "n")))
+    if missing:
+        way_out = NO_MODULE if any(lack.state == STATES["m"] for lack in missing) else TAKE_ANOTHER
+        listed = "\n".join(f"  {lack.text}" for lack in missing)
+        raise KernelNotStartable(what=what, where=where, platform=platform, list=listed, way_out=way_out)
 
 
 def require_cpus(config: Mapping[str, str], cpus: int, what: str) -> None:

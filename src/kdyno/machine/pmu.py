@@ -113,7 +113,8 @@ class Pmu:
         if order.vmlinux is None:
             raise VmlinuxMissing(kernel=order.kernel)
         if order.vmlinux not in self._symbols:
-            self._symbols[order.vmlinux] = (symbols_file(order.vmlinux), content_digest(order.vmlinux))
+            listed = symbols_file(order.vmlinux, order.symbols)
+            self._symbols[order.vmlinux] = (listed, content_digest(order.vmlinux))
         listed, image = self._symbols[order.vmlinux]
         symbols = order.directory / "pmu.symbols"
         symbols.write_text(listed, encoding="utf-8")

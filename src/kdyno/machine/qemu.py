@@ -21,12 +21,13 @@ from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES
 from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
 from kdyno.machine.conditions import watched
-from kdyno.machine.disk import CACHE, MIB, NEED, new_disk
+from kdyno.machine.disk import CACHE, MIB, new_disk
 from kdyno.machine.ending import Exit, verdict_on_boot
 from kdyno.machine.guest_root import GuestRoot, guest_root
-from kdyno.machine.initramfs import Entry, find_busybox, guest_tools, initramfs
+from kdyno.machine.initramfs import START_WORD, Entry, find_busybox, guest_tools, initramfs
 from kdyno.machine.kvm import why_not_kvm
-from kdyno.machine.platforms import NEEDS, Need, Output, port_needs, require_options
+from kdyno.machine.modules import loaded
+from kdyno.machine.platforms import NEEDS, Output, port_needs, require_options
 from kdyno.machine.pmu import Pmu
 from kdyno.machine.qemu_config import QemuConfig, require_one_lane
 from kdyno.machine.qemu_options import PORT, Guest, qemu_options
@@ -180,12 +181,7 @@ class QemuMachine:
         return self.pmu.unlike(self.config.cpu, vendor, has_smap)
 
     def require_options(self, kernel: Path, output: Output) -> None:
-        require_options(kernel, self.config.platform, output, self.config.cpus, self._more_needs)
-
-    @property
-    def _more_needs(self) -> tuple[Need, ...]:
-        """Of a kernel, beside what every guest needs."""
-        return () if self.config.disk_mb is None else (NEED,)
+        require_options(kernel, self.config.platform, output, self.config.cpus, self.config.more_needs)
 
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A kernel takes any words, but a small guest's turns huge pages off."""
@@ -207,7 +203,7 @@ class QemuMachine:
 
     def _boot(self, order: BootOrder) -> BootEnd:
         archive = order.directory / "initramfs.cpio"
-        archive.write_bytes(initramfs(self._tools, order.job, self._root.squashfs if self._root else None))
+        order = self._packed(order, archive)
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         said = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
@@ -241,10 +237,17 @@ class QemuMachine:
         )
         return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
 
+    def _packed(self, order: BootOrder, archive: Path) -> BootOrder:
+        """Write the initramfs; return the order with the word that a guest needs whose modules are loaded first."""
+        modules = loaded(order.modules, self.config, order.job) if order.modules else {}
+        root = self._root.squashfs if self._root else None
+        archive.write_bytes(initramfs(self._tools, order.job, root, modules))
+        return replace(order, cmdline=(*order.cmdline, START_WORD)) if modules else order
+
     def converse(self, order: BootOrder) -> int:
         """Boot with the console on this terminal, for a person; returns QEMU's exit status."""
         archive = order.directory / "initramfs.cpio"
-        archive.write_bytes(initramfs(self._tools, order.job, self._root.squashfs if self._root else None))
+        order = self._packed(order, archive)
         command = self.command(order, archive, serial="mon:stdio", stream=order.directory / "stream.jsonl")
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED):
             return subprocess.run(command, check=False).returncode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -12,8 +12,8 @@ from kdyno.errors import UserError
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.lanes import LANES, Lane
 from kdyno.machine.base import Limits, MachineSettings
-from kdyno.machine.disk import MOST_DISK_MB
-from kdyno.machine.platforms import Platform, require_cpus
+from kdyno.machine.disk import MOST_DISK_MB, NEED
+from kdyno.machine.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
 from kdyno.machine.pmu import PmuOutsideModelLane
 from kdyno.names import absolute
 
@@ -30,7 +30,7 @@ class QemuConfig(MachineSettings):
     accel: Literal["auto", "kvm", "tcg"] = "auto"
     """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
     platform: Platform = "microvm"
-    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio."""
+    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio. Left out, built kernels (`image`) decide."""
     cpu: str | None = None
     """QEMU's CPU model; None: in the model lane a fixed Haswell, with `pmu` the one that its family names; in the wall
     lane `host` under KVM, `max` under TCG."""
@@ -63,6 +63,25 @@ class QemuConfig(MachineSettings):
 
     def timed(self) -> Self:
         return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
+
+    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
+        if "platform" in self.model_fields_set:
+            return self
+
+        def fits(platform: Platform) -> bool:
+            return not any(lacks(config, platform, "stream", self.more_needs, has) for config, has in kernels)
+
+        return self.model_copy(update={"platform": next(filter(fits, NEEDS), self.platform)})
+
+    def require_startable(
+        self, config: Mapping[str, str], modules: Sequence[str], what: str, where: str, is_whole: bool = True
+    ) -> None:
+        require_startable(config, modules, self.platform, self.more_needs, what, where, is_whole)
+
+    @property
+    def more_needs(self) -> tuple[Need, ...]:
+        """Of a kernel, beside what every guest needs."""
+        return () if self.disk_mb is None else (NEED,)
 
     def require_cpus(self, config: Mapping[str, str], what: str) -> None:
         require_cpus(config, self.cpus, what)

@@ -21,6 +21,7 @@ PARTS = {
     "sources": "kernel trees",
     "inputs": "profiles and orders",
     "patches": "patches that kdyno made",
+    "kernels": "kernels out of packages",
     "roots": "root file systems of guests",
     "builds": "left by builds that failed",
     "boots": "left by boots that were killed",

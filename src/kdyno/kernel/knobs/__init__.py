@@ -10,6 +10,7 @@ from kdyno.kernel.knobs import (
     cflags,
     cmdline,
     delegation,
+    image,
     kconfig,
     layout_seed,
     lines,
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 KNOBS: tuple[Knob, ...] = (
+    image.KNOB,
     origin.SOURCE,
     origin.CONFIG,
     toolchain.KNOB,

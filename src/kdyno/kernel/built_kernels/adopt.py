@@ -1,0 +1,213 @@
+"""A built kernel becomes an image like those that are built here: read with what lies beside it, kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import kdyno
+from kdyno.digests import file_digest
+from kdyno.errors import UserError
+from kdyno.files import read_whole
+from kdyno.frozen import digest
+from kdyno.kernel import images
+from kdyno.kernel.built_kernels import debian
+from kdyno.kernel.built_kernels.configuration import configuration_in
+from kdyno.kernel.built_kernels.header import Header, NotABootableKernel, read_header
+from kdyno.kernel.built_kernels.kallsyms import START, system_map
+from kdyno.kernel.built_kernels.modules import ModuleMissing, closure, files_below, wanted_of
+from kdyno.kernel.built_kernels.packed import payload_of
+from kdyno.kernel.config_of import config_of
+from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes, SourceIdentity
+from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.knobs.image import DEBIAN
+from kdyno.kernel.knobs.kconfig import MOST_BYTES
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source_trees import Say
+from kdyno.plain_tar import END, entry
+from kdyno.state import State
+from kdyno.toolchain import ToolchainIdentity
+
+FORMAT = 1
+"""Part of every key; raised when the same files would give another image, or another start of it."""
+MOST_KERNEL = 256_000_000
+MOST_VMLINUX = 1_000_000_000
+"""Bytes of a bzImage, and of the vmlinux in it."""
+MOST_SYMBOLS = 100_000_000
+"""Bytes of a System.map."""
+MODULES = ("lib/modules", "usr/lib/modules")
+NO_SYMBOLS = (
+    "neither System.map nor tables of its own (CONFIG_KALLSYMS) tell its functions: the emulated PMU can't count"
+)
+ITS_OWN_SYMBOLS = "functions are known by the kernel's own tables (CONFIG_KALLSYMS)"
+TEXT_LINE = re.compile(rb"^([0-9a-f]{16}) [tTDA] (_text|_etext)$", re.MULTILINE)
+
+
+class BuiltKernelMissing(UserError):
+    message = "there is no kernel {path}: {why}"
+    hint = "image names a file such as /boot/vmlinuz-RELEASE, or a package: debian:linux-image-amd64"
+
+
+class ConfigMissing(UserError):
+    message = "the configuration of {path} is not known: nothing lies beside it, and the kernel itself has none"
+    hint = "put it beside the kernel, as config-{release} beside vmlinuz-{release}: kdyno must know what boots"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A built kernel and what lies beside it."""
+
+    path: Path
+    origin: str
+    """What a person would call it: its path, or package and version."""
+    sha256: str
+    kernel: bytes
+    header: Header
+    config: bytes
+    symbols: bytes
+    """Of a System.map beside it; empty if there is none."""
+    modules: Mapping[str, bytes]
+    """By name, each after what it needs."""
+
+
+def adopted(spec: str, state: State, say: Say) -> Image:
+    """The image that a built kernel is kept as; `spec` is the path of a bzImage, or debian:PACKAGE.
+
+    Raises NotABootableKernel, BuiltKernelMissing, ConfigMissing, ModuleMissing, ModuleUnfit and NotUnpackable, and
+    what getting a package raises.
+    """
+    found = _found(spec, state, say)
+    modules = {name: hashlib.sha256(content).hexdigest() for name, content in found.modules.items()}
+    key = digest(
+        {
+            "format": ["built kernel", FORMAT],
+            "kernel": found.sha256,
+            "config": hashlib.sha256(found.config).hexdigest(),
+            "symbols": hashlib.sha256(found.symbols).hexdigest(),
+            "modules": modules,
+        }
+    )
+    with state.lock(f"image-{key}", on_wait=lambda: say("waiting for another kdyno that reads the same kernel")):
+        if not images.is_built(key, state):
+            say(f"reading {found.origin}: Linux {found.header.release}")
+            _keep(key, spec, found, state)
+    return images.load_image(key, state)
+
+
+def _found(spec: str, state: State, say: Say) -> Found:
+    if spec.startswith(DEBIAN):
+        package = spec.removeprefix(DEBIAN)
+        tree, origin = debian.package_tree(package, state, say)
+        path = debian.kernel_in(tree, package)
+    else:
+        path, origin = Path(spec), spec
+    kernel = _read(path)
+    header = read_header(kernel, path)
+    beside = config_of(path)
+    config = read_whole(beside, MOST_BYTES) if beside else _inner_config(kernel, header, path)
+    return Found(
+        path=path,
+        origin=origin,
+        sha256=file_digest(path, state),
+        kernel=kernel,
+        header=header,
+        config=config,
+        symbols=_symbols_beside(path),
+        modules=_modules(path, header, read_config(config.decode(errors="replace"))),
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_whole(path, MOST_KERNEL)
+    except OSError as error:
+        raise BuiltKernelMissing(path=path, why=error.strerror) from error
+
+
+def _inner_config(kernel: bytes, header: Header, path: Path) -> bytes:
+    config = configuration_in(payload_of(kernel, header.payload, MOST_VMLINUX, str(path)))
+    if config is None:
+        raise ConfigMissing(path=path, release=header.release)
+    return config
+
+
+def _symbols_beside(path: Path) -> bytes:
+    """A System.map with symbols in it: Debian's says only where one is to be had."""
+    _, dash, release = path.name.partition("-")
+    try:
+        content = read_whole(path.with_name(f"System.map-{release}" if dash else "System.map"), MOST_SYMBOLS)
+    except OSError:
+        return b""
+    return content if f" T {START}\n".encode() in content else b""
+
+
+def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str, bytes]:
+    """What may have to be loaded of this kernel, each after what it needs.
+
+    What only some guests need may be missing; whether this one can do without is found out when the machine is known.
+    """
+    places = [path.resolve().parent.parent / below / header.release for below in MODULES]
+    directory = next((place for place in places if place.is_dir()), None)
+    files = files_below(directory) if directory else {}
+    wanted = [name for name in wanted_of(config) if name in files]
+    try:
+        return closure(wanted, files)
+    except KeyError as error:
+        [name] = error.args
+        raise ModuleMissing(kernel=path, name=name, directory=directory) from None
+
+
+def _keep(key: str, spec: str, found: Found, state: State) -> None:
+    vmlinux = payload_of(found.kernel, found.header.payload, MOST_VMLINUX, str(found.path))
+    if not vmlinux.startswith(b"\x7fELF\x02"):
+        raise NotABootableKernel(path=found.path, why="what is packed in it is no vmlinux of 64 bits")
+    own = "" if found.symbols else system_map(vmlinux)
+    symbols = found.symbols or own.encode()
+    config = read_config(found.config.decode(errors="replace"))
+    files: dict[ImageFile, bytes] = {"bzImage": found.kernel, "vmlinux": vmlinux, "config": found.config}
+    if symbols:
+        files["System.map"] = symbols
+    if found.modules:
+        files["modules.tar"] = b"".join(entry(f"{name}.ko", content) for name, content in found.modules.items()) + END
+    record = ImageRecord(
+        key=key,
+        source=SourceIdentity(
+            spec=spec, identity=f"kernel:{found.sha256}", version=found.header.version, origin=found.origin
+        ),
+        recipe=Recipe(image=spec),
+        base="",
+        toolchain=toolchain_of(config),
+        release=found.header.release,
+        sizes=ImageSizes(bzimage=len(found.kernel), vmlinux=len(vmlinux), text=text_bytes(symbols)),
+        build_seconds=0,
+        steps=0,
+        make=(),
+        environment={},
+        config_sha256=hashlib.sha256(found.config).hexdigest(),
+        kdyno=kdyno.__version__,
+        banner=found.header.banner,
+        modules=tuple(found.modules),
+        notes=(ITS_OWN_SYMBOLS,) if own else () if symbols else (NO_SYMBOLS,),
+    )
+    images.store_files(record, files, state)
+
+
+def text_bytes(system_map: bytes) -> int:
+    """From _text to _etext, with padding: sizes of functions are in no System.map. 0 where it isn't told. Pure."""
+    marks = {name: int(address, 16) for address, name in TEXT_LINE.findall(system_map)}
+    return max(marks.get(b"_etext", 0) - marks.get(b"_text", 0), 0)
+
+
+def toolchain_of(config: Mapping[str, str]) -> ToolchainIdentity:
+    """The compiler as a configuration tells it (since Linux 4.19); its files are known to nobody here. Pure."""
+    banner = config.get("CC_VERSION_TEXT", "").strip('"') or "a compiler that its configuration doesn't tell"
+    family = "clang" if config.get("CC_IS_CLANG") == "y" else "gcc"
+    number = config.get("CLANG_VERSION" if family == "clang" else "GCC_VERSION", "")
+    version = ""
+    if number.isdecimal() and int(number):
+        value = int(number)
+        version = f"{value // 10000}.{value // 100 % 100}.{value % 100}"
+    return ToolchainIdentity(name=family, family=family, version=version, banner=banner, digest="")

@@ -1,0 +1,188 @@
+"""A kernel out of a Debian package: downloaded by apt, which checks it, and unpacked without being installed.
+
+Only what a boot may need is kept: the kernel, its configuration, and a few modules with what these depend on.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from kdyno import process
+from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import write_whole
+from kdyno.frozen import digest
+from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
+from kdyno.kernel.source import PACKAGE
+from kdyno.kernel.source_trees import Say, remove_tree
+from kdyno.state import State, disk_full_is_said
+from kdyno.text import clean
+
+FORMAT = 1
+"""Raised when the same packages give other files."""
+MOST_STEPS = 4
+"""From linux-image-amd64 to the package that has the kernel."""
+IMAGE, MODULES = "linux-image-", "linux-modules-"
+"""What the names of packages begin with that have kernels, and modules where they are apart (Ubuntu)."""
+IN_BOOT = ("vmlinuz-", "config-", "System.map-")
+ORIGIN = "origin.txt"
+ENVIRONMENT = {"LC_ALL": "C"}
+DOWNLOAD_SECONDS = 1800.0
+MOST_KERNEL = 256_000_000
+"""Bytes of a file in /boot."""
+
+
+class UnknownKernelPackage(UserError):
+    message = "apt knows no package {package} with a kernel: {why}"
+    hint = "`apt-get update` brings its lists up to date, and `apt-cache search linux-image` shows what there is"
+
+
+class KernelPackageFailed(InfrastructureError):
+    message = "can't get the kernel of the package {package}: {why}"
+    hint = "`apt-get download {package}` says more"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package at a version, as apt knows it."""
+
+    name: str
+    version: str
+    depends: tuple[str, ...]
+    """Names, of alternatives the first."""
+
+
+def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
+    """Where `boot` and `lib/modules` of a package lie in the state directory, and what a person would call it.
+
+    Raises UnknownKernelPackage, KernelPackageFailed, ToolMissing and DiskFull.
+    """
+    packages = _with_kernel(package)
+    origin = " and ".join(f"{one.name} {one.version}" for one in packages)
+    place = state.kernels / digest([FORMAT, sorted(WANTED.values()), origin])[:32]
+    with state.lock(f"kernel-{place.name}", on_wait=lambda: say("another kdyno gets the same kernel: waiting for it")):
+        if not (place / ORIGIN).is_file():
+            say(f"downloading {origin}, to unpack it: nothing is installed")
+            remove_tree(place)
+            with state.scratch("kernel") as scratch, disk_full_is_said(place):
+                partial = scratch / "tree"
+                partial.mkdir()
+                _fill(partial, _downloaded(packages, scratch), package)
+                kernel_in(partial, package)
+                write_whole(partial / ORIGIN, origin)
+                partial.rename(place)
+    return place, origin
+
+
+def _with_kernel(package: str) -> list[Package]:
+    """The package that has the kernel which this one stands for, and those with its modules."""
+    if not PACKAGE.fullmatch(package):
+        raise UnknownKernelPackage(package=package, why="that is no name of a package")
+    found = _known(package)
+    for _ in range(MOST_STEPS):
+        further = [name for name in found.depends if name.startswith(IMAGE)]
+        if not further:
+            break
+        found = _known(further[0])
+    return [found, *(_known(name) for name in found.depends if name.startswith(MODULES))]
+
+
+def _known(package: str) -> Package:
+    asked = process.attempt(["apt-cache", "show", "--no-all-versions", package], env=ENVIRONMENT)
+    if asked.returncode:
+        raise UnknownKernelPackage(package=package, why=clean(asked.stderr)[:200] or "it is not in its lists")
+    return parsed(asked.stdout, package)
+
+
+def parsed(stanza: str, package: str) -> Package:
+    """The fields of what `apt-cache show` prints of one package. Raises UnknownKernelPackage. Pure."""
+    fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and not line.startswith(" "))
+    name, version = fields.get("Package", ""), fields.get("Version", "")
+    if not PACKAGE.fullmatch(name) or not version or not version.isprintable() or " " in version:
+        raise UnknownKernelPackage(package=package, why="its entry has no name or version")
+    depends = (part.partition("|")[0].split() for part in fields.get("Depends", "").split(","))
+    return Package(name, version, tuple(words[0].partition(":")[0] for words in depends if words))
+
+
+def _downloaded(packages: Collection[Package], scratch: Path) -> list[Path]:
+    words = [f"{package.name}={package.version}" for package in packages]
+    command = ["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", *words]
+    done = process.attempt(command, cwd=scratch, env=ENVIRONMENT, timeout=DOWNLOAD_SECONDS)
+    archives = sorted(scratch.glob("*.deb"))
+    if done.returncode or len(archives) != len(words):
+        raise KernelPackageFailed(package=words[0], why=clean(done.stderr)[-300:] or "apt-get left no file")
+    return archives
+
+
+def _fill(tree: Path, archives: Collection[Path], package: str) -> None:
+    """Unpack the kernel and the modules that may be wanted; then, as often as it takes, what these need."""
+    wanted, files = set(WANTED.values()), dict[str, Path]()
+    needed = _unpacked(tree, archives, wanted, files, package, with_boot=True)
+    while (missing := needed - wanted) and len(wanted) < MOST_MODULES:
+        wanted |= missing
+        needed |= _unpacked(tree, archives, missing, files, package, with_boot=False)
+
+
+def _unpacked(
+    tree: Path,
+    archives: Collection[Path],
+    wanted: Collection[str],
+    files: dict[str, Path],
+    package: str,
+    *,
+    with_boot: bool,
+) -> set[str]:
+    """Unpack modules by name; return the names of those that they need."""
+    before = set(files)
+    for archive in archives:
+        command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
+        with process.spawned(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
+            assert unpacking.stdout
+            try:
+                _take(unpacking.stdout, tree, wanted, files, with_boot=with_boot)
+            except tarfile.TarError as error:
+                raise KernelPackageFailed(package=package, why=f"{archive.name} is damaged: {error}") from None
+            if unpacking.wait():
+                raise KernelPackageFailed(package=package, why=f"dpkg-deb can't unpack {archive.name}")
+    return {name for module in set(files) - before for name in needs(read_module(files[module]), module)}
+
+
+def _take(archive: IO[bytes], tree: Path, wanted: Collection[str], files: dict[str, Path], *, with_boot: bool) -> None:
+    """Write the members that are wanted: regular files at places that are made of their own names alone."""
+    with tarfile.open(fileobj=archive, mode="r|", encoding="utf-8") as members:
+        for member in members:
+            place = placed(member.name, wanted, with_boot=with_boot) if member.isreg() else None
+            if place is None or member.size > (MOST_KERNEL if place.parts[0] == "boot" else MOST_PACKED):
+                continue
+            content = members.extractfile(member)
+            assert content
+            target = tree / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.read())
+            if module := name_of(target.name):
+                files.setdefault(module, target)
+
+
+def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixPath | None:
+    """Where a member is put; None for one that isn't wanted. Pure."""
+    parts = [part for part in PurePosixPath(name).parts if part != "."]
+    parts = parts[1:] if parts[:1] == ["usr"] else parts
+    if ".." in parts or not all(part.isprintable() for part in parts):
+        return None
+    if with_boot and len(parts) == 2 and parts[0] == "boot" and parts[1].startswith(IN_BOOT):
+        return PurePosixPath(*parts)
+    if len(parts) > 3 and parts[:2] == ["lib", "modules"] and name_of(parts[-1]) in wanted:
+        return PurePosixPath(*parts)
+    return None
+
+
+def kernel_in(tree: Path, package: str) -> Path:
+    """The kernel of an unpacked package. Raises UnknownKernelPackage where it has none, or several."""
+    kernels = sorted((tree / "boot").glob("vmlinuz-*"))
+    if len(kernels) != 1:
+        raise UnknownKernelPackage(package=package, why=f"it has {len(kernels) or 'no'} files /boot/vmlinuz-RELEASE")
+    return kernels[0]

@@ -1,0 +1,109 @@
+"""Packed bytes of kernels and modules: they say what they are packed with, and no more than is asked comes out."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import subprocess
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import IO, Protocol
+
+from kdyno.errors import UserError
+from kdyno.installed import find_program
+from kdyno.packages import install_command
+from kdyno.process import spawned
+
+PIECE = 1 << 20
+SIZE_BYTES = 4
+"""What Kbuild appends to all but gzip (`size_append` of scripts/Makefile.lib): the size of what comes out."""
+
+
+class NotUnpackable(UserError):
+    message = "{what} can't be unpacked: {why}"
+    hint = "kernels and modules may be packed with gzip, bzip2, xz, lzma, zstd and lz4"
+
+
+def unpacked(content: bytes, most_bytes: int, what: str) -> bytes:
+    """What was packed; of more than `most_bytes` NotUnpackable is raised, as for what is damaged.
+
+    Content that isn't packed is given as it is.
+    """
+    for magic, unpack in FORMATS.items():
+        if content.startswith(magic):
+            try:
+                plain = unpack(content, most_bytes + 1)
+            except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
+                raise NotUnpackable(what=what, why=f"it is damaged ({error})") from None
+            if len(plain) > most_bytes:
+                raise NotUnpackable(what=what, why=f"more than {most_bytes:,} bytes come out")
+            return plain
+    return content
+
+
+def payload_of(kernel: bytes, payload: range, most_bytes: int, what: str) -> bytes:
+    """The vmlinux in a bzImage, without its symbols. Raises NotUnpackable."""
+    packed = kernel[payload.start : payload.stop]
+    if not packed.startswith(tuple(FORMATS)):
+        if packed.startswith(b"\x7fELF"):
+            return packed
+        raise NotUnpackable(what=what, why="it is packed with a format that isn't known here")
+    return unpacked(packed if packed.startswith(GZIP) else packed[:-SIZE_BYTES], most_bytes, what)
+
+
+class _Decompressor(Protocol):
+    """What zlib's, bz2's and lzma's have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+def _with(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], bytes]:
+    def run(content: bytes, most: int) -> bytes:
+        decompressor = made()
+        plain = decompressor.decompress(content, most)
+        if len(plain) < most and not decompressor.eof:
+            raise ValueError("it is cut short")
+        return plain
+
+    return run
+
+
+def _by(program: str) -> Callable[[bytes, int], bytes]:
+    def run(content: bytes, most: int) -> bytes:
+        path = find_program(program, f"what is packed with {program}", install_command(program))
+        words = [str(path), "-dc"]
+        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            assert child.stdin and child.stdout
+            feeder = Thread(target=_feed, args=(child.stdin, content), daemon=True)
+            feeder.start()
+            plain = bytearray()
+            while len(plain) < most and (piece := child.stdout.read(min(PIECE, most - len(plain)))):
+                plain += piece
+            if len(plain) < most and child.wait():
+                raise ValueError(f"{program} ended with status {child.returncode}")
+        return bytes(plain)
+
+    return run
+
+
+def _feed(pipe: IO[bytes], content: bytes) -> None:
+    with suppress(BrokenPipeError), pipe:  # who reads no more has enough, or says why
+        pipe.write(content)
+
+
+MOST_MEMORY = 256 << 20
+"""Bytes that unpacking xz may take."""
+GZIP = b"\x1f\x8b\x08"
+FORMATS: dict[bytes, Callable[[bytes, int], bytes]] = {
+    GZIP: _with(lambda: zlib.decompressobj(wbits=31)),
+    b"BZh": _with(bz2.BZ2Decompressor),
+    b"\xfd7zXZ\0": _with(lambda: lzma.LZMADecompressor(memlimit=MOST_MEMORY)),
+    b"\x5d\0\0": _with(lambda: lzma.LZMADecompressor(memlimit=MOST_MEMORY)),
+    b"\x28\xb5\x2f\xfd": _by("zstd"),
+    b"\x02\x21\x4c\x18": _by("lz4"),
+}
+"""By what they begin with; lz4 in the format that Kbuild calls (`lz4 -l`)."""

@@ -1,0 +1,35 @@
+"""image = "/boot/vmlinuz-6.12": a kernel that is built already, in the place of a recipe; see docs/built-kernels.md.
+
+It is looked at before all else (see kernel/built_kernels), and adds nothing to a build, since there is none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdyno.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.names import absolute
+
+DEBIAN = "debian:"
+"""What the name of a package stands after."""
+
+
+class NothingToBuild(UserError):
+    message = "{image} is a built kernel, and this needs one that kdyno builds"
+    hint = "take a variant without `image`"
+
+
+def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+    """Raises NothingToBuild: who plans a build has no use for a kernel that is built."""
+    if value is not None:
+        raise NothingToBuild(image=value)
+    return Contribution()
+
+
+def located(value: str | None, base: Path) -> str | None:
+    """The path made absolute, unless it is a package. Raises NameUnfit."""
+    return value if value is None or value.startswith(DEBIAN) else absolute(value, base)
+
+
+KNOB = Knob("image", contribute, in_matrix=True, located=located)
