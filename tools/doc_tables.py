@@ -1,0 +1,82 @@
+"""What the tools that write tables of docs/ from docs/results share: cells, verdicts of a row, a table in its place.
+
+A table stands below a comment that names its tool: `<!-- tools/builds-table: local -->`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdyno.judge.observations import Sample
+from kdyno.judge.scaling.levels import Level, ratio_of
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+RESULTS = DOCS / "results"
+MARGIN = 0.01
+Result = dict[str, Any]
+"""A run, as tools/results keeps it."""
+
+
+def kept(name: str) -> Result | None:
+    """The result with this name; None if it isn't there."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def values_of(run: Result | None, benchmark: str, variant: str) -> list[float]:
+    """Of each boot or round; empty if the run has none."""
+    return run["values"].get(benchmark, {}).get(variant, []) if run else []
+
+
+def percent(fraction: float) -> str:
+    if abs(fraction) < 5e-5:
+        return "0 %"
+    return f"{100 * fraction:+.{2 if abs(fraction) < 0.995 else 3}g} %"
+
+
+def effect(row: Mapping[str, Any]) -> str:
+    """The effect of a verdict, with its interval."""
+    span = "" if row["low"] is None else f" ({percent(row['low'] - 1)} to {percent(row['high'] - 1)})"
+    return f"{percent(row['ratio'] - 1)}{span}"
+
+
+def paired_ratio(of: Sequence[float], over: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """The ratio within blocks, and its 95 % interval where there is one."""
+    blocks = np.arange(len(of))
+    levels = [
+        Level(1, Sample(np.array(values, dtype=np.float64), blocks=blocks, clusters=None)) for values in (of, over)
+    ]
+    return ratio_of(*levels)
+
+
+def verdict_on(low: float | None, high: float | None, below: str, above: str) -> str:
+    """The verdict on one ratio, without correction; `below` and `above` are the words for less and more than 1."""
+    if low is None or high is None:
+        return "undecided"
+    if low >= 1 - MARGIN and high <= 1 + MARGIN:
+        return "equivalent"
+    if high < 1:
+        return below
+    return above if low > 1 else "undecided"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---") -> str:
+    """Markdown, with the empty line that ends it; `align` is for all columns but the first."""
+    lines = [header, ("---", *(align,) * (len(header) - 1)), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def write(document: Path, tool: str, tables: Mapping[str, str]) -> None:
+    """Put each table below the comment that names it."""
+    text = document.read_text(encoding="utf-8")
+    for name, markdown in tables.items():
+        label = f"tools/{tool}: {name}" if name else f"tools/{tool}"
+        place = re.compile(rf"(<!-- {re.escape(label)} -->\n\n)(?:\|.*\n)*\n?")
+        text = place.sub(lambda match, markdown=markdown: match[1] + markdown, text)
+    document.write_text(text, encoding="utf-8")
