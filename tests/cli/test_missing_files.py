@@ -16,6 +16,8 @@ MISSING = {
     "an empty patch": ('patches = ["empty.patch"]', "holds no patch"),
     "a missing fragment": ('fragments = ["none.config"]', "can't read the Kconfig fragment"),
     "a missing toolchain": ('toolchain = "gcc-99"', "there is no gcc-99 here"),
+    "a word that has a knob": ('cflags = ["-O3"]', '"-O3" has a knob of its own'),
+    "a word that the compiler refuses": ('cflags = ["-fno-such-thing"]', 'refuses "-fno-such-thing"'),
 }
 
 

@@ -12,7 +12,7 @@ from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs import Ask, Context, order
+from kdyno.kernel.knobs import Ask, Context, cflags, order
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.knobs.kconfig import read_fragments
@@ -87,15 +87,16 @@ class BuildPlan(Frozen):
 
 
 def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:
-    """Refuse what is missing on this host, before a source is unpacked for it: that may take a minute.
+    """Refuse what is missing on this host, and words that a compiler refuses, before a source is unpacked: that may
+    take a minute.
 
     `config` is the base configuration of recipes that name none.
     """
     for base in {recipe.config or config for recipe in recipes}:
         kconfig.resolve_base(base)
-    for name in {recipe.toolchain for recipe in recipes}:
-        toolchain.find(name, state)
+    compilers = {name: toolchain.find(name, state) for name in {recipe.toolchain for recipe in recipes}}
     for recipe in recipes:
+        cflags.require(recipe.cflags, compilers[recipe.toolchain])
         patches.read_patches(given_files(recipe.patches))
         read_fragments(recipe.fragments)
         if recipe.order is not None:

@@ -7,10 +7,12 @@ boot, real mode and purgatory code has flags of its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kdyno import process
 from kdyno.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
 """What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
@@ -45,11 +47,16 @@ class WordRefused(UserError):
 
 
 def contribute(value: tuple[str, ...], context: Context) -> Contribution:
-    """The compiler is asked about each word. Raises WordUnfit, KnobExists and WordRefused."""
-    for word in value:
-        check(word)
-        _ask(word, context)
+    """Raises WordUnfit, KnobExists and WordRefused."""
+    require(value, context.toolchain)
     return Contribution(kcflags=value)
+
+
+def require(words: Iterable[str], toolchain: Toolchain) -> None:
+    """Raise WordUnfit, KnobExists or WordRefused unless the compiler takes each word, and kdyno may give it."""
+    for word in words:
+        check(word)
+        _ask(word, toolchain)
 
 
 def check(word: str) -> None:
@@ -63,8 +70,7 @@ def check(word: str) -> None:
         raise WordUnfit(word=word, why="it names a file, another output or another step")
 
 
-def _ask(word: str, context: Context) -> None:
-    toolchain = context.toolchain
+def _ask(word: str, toolchain: Toolchain) -> None:
     command = [toolchain.command, "-m64", "-Werror", word, "-S", "-o", "/dev/null", "-x", "c", "/dev/null"]
     done = process.attempt(command, env={"LC_ALL": "C"})
     if done.returncode != 0:
