@@ -160,12 +160,15 @@ def test_a_missing_revision_is_named(tmp_path: Path, state: State) -> None:
         fetch(f"git:{tree}#v9", state, silent)
 
 
-def test_a_debian_package_is_found_by_name(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    tarball_of(toy_tree(tmp_path), "linux-source-0.1.tar.xz")
+@pytest.mark.parametrize("name", ["linux-source-0.1.tar.xz", "linux-source-0.1.tar.bz2"])
+def test_a_package_of_debian_or_ubuntu_is_found_by_name(
+    tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    tarball_of(toy_tree(tmp_path), name)
     monkeypatch.setattr(source, "USR_SRC", tmp_path)
     found = fetch("debian:linux-source-0.1", state, silent)
     assert found.identity.spec == "debian:linux-source-0.1"
-    assert found.identity.origin == "linux-source-0.1.tar.xz"
+    assert found.identity.origin == name
 
 
 def test_a_missing_debian_package_comes_with_the_line_that_installs_it(state: State) -> None:

@@ -22,6 +22,8 @@ from kdyno.text import counted
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 """What Debian takes for a package's name."""
+PACKED = (".tar.xz", ".tar.bz2")
+"""How Debian packs a kernel's source in its package, and how Ubuntu does."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
@@ -113,12 +115,17 @@ def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, 
     return made_once(tree_path(identity, state), fill, state, say, check=lambda partial: kernel_version(partial, spec))
 
 
+def _packed(package: str) -> list[Path]:
+    """Where a package may have its tarball."""
+    return [USR_SRC / f"{package}{suffix}" for suffix in PACKED]
+
+
 def _debian(spec: str, package: str, state: State, say: Say) -> Source:
     if not PACKAGE.fullmatch(package):
         raise UnknownSource(spec=spec)
-    path = USR_SRC / f"{package}.tar.xz"
-    if not path.is_file():
-        raise PackageMissing(package=package, path=path)
+    path = next((path for path in _packed(package) if path.is_file()), None)
+    if path is None:
+        raise PackageMissing(package=package, path=_packed(package)[0])
     try:
         asked = process.attempt(["dpkg-query", "--show", "--showformat=${Package} ${Version}", package])
         origin = asked.stdout.strip() if asked.returncode == 0 else ""

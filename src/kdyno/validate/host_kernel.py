@@ -11,7 +11,7 @@ from kdyno.errors import UserError
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.recipe import KconfigValue
-from kdyno.kernel.source import PACKAGE, USR_SRC
+from kdyno.kernel.source import PACKAGE, PACKED, USR_SRC
 from kdyno.machine.platforms import NEEDS, Need, Platform
 
 PLACES = ("/proc/config.gz", "/boot/config-{release}", "/lib/modules/{release}/config")
@@ -42,7 +42,7 @@ class NoRunningConfig(UserError):
 
 
 class NoSource(UserError):
-    message = "there is no kernel source here for {running}: no linux-source-*.tar.xz in {directory}"
+    message = "there is no kernel source here for {running}: no linux-source-* in {directory}"
     hint = "apt-get install linux-source-6.12, or name another source: --source SPEC"
 
 
@@ -117,7 +117,8 @@ def release_number(release: str) -> int:
 def nearest_source(running: str, directory: Path = USR_SRC) -> str:
     """The `debian:` source that the host has and that is fewest releases from the running kernel; of two that are
     equally near, the newer. Raises NoSource and StrangeRelease."""
-    packages = [path.name.removesuffix(".tar.xz") for path in directory.glob("linux-source-*.tar.xz")]
+    names = [path.name for path in directory.glob("linux-source-*")]
+    packages = [name.removesuffix(suffix) for name in names for suffix in PACKED if name.endswith(suffix)]
     releases = {
         package: release_number(package.removeprefix("linux-source-"))
         for package in packages
