@@ -16,6 +16,7 @@ from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.source_trees import Say, made_once, tree_path
 from kdyno.kernel_version import kernel_version
 from kdyno.names import absolute
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.text import counted
 
@@ -41,8 +42,8 @@ class UnknownSource(UserError):
 
 
 class PackageMissing(UserError):
-    message = "the Debian package {package} is not installed: there is no {path}"
-    hint = "apt-get install {package}"
+    message = "the package {package} is not installed: there is no {path}"
+    hint = "{way}; another source is a directory, a tarball (.tar.xz ...) or git:/repository#revision"
 
 
 class RevisionMissing(UserError):
@@ -125,7 +126,7 @@ def _debian(spec: str, package: str, state: State, say: Say) -> Source:
         raise UnknownSource(spec=spec)
     path = next((path for path in _packed(package) if path.is_file()), None)
     if path is None:
-        raise PackageMissing(package=package, path=_packed(package)[0])
+        raise PackageMissing(package=package, path=_packed(package)[0], way=way_to_install(package))
     try:
         asked = process.attempt(["dpkg-query", "--show", "--showformat=${Package} ${Version}", package])
         origin = asked.stdout.strip() if asked.returncode == 0 else ""

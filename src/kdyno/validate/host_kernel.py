@@ -13,6 +13,7 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.recipe import KconfigValue
 from kdyno.kernel.source import PACKAGE, PACKED, USR_SRC
 from kdyno.machine.platforms import NEEDS, Need, Platform
+from kdyno.packages import way_to_install
 
 PLACES = ("/proc/config.gz", "/boot/config-{release}", "/lib/modules/{release}/config")
 PLATFORM: Platform = "microvm"
@@ -43,7 +44,7 @@ class NoRunningConfig(UserError):
 
 class NoSource(UserError):
     message = "there is no kernel source here for {running}: no linux-source-* in {directory}"
-    hint = "apt-get install linux-source-6.12, or name another source: --source SPEC"
+    hint = "{way}; or name another source: --source SPEC"
 
 
 class StrangeRelease(UserError):
@@ -125,6 +126,6 @@ def nearest_source(running: str, directory: Path = USR_SRC) -> str:
         if PACKAGE.fullmatch(package) and re.match(r"linux-source-\d+\.\d+", package)
     }
     if not releases:
-        raise NoSource(running=running, directory=directory)
+        raise NoSource(running=running, directory=directory, way=way_to_install("linux-source-6.12"))
     wanted = release_number(running)
     return "debian:" + min(releases, key=lambda package: (abs(releases[package] - wanted), -releases[package]))
