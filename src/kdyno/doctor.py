@@ -1,4 +1,4 @@
-"""Looking at this host: what kdyno needs, what is here, and the one command that mends each lack."""
+"""Looking at this host: what kdyno needs, what is here, and what mends each lack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.plugin import why_no_plugin
 from kdyno.machine.qemu import QEMU
 from kdyno.machine.sandbox import why_no_sandbox
-from kdyno.packages import Requirement, install_command, requirements
+from kdyno.packages import Requirement, requirements, way_to_install
 from kdyno.process import attempt
 from kdyno.profile.block_order import find_blocks
 from kdyno.profile.order import find_layout
@@ -50,7 +50,7 @@ class Finding:
     status: Status
     detail: str
     mend: str = ""
-    """A command, where a command mends it."""
+    """What mends it: a command, or words where there is none."""
 
 
 def examine(state: State) -> Iterator[Finding]:
@@ -80,14 +80,15 @@ def _present(requirement: Requirement) -> Finding:
     name = Path(requirement.program).name
     if path := requirement.path():
         return Finding(name, "ok", path)
-    return Finding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, install_command(requirement.package))
+    mend = way_to_install(requirement.package, program=requirement.program)
+    return Finding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, mend)
 
 
 def _busybox_is_static() -> Finding:
     busybox = shutil.which("busybox")
     if busybox and b"/ld-linux" in Path(busybox).read_bytes()[:65536]:
         detail = f"{busybox} is linked dynamically and can't run in a guest"
-        return Finding("static busybox", "missing", detail, install_command("busybox-static"))
+        return Finding("static busybox", "missing", detail, way_to_install("busybox-static"))
     return Finding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
 
 
@@ -110,7 +111,7 @@ def _qemu_loads_plugins() -> Finding:
         return Finding(name, "optional", f"can't be tried without {QEMU}")
     if (why := why_no_plugin(QEMU, plugin)) is None:
         return Finding(name, "ok", f"{QEMU} loads the PMU plugin")
-    mend = install_command("qemu-system-x86")
+    mend = way_to_install("qemu-system-x86")
     return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
 
 
@@ -126,7 +127,7 @@ def _qemu_confines_itself() -> Finding:
 def _rust() -> Finding:
     """Only those who build kdyno itself need Rust."""
     wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
-    mend = install_command(*(row.package for row in requirements() if row.when == "rust"))
+    mend = way_to_install(*(row.package for row in requirements() if row.when == "rust"))
     if shutil.which("cargo") is None:
         return Finding("rust", "optional", f"no cargo; {wanted}", mend)
     banner = attempt(["cargo", "--version"]).stdout.strip()

@@ -6,13 +6,13 @@ import os
 import re
 from pathlib import Path
 
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.process import ToolMissing, attempt
 
 
 class LlvmToolMissing(ToolMissing):
     message = "{tool} is not installed, under this name or with a version (llvm-profgen-19)"
-    hint = f"install it: {install_command('llvm-19')}"
+    hint = "{way}"
 
 
 def find_tool(name: str) -> str:
@@ -21,7 +21,7 @@ def find_tool(name: str) -> str:
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     names = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}
     if not names:
-        raise LlvmToolMissing(tool=name)
+        raise LlvmToolMissing(tool=name, way=way_to_install("llvm-19", program=f"{name}-19"))
     return names.pop() if len(names) == 1 else max(sorted(names), key=_version)
 
 

@@ -32,7 +32,7 @@ MESSAGE_SHOWN = 2000
 
 class ToolMissing(InfrastructureError):
     message = "{tool} is not installed"
-    hint = "run `kdyno doctor`: it prints the command that installs it"
+    hint = "run `kdyno doctor`: it says how to install it"
 
 
 class ToolFailed(InfrastructureError):

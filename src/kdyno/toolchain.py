@@ -13,6 +13,7 @@ from kdyno import process
 from kdyno.digests import file_digest, stat_signature
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.frozen import Frozen, digest
+from kdyno.packages import way_to_install
 from kdyno.state import State
 
 NAME = re.compile(r"(gcc|clang)(-\d+)?")
@@ -22,12 +23,12 @@ LLVM_TOOLS = ("ld.lld", "llvm-ar", "llvm-nm", "llvm-objcopy", "llvm-strip", "llv
 
 class CompilerMissing(UserError):
     message = "there is no {name} here; installed: {installed}"
-    hint = "apt-get install {packages}"
+    hint = "{way}"
 
 
 class LlvmToolsMissing(UserError):
     message = "{name} is here, but {missing} of its LLVM is not"
-    hint = "apt-get install {packages}"
+    hint = "{way}"
 
 
 class CompilerUnclear(InfrastructureError):
@@ -74,7 +75,9 @@ def find(name: str, state: State) -> Toolchain:
     _parts(name)
     path = shutil.which(name)
     if path is None:
-        raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", packages=_packages(name))
+        raise CompilerMissing(
+            name=name, installed=", ".join(installed()) or "none", way=way_to_install(*_packages(name))
+        )
     return _look_at(name, os.environ.get("PATH", ""), stat_signature([Path(path).resolve()])[0], state)
 
 
@@ -104,13 +107,13 @@ def installed() -> list[str]:
 def _parts(name: str) -> tuple[str, str]:
     match = NAME.fullmatch(name)
     if match is None:
-        raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", packages="gcc")
+        raise CompilerMissing(name=name, installed=", ".join(installed()) or "none", way=way_to_install("gcc"))
     return match[1], match[2] or ""
 
 
-def _packages(name: str) -> str:
+def _packages(name: str) -> tuple[str, ...]:
     family, suffix = _parts(name)
-    return f"clang{suffix} lld{suffix} llvm{suffix}" if family == "clang" else name
+    return (f"clang{suffix}", f"lld{suffix}", f"llvm{suffix}") if family == "clang" else (name,)
 
 
 def _version(name: str, family: str, banner: str) -> str:
@@ -136,7 +139,7 @@ def _said_path(compiler: str, program: str) -> str | None:
 def _clang_binaries(name: str, suffix: str) -> list[Path]:
     found = {tool: shutil.which(f"{tool}{suffix}") for tool in LLVM_TOOLS}
     if missing := [f"{tool}{suffix}" for tool, path in found.items() if path is None]:
-        raise LlvmToolsMissing(name=name, missing=", ".join(missing), packages=_packages(name))
+        raise LlvmToolsMissing(name=name, missing=", ".join(missing), way=way_to_install(*_packages(name)))
     programs = [shutil.which(name), found["ld.lld"]]
     binaries = [Path(program).resolve() for program in programs if program]
     return sorted({*binaries, *_llvm_libraries(binaries)})

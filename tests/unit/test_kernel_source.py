@@ -13,6 +13,7 @@ from kdyno.digests import file_digest
 from kdyno.kernel import source, unpack
 from kdyno.kernel.source import fetch
 from kdyno.kernel_version import NotAKernelTree, kernel_version
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
@@ -121,7 +122,7 @@ def test_a_tarball_whose_decompressor_is_missing_names_the_package_that_has_it(
     monkeypatch.setattr("shutil.which", lambda program: None if program == package else f"/usr/bin/{program}")
     with pytest.raises(unpack.DecompressorMissing, match=f"{package} is not installed") as caught:
         fetch(str(path), state, silent)
-    assert caught.value.advice == f"install it: sudo apt-get install -y {package}"
+    assert caught.value.advice == way_to_install(package)
     assert list(state.sources.iterdir()) == []
 
 
@@ -160,18 +161,21 @@ def test_a_missing_revision_is_named(tmp_path: Path, state: State) -> None:
         fetch(f"git:{tree}#v9", state, silent)
 
 
-def test_a_debian_package_is_found_by_name(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    tarball_of(toy_tree(tmp_path), "linux-source-0.1.tar.xz")
+@pytest.mark.parametrize("name", ["linux-source-0.1.tar.xz", "linux-source-0.1.tar.bz2"])
+def test_a_package_of_debian_or_ubuntu_is_found_by_name(
+    tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    tarball_of(toy_tree(tmp_path), name)
     monkeypatch.setattr(source, "USR_SRC", tmp_path)
     found = fetch("debian:linux-source-0.1", state, silent)
     assert found.identity.spec == "debian:linux-source-0.1"
-    assert found.identity.origin == "linux-source-0.1.tar.xz"
+    assert found.identity.origin == name
 
 
-def test_a_missing_debian_package_comes_with_the_line_that_installs_it(state: State) -> None:
+def test_a_missing_package_comes_with_the_line_that_installs_it(state: State) -> None:
     with pytest.raises(source.PackageMissing) as raised:
         fetch("debian:linux-source-0.0", state, silent)
-    assert raised.value.advice == "apt-get install linux-source-0.0"
+    assert raised.value.advice.startswith(f"{way_to_install('linux-source-0.0')}; another source is a directory")
 
 
 @pytest.mark.parametrize("spec", ["/nowhere", "nowhere", "dir:/nowhere", "tarball:/nowhere.tar.xz", "git:/nowhere#v6"])

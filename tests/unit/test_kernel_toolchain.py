@@ -10,6 +10,7 @@ import pytest
 
 from kdyno import toolchain
 from kdyno.kernel import ccache
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.toolchain import Toolchain, ToolchainIdentity, find
 
@@ -61,7 +62,7 @@ def test_clang_without_its_linker_says_what_to_install(bin_only: Path, state: St
     program(bin_only, "clang-19", CLANG)
     with pytest.raises(toolchain.LlvmToolsMissing, match=r"ld\.lld-19, llvm-ar-19") as raised:
         find("clang-19", state)
-    assert raised.value.advice == "apt-get install clang-19 lld-19 llvm-19"
+    assert raised.value.advice == way_to_install("clang-19", "lld-19", "llvm-19")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_missing_compiler_names_the_others_and_what_to_install(
     program(bin_only, "gcc-ar-12", "true")
     with pytest.raises(toolchain.CompilerMissing, match=f"no {name} here; installed: gcc-12$") as raised:
         find(name, state)
-    assert raised.value.advice == f"apt-get install {packages}"
+    assert raised.value.advice == way_to_install(*packages.split())
 
 
 def test_another_compiler_of_the_same_version_has_another_digest(bin_only: Path, state: State) -> None:

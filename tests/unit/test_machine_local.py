@@ -14,6 +14,7 @@ from threading import Event, Timer
 
 import pytest
 
+from kdyno import packages
 from kdyno.errors import KdynoError
 from kdyno.hostknobs import journal
 from kdyno.hostknobs.journal import RUNNING, journal_path, running_state
@@ -25,7 +26,9 @@ from kdyno.kernel.recipe import Recipe, page_size_words
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.local import LocalConfig, LocalMachine, NoSuchCpus
 from kdyno.state import State
+from kdyno.talk import Talk
 from tests.unit.host_specimen import BOOT_ID, put, snapshot
+from tests.unit.os_release import FEDORA
 
 THP = "sys/kernel/mm/transparent_hugepage"
 SWAPPINESS = "proc/sys/vm/swappiness"
@@ -276,3 +279,12 @@ def test_a_workload_runs_on_the_cpus_that_are_named(root: Path, tmp_path: Path) 
     end = machine.boot(BootOrder("a round", None, (), job, 1, tmp_path / "round"))
     assert end.report.steps[0].stdout.decode().strip() == f"{{{cpu}}}"
     assert len(os.sched_getaffinity(0)) == os.cpu_count() or cpu in os.sched_getaffinity(0)
+
+
+def test_where_names_of_packages_are_unknown_it_is_said_and_the_workload_may_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path, "os-release", FEDORA)
+    monkeypatch.setattr(packages, "OS_RELEASE", tmp_path / "os-release")
+    LocalMachine(LocalConfig()).provide(["rt-tests"], {}, State(tmp_path), Talk())
+    assert "can't tell here whether the workload's programs are installed: Debian's rt-tests" in capsys.readouterr().err

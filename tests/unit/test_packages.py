@@ -1,4 +1,4 @@
-"""The table of Debian packages has all that the code calls, and set-up, doctor and the table agree."""
+"""The table of Debian packages has all that the code calls, and set-up, doctor and the table agree; other names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from kdyno import packages
 from kdyno.doctor import RUST_NEEDED, examine
 from kdyno.kernel.unpack import COMPRESSION
-from kdyno.packages import Requirement, install_command, requirements
+from kdyno.packages import Names, Requirement, counterparts, missing_packages, names_here, requirements, way_to_install
 from kdyno.state import State
+from kdyno.workload.definition import definition, own_names
+from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, LMDE, MINT, UBUNTU
 
 ROOT = Path(__file__).parent.parent.parent
 RUNNERS = {"attempt", "check_output", "output", "Popen", "run", "spawned", "stream_lines"}
@@ -81,6 +84,9 @@ def test_every_decompressor_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("row", list(requirements()), ids=lambda row: Path(row.program).name)
 def test_set_up_has_installed_what_the_table_says(row: Requirement) -> None:
+    other = counterparts(names_here()).get(row.package)
+    if other and not other.names:
+        pytest.skip(f"this distribution has no {row.package}")
     if row.when not in ("rust", "lints"):  # these may be rustup's, and in no PATH of this process
         assert row.path(), f"{row.program} isn't here: tools/setup test"
 
@@ -94,9 +100,92 @@ def test_what_each_row_says_is_known_and_short() -> None:
 def test_the_doctor_names_the_package_of_a_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     findings = {finding.name: finding for finding in examine(State(tmp_path / "state"))}
-    assert (findings["flex"].status, findings["flex"].mend) == ("missing", install_command("flex"))
-    assert (findings["clang-19"].status, findings["clang-19"].mend) == ("optional", install_command("clang-19"))
-    assert (findings["rust"].status, findings["rust"].mend) == ("optional", install_command("cargo-web", "rustc-web"))
+    assert (findings["flex"].status, findings["flex"].mend) == ("missing", way_to_install("flex"))
+    assert (findings["clang-19"].status, findings["clang-19"].mend) == ("optional", way_to_install("clang-19"))
+    assert (findings["rust"].status, findings["rust"].mend) == ("optional", way_to_install("cargo-web", "rustc-web"))
+
+
+@pytest.mark.parametrize(
+    ("os_release", "names"),
+    [
+        (DEBIAN, "debian"),
+        (LMDE, "debian"),
+        (UBUNTU, "ubuntu-24.04"),
+        (MINT, "ubuntu-24.04"),
+        (JAMMY, "unknown"),
+        (FEDORA, "unknown"),
+        ('NAME="without an end', "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_whose_names_packages_have_is_read_off_os_release(tmp_path: Path, os_release: str | None, names: Names) -> None:
+    path = tmp_path / "os-release"
+    if os_release is not None:
+        path.write_text(os_release)
+    assert names_here(path) == names
+
+
+def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workload_asks_for() -> None:
+    asked = {row.package for row in requirements()}.union(*(definition(name).packages for name in own_names()))
+    assert set(counterparts("ubuntu-24.04")) <= asked
+    for other in counterparts("ubuntu-24.04").values():
+        assert other.names != (other.package,)
+        assert all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", name) for name in other.names)
+    assert counterparts("debian") == counterparts("unknown") == {}
+
+
+@pytest.mark.parametrize(
+    ("os_release", "asked", "way"),
+    [
+        (DEBIAN, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-web"),
+        (UBUNTU, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-1.89"),
+        (MINT, ["mmdebstrap"], "sudo apt-get install -y mmdebstrap debian-archive-keyring gpg"),
+        (UBUNTU, ["chromium"], "there is no package chromium here: sudo snap install chromium"),
+        (
+            UBUNTU,
+            ["chromium", "flex"],
+            "sudo apt-get install -y flex; there is no package chromium here: sudo snap install chromium",
+        ),
+        (
+            FEDORA,
+            ["flex", "lz4"],
+            "install flex (builds the kernel's Kconfig reader; Debian's package flex has it), "
+            "lz4 (compresses bzImage of the dyno configuration; Debian's package lz4 has it)",
+        ),
+        (FEDORA, ["gcc-99"], "install what Debian's package gcc-99 has"),
+    ],
+)
+def test_a_hint_is_a_command_where_names_are_known_and_a_description_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, os_release: str, asked: list[str], way: str
+) -> None:
+    pretend(monkeypatch, tmp_path, os_release)
+    assert way_to_install(*asked) == way
+
+
+def test_doctor_describes_each_program_by_itself_where_names_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, tmp_path, FEDORA)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    findings = {finding.name: finding for finding in examine(State(tmp_path / "state"))}
+    assert findings["nm"].mend == "install nm (reads the symbols of kernels; Debian's package binutils has it)"
+    assert not [finding for finding in findings.values() if "sudo apt-get" in finding.mend]
+
+
+def test_a_package_is_installed_if_what_stands_for_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, tmp_path, UBUNTU)
+    dpkg_query = tmp_path / "dpkg-query"
+    dpkg_query.write_text("#!/bin/sh\ncase $4 in linux-tools-generic | flex) printf installed ;; *) exit 1 ;; esac\n")
+    dpkg_query.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert missing_packages(["linux-perf", "flex", "mmdebstrap", "postgresql-15"]) == ["mmdebstrap", "postgresql-15"]
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, directory: Path, os_release: str) -> None:
+    """Let this host be another."""
+    path = directory / "os-release"
+    path.write_text(os_release)
+    monkeypatch.setattr(packages, "OS_RELEASE", path)
 
 
 def test_the_needed_rust_is_the_same_everywhere() -> None:

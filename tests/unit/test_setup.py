@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, MINT, UBUNTU
+
 ROOT = Path(__file__).parent.parent.parent
+TABLE, UBUNTU_TABLE = "src/kdyno/data/debian-packages.txt", "src/kdyno/data/ubuntu-24.04-packages.txt"
 PYTHON = """\
 case "$*" in
     --version) echo Python 3.11.0 ;;
@@ -29,9 +33,12 @@ class Checkout:
         self.home, self.stubs = directory / "home", directory / "stubs"
         self.place = directory / "kernels für alle"
         self.calls_file = directory / "calls"
-        for name in ("tools/setup", "src/kdyno/data/debian-packages.txt", "pyproject.toml", "Cargo.toml", "Cargo.lock"):
+        self.os_release = directory / "os-release"
+        for name in ("tools/setup", TABLE, UBUNTU_TABLE, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
             (self.place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.place / name)
+        self.edit("tools/setup", "/etc/os-release", f"{self.os_release}")
+        self.os_release.write_text(DEBIAN)
         (self.place / "crates").mkdir()
         self.home.mkdir()
         self.stubs.mkdir()
@@ -48,6 +55,16 @@ class Checkout:
         path.unlink(missing_ok=True)  # it may be a link to the host's program
         path.write_text(f'#!/bin/sh\necho "{program} $*" >> {self.calls_file}\n{script}\n')
         path.chmod(0o755)
+
+    def edit(self, name: str, pattern: str, new: str) -> None:
+        path = self.place / name
+        text, count = re.subn(pattern, new, path.read_text(), flags=re.MULTILINE)
+        assert count
+        path.write_text(text)
+
+    def without_programs(self, *programs: str) -> None:
+        for program in programs:
+            self.edit(TABLE, rf"^(\w+ +\S+ +){program} ", rf"\1{program}-that-is-not-here ")
 
     def without_packages(self, *packages: str) -> None:
         (self.stubs / "missing").write_text(" ".join(packages))
@@ -171,3 +188,54 @@ def test_without_sudo_an_ordinary_user_is_told_the_command(checkout: Checkout) -
 def test_an_unknown_goal_is_refused(checkout: Checkout) -> None:
     done = checkout.setup("everything")
     assert (done.returncode, "no such goal: everything" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("os_release", [UBUNTU, MINT], ids=["Ubuntu", "Mint"])
+def test_on_ubuntu_packages_have_ubuntus_names(checkout: Checkout, os_release: str) -> None:
+    checkout.os_release.write_text(os_release)
+    checkout.without_packages(
+        "flex", "mmdebstrap", "debian-archive-keyring", "linux-source-6.12", "chromium", "cargo-web"
+    )
+    checkout.without_programs("/usr/src/linux-source-6.12.tar.xz", "chromium")
+    done = checkout.setup("test")
+    assert done.returncode == 0, done.stderr
+    _update, for_the_demo, for_the_tests = checkout.calls("apt-get")
+    assert for_the_demo.endswith(" --no-install-recommends flex")
+    assert for_the_tests.endswith(" --no-install-recommends mmdebstrap debian-archive-keyring")
+    assert "no package linux-source-6.12 here (the kernel of the demo): kernel.org has tarballs" in done.stderr
+    assert "no package chromium here" in done.stderr
+    assert "sudo snap install chromium" in done.stderr
+
+
+def test_on_ubuntu_rust_has_a_version_in_its_name_and_a_directory_of_its_own(checkout: Checkout) -> None:
+    checkout.os_release.write_text(UBUNTU)
+    checkout.without_packages("cargo-1.89", "rustc-1.89")
+    checkout.stub("cargo", "echo cargo 1.75.0")
+    assert checkout.setup().returncode == 0
+    assert checkout.calls("apt-get")[-1].endswith("--no-remove cargo-1.89 rustc-1.89")
+    assert (checkout.place / ".venv/bin/cargo").readlink() == Path("/usr/lib/rust-1.89/bin/cargo")
+
+
+@pytest.mark.parametrize("os_release", [FEDORA, JAMMY, ""], ids=["Fedora", "Ubuntu 22.04", "none"])
+def test_where_names_are_unknown_what_is_missing_is_described_and_nothing_installed(
+    checkout: Checkout, os_release: str
+) -> None:
+    checkout.os_release.write_text(os_release)
+    checkout.without_programs("flex", "ccache")
+    done = checkout.setup()
+    assert done.returncode == 1
+    assert "flex-that-is-not-here (builds the kernel's Kconfig reader; Debian's package flex has it)" in done.stderr
+    assert "ccache-that-is-not-here (" in done.stderr
+    assert (checkout.calls("apt-get"), checkout.environments_made()) == ([], 0)
+
+
+def test_where_names_are_unknown_set_up_goes_on_without_what_it_can_do_without(checkout: Checkout) -> None:
+    checkout.os_release.write_text(FEDORA)
+    checkout.without_programs("ccache")
+    done = checkout.setup()
+    assert (done.returncode, checkout.environments_made(), checkout.calls("apt-get")) == (0, 1, []), done.stderr
+    assert "ccache-that-is-not-here (" in done.stderr
+    checkout.stub("cargo", "echo cargo 1.63.0")
+    done = checkout.setup()
+    assert done.returncode == 1
+    assert "needs Rust 1.88 or newer (here: cargo 1.63.0): install cargo and rustc by hand" in done.stderr

@@ -51,6 +51,12 @@ def test_the_nearest_source_is_fewest_releases_away(tmp_path: Path, running: str
     assert nearest_source(running, tmp_path) == f"debian:linux-source-{nearest}"
 
 
+def test_ubuntus_package_of_a_source_is_found_too(tmp_path: Path) -> None:
+    (tmp_path / "linux-source-6.8.0").mkdir()
+    (tmp_path / "linux-source-6.8.0.tar.bz2").touch()
+    assert nearest_source("6.8.0-31-generic", tmp_path) == "debian:linux-source-6.8.0"
+
+
 def test_of_two_that_are_equally_near_the_newer_is_taken(tmp_path: Path) -> None:
     for name in ("linux-source-6.12", "linux-source-6.14"):
         (tmp_path / f"{name}.tar.xz").touch()

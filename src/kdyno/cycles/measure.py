@@ -19,7 +19,7 @@ from kdyno.errors import InfrastructureError
 from kdyno.installed import find_program
 from kdyno.instrument.pmu import find_plugin
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.process import ToolFailed, failure, output, spawned
 from kdyno.talk import Advance, Talk
 
@@ -79,7 +79,7 @@ def find_probe() -> Path:
 def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
     """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
     probe, plugin = find_probe(), find_plugin()
-    find_program(QEMU_USER, "a calibration", install_command("qemu-user"))
+    find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
     programs = _programs(probe)
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)

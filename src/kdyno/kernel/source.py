@@ -16,12 +16,15 @@ from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.source_trees import Say, made_once, tree_path
 from kdyno.kernel_version import kernel_version
 from kdyno.names import absolute
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.text import counted
 
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 """What Debian takes for a package's name."""
+PACKED = (".tar.xz", ".tar.bz2")
+"""How Debian packs a kernel's source in its package, and how Ubuntu does."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
@@ -39,8 +42,8 @@ class UnknownSource(UserError):
 
 
 class PackageMissing(UserError):
-    message = "the Debian package {package} is not installed: there is no {path}"
-    hint = "apt-get install {package}"
+    message = "the package {package} is not installed: there is no {path}"
+    hint = "{way}; another source is a directory, a tarball (.tar.xz ...) or git:/repository#revision"
 
 
 class RevisionMissing(UserError):
@@ -113,12 +116,17 @@ def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, 
     return made_once(tree_path(identity, state), fill, state, say, check=lambda partial: kernel_version(partial, spec))
 
 
+def _packed(package: str) -> list[Path]:
+    """Where a package may have its tarball."""
+    return [USR_SRC / f"{package}{suffix}" for suffix in PACKED]
+
+
 def _debian(spec: str, package: str, state: State, say: Say) -> Source:
     if not PACKAGE.fullmatch(package):
         raise UnknownSource(spec=spec)
-    path = USR_SRC / f"{package}.tar.xz"
-    if not path.is_file():
-        raise PackageMissing(package=package, path=path)
+    path = next((path for path in _packed(package) if path.is_file()), None)
+    if path is None:
+        raise PackageMissing(package=package, path=_packed(package)[0], way=way_to_install(package))
     try:
         asked = process.attempt(["dpkg-query", "--show", "--showformat=${Package} ${Version}", package])
         origin = asked.stdout.strip() if asked.returncode == 0 else ""

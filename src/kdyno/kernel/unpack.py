@@ -14,7 +14,7 @@ from kdyno import git, process
 from kdyno.digests import recall, remember, stat_signature
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
-from kdyno.packages import install_command, requirements
+from kdyno.packages import requirements, way_to_install
 from kdyno.state import DiskFull, State, disk_full_is_said
 
 CHECKPOINT = 20_000
@@ -31,7 +31,7 @@ UNCLEAN = (".config", "include/config", "arch/x86/include/generated")
 
 class DecompressorMissing(InfrastructureError):
     message = "{path} can't be unpacked: {program} is not installed"
-    hint = "install it: {command}"
+    hint = "{way}"
 
 
 class TarballBroken(UserError):
@@ -56,7 +56,7 @@ def require_decompressor(path: Path) -> None:
     program = COMPRESSION.get(path.suffix)
     if program and shutil.which(program) is None:
         package = next(row.package for row in requirements() if row.program == program)
-        raise DecompressorMissing(path=path, program=program, command=install_command(package))
+        raise DecompressorMissing(path=path, program=program, way=way_to_install(package, program=program))
 
 
 def tarball(path: Path, to: Path, say: Say) -> None:

@@ -25,7 +25,7 @@ from kdyno.files import write_whole
 from kdyno.frozen import digest
 from kdyno.installed import find_program
 from kdyno.ownership import is_root
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.process import attempt, spawned
 from kdyno.regex import compiled
 from kdyno.state import DiskFull, State, disk_full_is_said
@@ -69,7 +69,7 @@ class UnfitPackage(UserError):
 
 class RootFailed(InfrastructureError):
     message = "can't make the guest's root file system of {packages}: {why}"
-    hint = "`apt-cache policy PACKAGE` says whether a package is there"
+    hint = "guests have Debian 12's packages, whatever the host: packages.debian.org/bookworm says which these are"
 
 
 class NoUserNamespace(InfrastructureError):
@@ -126,8 +126,8 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
 
 def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> list[str]:
     """Leave the squashfs in `scratch`; return the names of the packages' files."""
-    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", install_command("mmdebstrap"))
-    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", install_command("squashfs-tools-ng"))
+    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", way_to_install("mmdebstrap"))
+    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", way_to_install("squashfs-tools-ng"))
     environment = {"SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
     scratch.chmod(0o755)  # mmdebstrap's other user must get through
     hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'

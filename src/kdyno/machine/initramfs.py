@@ -14,7 +14,7 @@ from kdyno.installed import find_program
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.job import Job
 from kdyno.instrument.loads import LOADS, find_loads, uses_loads
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.process import output
 
 
@@ -64,7 +64,7 @@ NOT_LINKED = ("busybox", "init", "linuxrc")
 
 def find_busybox() -> Path:
     """Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
-    return find_program("busybox", "a guest", install_command("busybox-static"))
+    return find_program("busybox", "a guest", way_to_install("busybox-static"))
 
 
 def guest_tools() -> list[Entry]:

@@ -11,8 +11,9 @@ from kdyno.errors import UserError
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.recipe import KconfigValue
-from kdyno.kernel.source import PACKAGE, USR_SRC
+from kdyno.kernel.source import PACKAGE, PACKED, USR_SRC
 from kdyno.machine.platforms import NEEDS, Need, Platform
+from kdyno.packages import way_to_install
 
 PLACES = ("/proc/config.gz", "/boot/config-{release}", "/lib/modules/{release}/config")
 PLATFORM: Platform = "microvm"
@@ -42,8 +43,8 @@ class NoRunningConfig(UserError):
 
 
 class NoSource(UserError):
-    message = "there is no kernel source here for {running}: no linux-source-*.tar.xz in {directory}"
-    hint = "apt-get install linux-source-6.12, or name another source: --source SPEC"
+    message = "there is no kernel source here for {running}: no linux-source-* in {directory}"
+    hint = "{way}; or name another source: --source SPEC"
 
 
 class StrangeRelease(UserError):
@@ -117,13 +118,14 @@ def release_number(release: str) -> int:
 def nearest_source(running: str, directory: Path = USR_SRC) -> str:
     """The `debian:` source that the host has and that is fewest releases from the running kernel; of two that are
     equally near, the newer. Raises NoSource and StrangeRelease."""
-    packages = [path.name.removesuffix(".tar.xz") for path in directory.glob("linux-source-*.tar.xz")]
+    names = [path.name for path in directory.glob("linux-source-*")]
+    packages = [name.removesuffix(suffix) for name in names for suffix in PACKED if name.endswith(suffix)]
     releases = {
         package: release_number(package.removeprefix("linux-source-"))
         for package in packages
         if PACKAGE.fullmatch(package) and re.match(r"linux-source-\d+\.\d+", package)
     }
     if not releases:
-        raise NoSource(running=running, directory=directory)
+        raise NoSource(running=running, directory=directory, way=way_to_install("linux-source-6.12"))
     wanted = release_number(running)
     return "debian:" + min(releases, key=lambda package: (abs(releases[package] - wanted), -releases[package]))

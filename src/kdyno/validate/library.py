@@ -23,7 +23,7 @@ from kdyno.installed import find_program
 from kdyno.instrument.pmu import find_plugin
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.source import fetch
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.talk import Advance, Talk
 from kdyno.toolchain import installed
@@ -104,7 +104,7 @@ def measure_library(
     NoMakefileFlags, TooFewSets, NothingToCompile, and SetsDisagree where results differ.
     """
     plugin = find_plugin()
-    find_program(QEMU_USER, NEEDED_FOR, install_command("qemu-user"))
+    find_program(QEMU_USER, NEEDED_FOR, way_to_install("qemu-user"))
     source = fetch(spec, state, talk.say)
     with state.scratch("library") as scratch:
         usable, left_out = compilers(sets or default_sets(installed()), source.tree, scratch, state)

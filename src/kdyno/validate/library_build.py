@@ -17,6 +17,7 @@ from kdyno.errors import InfrastructureError, UserError
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.march.compiler import used_in_kernel
 from kdyno.march.cpu import read_cpu
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.toolchain import CompilerMissing, LlvmToolsMissing, Toolchain, find
 
@@ -40,7 +41,7 @@ class NoMakefileFlags(UserError):
 
 class TooFewSets(UserError):
     message = "there are no two option sets to compare: {why}"
-    hint = "install a compiler (apt-get install gcc clang-19 lld-19 llvm-19)"
+    hint = "one compiler more will do: {way}"
 
 
 class NothingToCompile(InfrastructureError):
@@ -143,7 +144,8 @@ def compilers(
         flags = (*kernel_flags(toolchain, tree, scratch), *options.words)
         usable.append(Compiler(options, toolchain.command, flags))
     if len(usable) < 2:
-        raise TooFewSets(why="; ".join(notes) or "only one was named")
+        way = way_to_install("gcc", "clang-19", "lld-19", "llvm-19")
+        raise TooFewSets(why="; ".join(notes) or "only one was named", way=way)
     return tuple(usable), tuple(notes)
 
 

@@ -13,7 +13,7 @@ from typing import IO, Protocol
 
 from kdyno.errors import UserError
 from kdyno.installed import find_program
-from kdyno.packages import install_command
+from kdyno.packages import way_to_install
 from kdyno.process import spawned
 
 PIECE = 1 << 20
@@ -74,7 +74,7 @@ def _with(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], bytes]:
 
 def _by(program: str) -> Callable[[bytes, int], bytes]:
     def run(content: bytes, most: int) -> bytes:
-        path = find_program(program, f"what is packed with {program}", install_command(program))
+        path = find_program(program, f"what is packed with {program}", way_to_install(program))
         words = [str(path), "-dc"]
         with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdin and child.stdout

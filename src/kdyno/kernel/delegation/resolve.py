@@ -19,6 +19,7 @@ from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import BUILT_IN, DelegationPlan, Rule, read_table
 from kdyno.kernel.delegation.resolved import INPUT, Compiler, ProfileUse, Resolved, ResolvedRule
 from kdyno.kernel.inputs import Input
+from kdyno.packages import way_to_install
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
@@ -52,7 +53,7 @@ class ZigMissing(UserError):
 
 class AssemblerMissing(UserError):
     message = "there is no GNU as here, by which the delegation plan goes"
-    hint = "apt-get install binutils"
+    hint = "{way}"
 
 
 @dataclass(frozen=True)
@@ -242,5 +243,5 @@ def _assembler(reference: Toolchain, state: State) -> tuple[str, str]:
         name = process.output([reference.command, "-print-prog-name=as"]).strip() or name
     path = shutil.which(name)
     if path is None:
-        raise AssemblerMissing()
+        raise AssemblerMissing(way=way_to_install("binutils"))
     return name, f"as {file_digest(Path(path).resolve(), state)}"

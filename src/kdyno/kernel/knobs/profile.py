@@ -18,6 +18,7 @@ from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
 from kdyno.names import absolute
+from kdyno.packages import way_to_install
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
@@ -33,7 +34,7 @@ class NeedsClang(UserError):
 
 class ClangTooOld(UserError):
     message = 'use = ["{use}"] needs clang {oldest}, and {name} is version {version}'
-    hint = "install a newer one: apt-get install clang-19 lld-19 llvm-19"
+    hint = "{way}"
 
 
 WHY_NOT_GCC = {
@@ -76,7 +77,8 @@ def _require(use: ProfileUse | None, context: Context) -> None:
         raise NeedsClang(use=use, why=WHY_NOT_GCC[use])
     identity = context.toolchain.identity
     if int(identity.version.split(".")[0]) < OLDEST_CLANG[use]:
-        raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version)
+        way = way_to_install("clang-19", "lld-19", "llvm-19")
+        raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version, way=way)
 
 
 def _thresholds(value: Profile) -> tuple[str, ...]:
