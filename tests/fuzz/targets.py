@@ -150,7 +150,7 @@ def is_shown_as_it_is(text: str) -> bool:
     return all(character == "\n" or unicodedata.category(character) not in UNSHOWN for character in text)
 
 
-HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), tear_down=("true",), runs=2)
+HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), report=("true",), tear_down=("true",), runs=2)
 
 
 @cache

@@ -326,8 +326,9 @@ def outputs(*pieces: tuple[str, bytes]) -> list[bytes]:
         {"v": 1, "type": "step", "program": "command", "phase": "command", "run": 0},
     ]
     records += [{"v": 1, "type": "output", "stream": name, "hex": piece.hex()} for name, piece in pieces]
+    times = {"elapsed": 5_000_000_000, "user": 1_500_000_000, "system": 250_000_000}
     records += [
-        {"v": 1, "type": "exited", "status": 0, "elapsed": 5_000_000_000, "user": 1_500_000_000, "system": 250_000_000},
+        {"v": 1, "type": "exited", "status": 0, **times},
         {"v": 1, "type": "left", "program": "command", "processes": 2},
     ]
     return [line(record) for record in (*records, {"v": 1, "type": "end", "records": len(records)})]

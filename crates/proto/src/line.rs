@@ -139,6 +139,10 @@ mod tests {
                 r#"{"v":1,"type":"step","program":"x","phase":"set-up","run":0}"#,
             ),
             (
+                Record::Step { program: "x".into(), phase: Phase::Report, run: 2 },
+                r#"{"v":1,"type":"step","program":"x","phase":"report","run":2}"#,
+            ),
+            (
                 Record::Failed {
                     program: "x".into(),
                     phase: Phase::Command,

@@ -449,7 +449,7 @@ class _Reader:
             case OutputRecord():
                 self.steps.hear(record.stream, bytes.fromhex(record.hex))
             case ExitedRecord():
-                self.steps.end(record.status, record.elapsed, record.user, record.system)
+                self.steps.end(**record.model_dump(exclude={"v", "type"}))
             case LeftRecord():
                 self.steps.over(record.program, record.processes)
             case FailedRecord():

@@ -64,7 +64,7 @@ JsonPath = Annotated[
 
 
 class Output:
-    """What a step wrote, and what the emulated PMU counted of the boot."""
+    """What a run wrote, and what the emulated PMU counted of the boot."""
 
     def __init__(self, step: StepReport, pmu: Path | None = None) -> None:
         self.step, self._pmu = step, pmu
