@@ -48,7 +48,7 @@ def stream(tmp_path: Path, *lines: bytes) -> Path:
 
 
 BROKEN = line({"v": 1, "type": "broken", "benchmark": "lat_x", "reason": "no"})
-TIMES = {"elapsed": 5, "user": 2, "system": 1}
+TIMES = {"elapsed": 5, "user": 2, "system": 1, "busy_user": 4, "busy_system": 3}
 EXITED = line({"v": 1, "type": "exited", "status": 0, **TIMES})
 FAILED = line({"v": 1, "type": "exited", "status": 1, **TIMES})
 LEFT = line({"v": 1, "type": "left", "program": "x", "processes": 1})
@@ -210,6 +210,14 @@ def test_a_report_is_only_told_of_after_its_run(tmp_path: Path, lines: tuple[byt
 def test_a_report_that_nobody_asked_for_is_a_fault(tmp_path: Path) -> None:
     report = read_stream(stream(tmp_path, *ONE_RUN), Asked("model", 1, programs=(TWICE,)))
     assert report.fault == "agent record 5: it begins x, report 0, which is not what comes next"
+
+
+@pytest.mark.parametrize("busy", [{}, {"busy_user": -1}, {"busy_system": 1 << 63}, {"busy_user": 0.5}])
+def test_the_processors_time_is_there_and_a_count(tmp_path: Path, busy: dict[str, float]) -> None:
+    times = TIMES | busy if busy else {name: TIMES[name] for name in ("elapsed", "user", "system")}
+    exited = line({"v": 1, "type": "exited", "status": 0, **times})
+    report = read_stream(stream(tmp_path, *UP[:-1], exited), Asked("model", 1, programs=(TWICE,)))
+    assert report.fault is not None and "busy_" in report.fault
 
 
 MEASURED = TWICE.model_copy(update={"measured": Measured(benchmark="x-y.request", description="X", operations=10)})

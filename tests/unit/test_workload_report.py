@@ -1,4 +1,4 @@
-"""A report on each run: what is asked of the agent, and what is read of it."""
+"""A report on each run, and what its processors did: what is asked of the agent, and what is read of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kdyno.instrument.stream import AgentReport
 from kdyno.measurement import Sample
 from kdyno.workload.base import NotRead
 from kdyno.workload.definition import definition
-from tests.unit.test_workload_programs import SMALL, counted, small, step, used
+from kdyno.workload.metrics import Output
+from tests.unit.test_workload_programs import METRIC, SMALL, counted, small, step, used
 
 REPORTED = SMALL.replace('set_up = "true"', 'report = "echo rate 5"')
 
@@ -56,3 +57,19 @@ def test_a_report_that_failed_breaks_its_workload(tmp_path: Path) -> None:
     steps = (step(), step("report", status=1, stderr=b"requests failed\n"))
     with pytest.raises(NotRead, match=r"small\.rate: its report ended with status 1: requests failed"):
         counted(tmp_path).read(AgentReport(steps=steps, samples=(sample,)))
+
+
+SHARE = {"share": "kernel"}
+
+
+@pytest.mark.parametrize(("user", "system", "percent"), [(3.0, 1.0, 25), (0.0, 0.01, 100)])
+def test_a_share_is_the_kernels_part_of_what_the_processors_did(user: float, system: float, percent: float) -> None:
+    metric = METRIC.validate_python(SHARE)
+    assert (metric.unit, metric.direction) == ("%", "lower")
+    assert metric.number(Output(step(busy_user=user, busy_system=system))) == percent
+
+
+@pytest.mark.parametrize("user", [0.0, 1.0])
+def test_a_share_without_a_tick_in_the_kernel_is_broken(user: float) -> None:
+    with pytest.raises(NotRead, match="/proc/stat counted no time of the kernel while the command ran"):
+        METRIC.validate_python(SHARE).number(Output(step(busy_user=user)))

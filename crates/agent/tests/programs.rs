@@ -68,6 +68,17 @@ fn a_report_is_not_measured() {
 }
 
 #[test]
+fn the_processors_time_is_that_of_all_programs() {
+    let busy = program(r#""set_up":["sh","-c","while :; do :; done &"],"command":["sleep","0.5"]"#);
+    let mut of_steps = carried_out("busy", &busy, "").into_iter().filter_map(|record| match record {
+        Record::Exited { user, busy_user, .. } => Some((user, busy_user)),
+        _ => None,
+    });
+    let (user, busy_user) = of_steps.next_back().unwrap();
+    assert!(user < 100_000_000 && busy_user >= 100_000_000, "{user} {busy_user}");
+}
+
+#[test]
 fn a_round_of_a_soak_is_the_command_and_its_report() {
     let soak = r#","soak":{"seconds":2,"every":1}"#;
     let last_tally = |records: &[Record]| {

@@ -101,8 +101,9 @@ fn record() -> impl Strategy<Value = Record> {
         (text(), text()).prop_map(|(benchmark, reason)| Record::Broken { benchmark, reason }),
         (stream, any::<Vec<u8>>()).prop_map(|(stream, data)| Record::Output { stream, data }),
         (text(), phase, any::<u32>()).prop_map(|(program, phase, run)| Record::Step { program, phase, run }),
-        (any::<u8>(), any::<[u64; 3]>())
-            .prop_map(|(status, [elapsed, user, system])| { Record::Exited { status, elapsed, user, system } }),
+        (any::<u8>(), any::<[u64; 5]>()).prop_map(|(status, [elapsed, user, system, busy_user, busy_system])| {
+            Record::Exited { status, elapsed, user, system, busy_user, busy_system }
+        }),
         (text(), any::<u32>()).prop_map(|(program, processes)| Record::Left { program, processes }),
         (text(), any::<u64>(), any::<u8>(), any::<u64>(), any::<Vec<u8>>()).prop_map(
             |(program, round, status, elapsed, tail)| Record::Failed {

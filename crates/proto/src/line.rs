@@ -127,8 +127,8 @@ mod tests {
                 r#"{"v":1,"type":"output","stream":"stderr","hex":"6e6f0a"}"#,
             ),
             (
-                Record::Exited { status: 137, elapsed: 9, user: 2, system: 1 },
-                r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1}"#,
+                Record::Exited { status: 137, elapsed: 9, user: 2, system: 1, busy_user: 4, busy_system: 3 },
+                r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1,"busy_user":4,"busy_system":3}"#,
             ),
             (
                 Record::Left { program: "x".into(), processes: 2 },

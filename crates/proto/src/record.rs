@@ -76,6 +76,10 @@ pub enum Record {
         user: u64,
         /// The same in kernel code.
         system: u64,
+        /// Nanoseconds of all processors in user code, whoever ran it, by the first line of /proc/stat; 0 if nobody says.
+        busy_user: u64,
+        /// The same in kernel code, interrupts included.
+        busy_system: u64,
     },
     /// The program is over, and nothing of it runs any more.
     Left {

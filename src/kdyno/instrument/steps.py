@@ -38,6 +38,10 @@ class StepReport:
     """Seconds of processor time in user code, of all processes that ended meanwhile."""
     system: float = 0.0
     """The same in kernel code."""
+    busy_user: float = 0.0
+    """Seconds of all processors in user code, whoever ran it; 0 if nobody says."""
+    busy_system: float = 0.0
+    """The same in kernel code, interrupts included."""
     stdout: bytes = b""
     """The first MOST_STDOUT bytes of its standard output."""
     stdout_is_cut: bool = False

@@ -123,6 +123,8 @@ class ExitedRecord(_Record):
     elapsed: Count
     user: Count
     system: Count
+    busy_user: Count
+    busy_system: Count
 
 
 class LeftRecord(_Record):

@@ -4,6 +4,7 @@
 mod keeper;
 mod leftovers;
 mod memory;
+mod processors;
 mod root;
 mod soak;
 mod step;
@@ -15,6 +16,7 @@ use crate::measure::Clock;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use kdyno_proto::{Kind, Measured, Phase, Program, Record};
+use processors::Busy;
 use std::time::Instant;
 use step::{Listener, Outcome, Step};
 
@@ -130,6 +132,7 @@ impl Meter<'_> {
 fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, sink: &Sink) {
     let carry_out = |phase, run, words: &[String], meter: Option<&Meter>| {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
+        let before = Busy::now();
         let body = || surroundings.carry_out(program, words, None, &mut &*sink);
         let (outcome, measured) = match meter {
             Some(meter) => {
@@ -138,8 +141,9 @@ fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, si
             }
             None => (body(), None),
         };
+        let Busy { user: busy_user, system: busy_system } = Busy::now().since(before);
         let Outcome { status, elapsed, user, system } = outcome;
-        sink.emit(&Record::Exited { status, elapsed, user, system });
+        sink.emit(&Record::Exited { status, elapsed, user, system, busy_user, busy_system });
         if let (0, Some((meter, elapsed))) = (status, measured) {
             meter.tell(run, elapsed, sink);
         }
