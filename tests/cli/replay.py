@@ -60,7 +60,16 @@ def ran(stdout: str, *, status: int = 0, stderr: str = "") -> Change:
             for name, text in (("stdout", stdout), ("stderr", stderr))
             if text
         ]
-        exited = {"v": 1, "type": "exited", "status": status, "elapsed": 5, "user": 2, "system": 1}
+        exited = {
+            "v": 1,
+            "type": "exited",
+            "status": status,
+            "elapsed": 5,
+            "user": 2,
+            "system": 1,
+            "busy_user": 4,
+            "busy_system": 3,
+        }
         step = {"v": 1, "type": "step", "program": "command", "phase": "command", "run": 0}
         left = {"v": 1, "type": "left", "program": "command", "processes": 0}
         records = [hello, step, *outputs, exited, left]

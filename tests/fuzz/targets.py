@@ -150,7 +150,7 @@ def is_shown_as_it_is(text: str) -> bool:
     return all(character == "\n" or unicodedata.category(character) not in UNSHOWN for character in text)
 
 
-HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), tear_down=("true",), runs=2)
+HI = Program(name="hi", set_up=("true",), command=("echo", "hi"), report=("true",), tear_down=("true",), runs=2)
 
 
 @cache
@@ -176,7 +176,7 @@ def streams() -> Sequence[bytes]:
     hello = recorded[0]
     step, exited = (
         b'{"v":1,"type":"step","program":"hi","phase":"set-up","run":0}\n',
-        b'{"v":1,"type":"exited","status":0,"elapsed":5,"user":2,"system":1}\n',
+        b'{"v":1,"type":"exited","status":0,"elapsed":5,"user":2,"system":1,"busy_user":4,"busy_system":3}\n',
     )
     said = hello + step + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n' + exited
     reasons = recorded[1] + b'{"v":1,"type":"unsupported","benchmark":"bw_file_rd.io_only","reason":"no"}\n'

@@ -322,6 +322,7 @@ def test_a_sound_soak_is_read(tmp_path: Path) -> None:
         (tuple(memory(1) for _ in range(3600 // 10 + LOOKS_TO_SPARE + 1)), "more than 560 times"),
         ((tally("good", 5, progress="over"),), "where the program other still runs"),
         (({"type": "step", "program": "good", "phase": "command", "run": 0},), "which is not what comes next"),
+        (({"type": "step", "program": "good", "phase": "report", "run": 0},), "which is not what comes next"),
         (({"type": "left", "program": "good", "processes": 0},), "which has more to do"),
     ],
 )

@@ -48,8 +48,9 @@ def stream(tmp_path: Path, *lines: bytes) -> Path:
 
 
 BROKEN = line({"v": 1, "type": "broken", "benchmark": "lat_x", "reason": "no"})
-EXITED = line({"v": 1, "type": "exited", "status": 0, "elapsed": 5, "user": 2, "system": 1})
-FAILED = line({"v": 1, "type": "exited", "status": 1, "elapsed": 5, "user": 2, "system": 1})
+TIMES = {"elapsed": 5, "user": 2, "system": 1, "busy_user": 4, "busy_system": 3}
+EXITED = line({"v": 1, "type": "exited", "status": 0, **TIMES})
+FAILED = line({"v": 1, "type": "exited", "status": 1, **TIMES})
 LEFT = line({"v": 1, "type": "left", "program": "x", "processes": 1})
 TWICE = Program(name="x", set_up=("up",), command=("run",), tear_down=("down",), runs=2)
 WHOLE = (line(HELLO), line(BENCHMARK), line(SAMPLE), line({"v": 1, "type": "end", "records": 3}))
@@ -163,6 +164,60 @@ def test_after_a_step_that_failed_comes_the_tear_down_and_only_then(tmp_path: Pa
 def test_a_stream_says_of_programs_only_what_comes_next(tmp_path: Path, lines: tuple[bytes, ...], fault: str) -> None:
     report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(TWICE,)))
     assert report.fault is not None and report.fault.startswith(fault)
+
+
+REPORTED = TWICE.model_copy(update={"report": ("tell",)})
+ONE_RUN = (*UP, step("command"), EXITED, step("report"), EXITED)
+
+
+def test_a_report_comes_after_each_run(tmp_path: Path) -> None:
+    lines = (*ONE_RUN, step("command", 1), EXITED, step("report", 1), EXITED, *DOWN, end(14))
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(REPORTED,)))
+    assert report.complete
+    assert [(of.phase, of.run) for of in report.steps] == [
+        ("set-up", 0),
+        ("command", 0),
+        ("report", 0),
+        ("command", 1),
+        ("report", 1),
+        ("tear-down", 0),
+    ]
+
+
+@pytest.mark.parametrize("steps", [(*ONE_RUN[1:-1], FAILED), (*ONE_RUN[1:4], FAILED)])
+def test_after_a_report_or_its_run_that_failed_comes_the_tear_down(tmp_path: Path, steps: tuple[bytes, ...]) -> None:
+    lines = (line(HELLO), *steps, *DOWN, end(len(steps) + 4))
+    assert read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(REPORTED,))).complete
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ((*UP, step("report")), "agent record 3: it begins x, report 0, which is not what comes next"),
+        ((*UP, step("command"), step("report")), "agent record 4: it begins x, report 0"),
+        ((*UP, step("command"), EXITED, step("command", 1)), "agent record 5: it begins x, command 1"),
+        ((*UP, step("command"), EXITED, step("report", 1)), "agent record 5: it begins x, report 1"),
+        ((*UP, step("command"), FAILED, step("report")), "agent record 5: it begins x, report 0"),
+        ((*UP, step("command"), EXITED, *DOWN), "agent record 5: it begins x, tear-down 0"),
+        ((*ONE_RUN, step("report")), "agent record 7: it begins x, report 0"),
+    ],
+)
+def test_a_report_is_only_told_of_after_its_run(tmp_path: Path, lines: tuple[bytes, ...], fault: str) -> None:
+    report = read_stream(stream(tmp_path, *lines), Asked("model", 1, programs=(REPORTED,)))
+    assert report.fault is not None and report.fault.startswith(fault)
+
+
+def test_a_report_that_nobody_asked_for_is_a_fault(tmp_path: Path) -> None:
+    report = read_stream(stream(tmp_path, *ONE_RUN), Asked("model", 1, programs=(TWICE,)))
+    assert report.fault == "agent record 5: it begins x, report 0, which is not what comes next"
+
+
+@pytest.mark.parametrize("busy", [{}, {"busy_user": -1}, {"busy_system": 1 << 63}, {"busy_user": 0.5}])
+def test_the_processors_time_is_there_and_a_count(tmp_path: Path, busy: dict[str, float]) -> None:
+    times = TIMES | busy if busy else {name: TIMES[name] for name in ("elapsed", "user", "system")}
+    exited = line({"v": 1, "type": "exited", "status": 0, **times})
+    report = read_stream(stream(tmp_path, *UP[:-1], exited), Asked("model", 1, programs=(TWICE,)))
+    assert report.fault is not None and "busy_" in report.fault
 
 
 MEASURED = TWICE.model_copy(update={"measured": Measured(benchmark="x-y.request", description="X", operations=10)})

@@ -326,8 +326,9 @@ def outputs(*pieces: tuple[str, bytes]) -> list[bytes]:
         {"v": 1, "type": "step", "program": "command", "phase": "command", "run": 0},
     ]
     records += [{"v": 1, "type": "output", "stream": name, "hex": piece.hex()} for name, piece in pieces]
+    times = {"elapsed": 5_000_000_000, "user": 1_500_000_000, "system": 250_000_000}
     records += [
-        {"v": 1, "type": "exited", "status": 0, "elapsed": 5_000_000_000, "user": 1_500_000_000, "system": 250_000_000},
+        {"v": 1, "type": "exited", "status": 0, **times, "busy_user": 4_000_000_000, "busy_system": 3_000_000_000},
         {"v": 1, "type": "left", "program": "command", "processes": 2},
     ]
     return [line(record) for record in (*records, {"v": 1, "type": "end", "records": len(records)})]
@@ -339,6 +340,7 @@ def test_a_commands_output_is_put_together_from_its_records(tmp_path: Path) -> N
     [step] = report.steps
     assert (step.stdout, step.stderr, step.status) == (b"ops 5\n", b"careful\n", 0)
     assert (step.elapsed, step.user, step.system) == (5.0, 1.5, 0.25)
+    assert (step.busy_user, step.busy_system) == (4.0, 3.0)
     assert report.complete and not step.stdout_is_cut and report.left == {"command": 2}
 
 

@@ -229,6 +229,8 @@ def test_output_that_was_cut_is_no_document() -> None:
         (('"small"', '"Small one"'), "name: String should match"),
         (("runs = 2", "runs = 0"), "runs: Input should be greater"),
         (("system = {", "system = { unit = 's', of = 1,"), "metrics.system.time.unit|metrics.system"),
+        (("runs = 2", "report = ''"), "report: String should have|report: String should match"),
+        (('{ time = "system" }', '{ share = "user" }'), "metrics.system.share"),
         (("runs = 2", "unpack = { '/etc/x.tar' = '.' }"), "unpack./etc/x.tar"),
         (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "no regular expression"),
         (("[metrics]", "[metrics"), "not TOML"),

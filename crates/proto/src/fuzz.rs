@@ -15,6 +15,7 @@ const WORDS: &[&str] = &[
     "tests",
     "programs",
     "command",
+    "report",
     "runs",
     "measured",
     "operations",
@@ -76,6 +77,7 @@ fn record() -> impl Strategy<Value = Record> {
     let lane = prop::sample::select(vec![Lane::Model, Lane::Wall]);
     let unit = prop::sample::select(vec![Unit::Instructions, Unit::BytesPerInstruction]);
     let stream = prop::sample::select(vec![Stream::Stdout, Stream::Stderr]);
+    let phase = prop::sample::select(vec![Phase::SetUp, Phase::Command, Phase::Report, Phase::TearDown]);
     prop_oneof![
         (text(), text(), lane, any::<Option<u8>>(), any::<u32>(), any::<bool>()).prop_map(
             |(agent, kernel, lane, icount_shift, cpus, init)| Record::Hello {
@@ -98,9 +100,10 @@ fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(benchmark, iteration, elapsed, work)| Record::Sample { benchmark, iteration, elapsed, work }),
         (text(), text()).prop_map(|(benchmark, reason)| Record::Broken { benchmark, reason }),
         (stream, any::<Vec<u8>>()).prop_map(|(stream, data)| Record::Output { stream, data }),
-        (text(), any::<u32>()).prop_map(|(program, run)| Record::Step { program, phase: Phase::Command, run }),
-        (any::<u8>(), any::<u64>(), any::<u64>(), any::<u64>())
-            .prop_map(|(status, elapsed, user, system)| Record::Exited { status, elapsed, user, system }),
+        (text(), phase, any::<u32>()).prop_map(|(program, phase, run)| Record::Step { program, phase, run }),
+        (any::<u8>(), any::<[u64; 5]>()).prop_map(|(status, [elapsed, user, system, busy_user, busy_system])| {
+            Record::Exited { status, elapsed, user, system, busy_user, busy_system }
+        }),
         (text(), any::<u32>()).prop_map(|(program, processes)| Record::Left { program, processes }),
         (text(), any::<u64>(), any::<u8>(), any::<u64>(), any::<Vec<u8>>()).prop_map(
             |(program, round, status, elapsed, tail)| Record::Failed {

@@ -81,6 +81,9 @@ pub struct Program {
     #[serde(default)]
     pub set_up: Option<Vec<String>>,
     pub command: Vec<String>,
+    /// After each run that went well: what it writes belongs to that run, and what it does is not measured.
+    #[serde(default)]
+    pub report: Option<Vec<String>>,
     /// After the last run, however the other steps ended.
     #[serde(default)]
     pub tear_down: Option<Vec<String>>,
@@ -111,7 +114,7 @@ fn once() -> u32 {
 
 impl Program {
     fn has_empty_step(&self) -> bool {
-        let steps = [Some(&self.command), self.set_up.as_ref(), self.tear_down.as_ref()];
+        let steps = [Some(&self.command), self.set_up.as_ref(), self.report.as_ref(), self.tear_down.as_ref()];
         steps.into_iter().flatten().any(Vec::is_empty)
     }
 }
@@ -235,6 +238,10 @@ mod tests {
             (r#"{"v":1,"lane":"wall","iterations":0}"#, "at least 1"),
             (
                 r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":[]}]}"#,
+                "step of a program is empty",
+            ),
+            (
+                r#"{"v":1,"lane":"wall","iterations":1,"programs":[{"name":"x","command":["a"],"report":[]}]}"#,
                 "step of a program is empty",
             ),
             (

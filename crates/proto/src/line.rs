@@ -127,8 +127,8 @@ mod tests {
                 r#"{"v":1,"type":"output","stream":"stderr","hex":"6e6f0a"}"#,
             ),
             (
-                Record::Exited { status: 137, elapsed: 9, user: 2, system: 1 },
-                r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1}"#,
+                Record::Exited { status: 137, elapsed: 9, user: 2, system: 1, busy_user: 4, busy_system: 3 },
+                r#"{"v":1,"type":"exited","status":137,"elapsed":9,"user":2,"system":1,"busy_user":4,"busy_system":3}"#,
             ),
             (
                 Record::Left { program: "x".into(), processes: 2 },
@@ -137,6 +137,10 @@ mod tests {
             (
                 Record::Step { program: "x".into(), phase: Phase::SetUp, run: 0 },
                 r#"{"v":1,"type":"step","program":"x","phase":"set-up","run":0}"#,
+            ),
+            (
+                Record::Step { program: "x".into(), phase: Phase::Report, run: 2 },
+                r#"{"v":1,"type":"step","program":"x","phase":"report","run":2}"#,
             ),
             (
                 Record::Failed {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A stream is `hello`, then for each benchmark one `benchmark` followed by its `sample`s and at most one `unsupported`
 /// or `broken`, then the job's programs, then `end`. A program is for each of its steps one `step`, its `output`s and one
 /// `exited`, and at its end one `left`; if its command is measured, a `benchmark` comes first, and a `sample` after each
-/// run that went well. In a soak programs run side by side: now and then there is one `memory`, and one `tally` for each
+/// run that went well, before its report. In a soak programs run side by side: now and then there is one `memory`, and one `tally` for each
 /// program, and between them `failed` as it happens. A stream without `end` was cut off.
 /// The host computes values; the agent only counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub enum Record {
     Step {
         program: String,
         phase: Phase,
-        /// Of the command, from 0; 0 for the other phases.
+        /// Of the command, or of the run that is reported on, from 0; 0 for the other phases.
         run: u32,
     },
     /// A piece of what a step writes.
@@ -76,6 +76,10 @@ pub enum Record {
         user: u64,
         /// The same in kernel code.
         system: u64,
+        /// Nanoseconds of all processors in user code, whoever ran it, by the first line of /proc/stat; 0 if nobody says.
+        busy_user: u64,
+        /// The same in kernel code, interrupts included.
+        busy_system: u64,
     },
     /// The program is over, and nothing of it runs any more.
     Left {
@@ -100,13 +104,13 @@ pub enum Record {
     /// What a program of a soak has done since its beginning.
     Tally {
         program: String,
-        /// Its command came to its end, with status 0.
+        /// Its command, and its report if it has one, came to their end, with status 0.
         rounds: u64,
-        /// Its command, or its set-up, did not.
+        /// One of these, or its set-up, did not.
         failures: u64,
-        /// Nanoseconds that all good rounds took together.
+        /// Nanoseconds that the commands of all good rounds took together.
         elapsed: u64,
-        /// Nanoseconds of the longest good round.
+        /// Nanoseconds of the longest of them.
         longest: u64,
         progress: Progress,
     },

@@ -72,6 +72,8 @@ pub enum Stream {
 pub enum Phase {
     SetUp,
     Command,
+    /// After a run of the command that went well: what it says of that run.
+    Report,
     TearDown,
 }
 

@@ -112,7 +112,7 @@ def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]
 def _print(trial: Trial) -> None:
     for step in trial.steps:
         ended = "never ended" if step.status is None else f"status {step.status}"
-        name = f"{step.phase} {step.run}" if step.phase == "command" else step.phase
+        name = f"{step.phase} {step.run}" if step.phase in ("command", "report") else step.phase
         times = f"{step.elapsed:.3f} s, user {step.user:.3f} s, system {step.system:.3f} s"
         terminal.data(f"{name}: {ended}, {times}\n")
         lines = step.output.splitlines()

@@ -94,6 +94,8 @@ class Program(Frozen):
     set_up: Words | None = None
     """Before the first run."""
     command: Words
+    report: Words | None = None
+    """After each run that went well: what it writes belongs to that run, and what it does is not measured."""
     tear_down: Words | None = None
     """After the last run, however the other steps ended."""
     runs: Annotated[int, Field(ge=1)] = 1
@@ -102,6 +104,11 @@ class Program(Frozen):
     """How long a step may take."""
     measured: Measured | None = None
     """What a run of the command is measured as, if it is: its time, and all kernel code that is executed meanwhile."""
+
+    @property
+    def steps(self) -> tuple[Words, ...]:
+        """What it runs."""
+        return tuple(step for step in (self.set_up, self.command, self.report, self.tear_down) if step)
 
 
 class Load(Frozen):

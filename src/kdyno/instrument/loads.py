@@ -23,5 +23,4 @@ def names_loads(command: Sequence[str]) -> bool:
 
 def uses_loads(programs: Iterable[Program]) -> bool:
     """Whether a step of one of the programs runs it."""
-    steps = (step for program in programs for step in (program.set_up, program.command, program.tear_down))
-    return any(names_loads(step) for step in steps if step)
+    return any(names_loads(step) for program in programs for step in program.steps)

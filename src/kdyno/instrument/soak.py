@@ -62,13 +62,13 @@ class Tally(Frozen):
     """What a program did from the beginning of a soak on."""
 
     rounds: int
-    """Its command came to its end, with status 0."""
+    """Its command, and its report if it has one, came to their end, with status 0."""
     failures: int
-    """Its command, or its set-up, did not."""
+    """One of these, or its set-up, did not."""
     elapsed: float
-    """Seconds that all good rounds took together."""
+    """Seconds that the commands of all good rounds took together."""
     longest: float
-    """Seconds of the longest good round."""
+    """Seconds of the longest of them."""
     progress: Progress
 
 

@@ -14,7 +14,7 @@ MOST_STDOUT = 1 << 20
 MOST_STDERR = 2000
 """Bytes that are kept of the end of what it writes to standard error."""
 
-Phase = Literal["set-up", "command", "tear-down"]
+Phase = Literal["set-up", "command", "report", "tear-down"]
 """What a step of a program is for."""
 
 
@@ -29,7 +29,7 @@ class StepReport:
     program: str
     phase: Phase
     run: int = 0
-    """Of the command, from 0; 0 for the other phases."""
+    """Of the command, or of the run that is reported on, from 0; 0 for the other phases."""
     status: int | None = None
     """Exit status, 128 + signal if a signal ended it; 124: it took too long, 126 and 127: it could not be run."""
     elapsed: float = 0.0
@@ -38,6 +38,10 @@ class StepReport:
     """Seconds of processor time in user code, of all processes that ended meanwhile."""
     system: float = 0.0
     """The same in kernel code."""
+    busy_user: float = 0.0
+    """Seconds of all processors in user code, whoever ran it; 0 if nobody says."""
+    busy_system: float = 0.0
+    """The same in kernel code, interrupts included."""
     stdout: bytes = b""
     """The first MOST_STDOUT bytes of its standard output."""
     stdout_is_cut: bool = False
@@ -56,6 +60,8 @@ def next_step(program: Program, last: StepReport | None) -> tuple[Phase, int] | 
         return tear_down
     if last.phase == "set-up":
         return ("command", 0)
+    if last.phase == "command" and program.report:
+        return ("report", last.run)
     return ("command", last.run + 1) if last.run + 1 < program.runs else tear_down
 
 
@@ -113,10 +119,9 @@ class Steps:
         if len(written) > room and not step.stdout_is_cut:
             self._running = replace(step, stdout_is_cut=True)
 
-    def end(self, status: int, elapsed: int, user: int, system: int) -> None:
-        """The step has ended; times in nanoseconds."""
-        times = {"elapsed": elapsed, "user": user, "system": system}
-        seconds: dict[str, Any] = {name: nanoseconds / 1e9 for name, nanoseconds in times.items()}
+    def end(self, status: int, **nanoseconds: int) -> None:
+        """The step has ended; by its name, each time of a StepReport."""
+        seconds: dict[str, Any] = {name: time / 1e9 for name, time in nanoseconds.items()}
         self._ended.append(replace(self._step(), status=status, stdout=bytes(self._stdout), **seconds))
         self._running = None
 

@@ -123,6 +123,8 @@ class ExitedRecord(_Record):
     elapsed: Count
     user: Count
     system: Count
+    busy_user: Count
+    busy_system: Count
 
 
 class LeftRecord(_Record):
@@ -449,7 +451,7 @@ class _Reader:
             case OutputRecord():
                 self.steps.hear(record.stream, bytes.fromhex(record.hex))
             case ExitedRecord():
-                self.steps.end(record.status, record.elapsed, record.user, record.system)
+                self.steps.end(**record.model_dump(exclude={"v", "type"}))
             case LeftRecord():
                 self.steps.over(record.program, record.processes)
             case FailedRecord():

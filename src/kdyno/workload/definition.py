@@ -100,6 +100,8 @@ class Definition(Frozen):
     """A script for `sh -eu`: once, before the first run."""
     command: Script
     """The same: what is measured."""
+    report: Script | None = None
+    """The same: after each run that went well, unmeasured. Numbers are also looked for in what it writes."""
     tear_down: Script | None = None
     """The same: once, after the last run, however that ended."""
     runs: Annotated[int, Field(ge=1, le=1000)] = 1
@@ -146,6 +148,7 @@ class Definition(Frozen):
             environment={**environment, "lane": lane, "HOME": "/root"},
             set_up=_shell(self.set_up) if self.set_up else None,
             command=_shell(self.command),
+            report=_shell(self.report) if self.report else None,
             tear_down=_shell(self.tear_down) if self.tear_down else None,
             runs=runs or self.runs,
             seconds=self.seconds,

@@ -1,5 +1,5 @@
 """How a number is found in what a program writes: by a pattern, in JSON, in a table's column, by kdyno's readers; or by
-the clock.
+the clock, or as a share of what the processors did.
 
 What a program writes is hostile: it is read within limits, and a number counts only if it is there once.
 """
@@ -64,7 +64,7 @@ JsonPath = Annotated[
 
 
 class Output:
-    """What a step wrote, and what the emulated PMU counted of the boot."""
+    """What a run wrote, and what the emulated PMU counted of the boot."""
 
     def __init__(self, step: StepReport, pmu: Path | None = None) -> None:
         self.step, self._pmu = step, pmu
@@ -250,6 +250,21 @@ class TimeMetric(_Measured):
         return seconds
 
 
+class ShareMetric(_Measured):
+    """What part of the machine's processor time was the kernel's while the command ran, whoever it worked for."""
+
+    share: Literal["kernel"]
+    unit: Unit = "%"
+    direction: Direction = "lower"
+
+    def number(self, output: Output) -> float:
+        """Raises NotRead if no tick fell into the kernel: nobody can tell, or a ratio to 0 could not be judged."""
+        user, system = output.step.busy_user, output.step.busy_system
+        if system <= 0:
+            raise NotRead("/proc/stat counted no time of the kernel while the command ran")
+        return 100 * system / (user + system)
+
+
 KINDS: dict[str, type[Frozen]] = {
     "pattern": Metric,
     "json": JsonMetric,
@@ -257,6 +272,7 @@ KINDS: dict[str, type[Frozen]] = {
     "series": SeriesMetric,
     "event": EventMetric,
     "time": TimeMetric,
+    "share": ShareMetric,
 }
 
 
@@ -273,7 +289,8 @@ AnyMetric = Annotated[
     | Annotated[ColumnMetric, Tag("column")]
     | Annotated[SeriesMetric, Tag("series")]
     | Annotated[EventMetric, Tag("event")]
-    | Annotated[TimeMetric, Tag("time")],
+    | Annotated[TimeMetric, Tag("time")]
+    | Annotated[ShareMetric, Tag("share")],
     Discriminator(_kind),
 ]
 

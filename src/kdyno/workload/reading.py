@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,23 @@ def _samples(metric: AnyMetric, benchmark: str, steps: Sequence[StepReport], pmu
     if why := failure(steps):
         raise NotRead(why)
     return [
-        Sample(benchmark=benchmark, iteration=step.run, value=metric.number(Output(step, pmu)))
-        for step in steps
-        if step.phase == "command"
+        Sample(benchmark=benchmark, iteration=run.run, value=metric.number(Output(run, pmu))) for run in _runs(steps)
     ]
+
+
+def _runs(steps: Sequence[StepReport]) -> list[StepReport]:
+    """The runs of the command, each with what its report wrote behind what it wrote itself."""
+    reports = {step.run: step for step in steps if step.phase == "report"}
+    return [_with_report(step, reports.get(step.run)) for step in steps if step.phase == "command"]
+
+
+def _with_report(run: StepReport, report: StepReport | None) -> StepReport:
+    if report is None:
+        return run
+    # A last line without an end is a line all the same.
+    end = b"\n" if run.stdout and not run.stdout.endswith(b"\n") else b""
+    is_cut = run.stdout_is_cut or report.stdout_is_cut
+    return replace(run, stdout=run.stdout + end + report.stdout, stdout_is_cut=is_cut)
 
 
 def of_loads(programs: Sequence[Program]) -> dict[str, Any]:

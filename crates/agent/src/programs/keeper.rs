@@ -34,7 +34,8 @@ impl Listener for Tail {
 /// How a step ended.
 #[derive(PartialEq, Eq)]
 enum End {
-    Good,
+    /// Nanoseconds that it took.
+    Good(u64),
     Failed,
     /// The soak was over first.
     Interrupted,
@@ -68,16 +69,31 @@ impl Keeper<'_> {
 
     /// A set-up, and rounds until one fails or the time is over. Never `Good`.
     fn session(&self) -> End {
-        let set_up = self.program.set_up.as_ref().map_or(End::Good, |words| self.step(Phase::SetUp, words));
-        if set_up != End::Good {
+        let set_up = self.optional(Phase::SetUp, &self.program.set_up);
+        if !matches!(set_up, End::Good(_)) {
             return set_up;
         }
         loop {
-            let end = self.step(Phase::Command, &self.program.command);
-            if end != End::Good {
+            let end = self.round();
+            if !matches!(end, End::Good(_)) {
                 return end;
             }
         }
+    }
+
+    /// The command, and the report on it. The time of a round is the command's.
+    fn round(&self) -> End {
+        let command = self.step(Phase::Command, &self.program.command);
+        let End::Good(elapsed) = command else { return command };
+        let report = self.optional(Phase::Report, &self.program.report);
+        if matches!(report, End::Good(_)) {
+            self.tally.add_round(elapsed);
+        }
+        report
+    }
+
+    fn optional(&self, phase: Phase, words: &Option<Vec<String>>) -> End {
+        words.as_ref().map_or(End::Good(0), |words| self.step(phase, words))
     }
 
     fn step(&self, phase: Phase, words: &[String]) -> End {
@@ -87,16 +103,14 @@ impl Keeper<'_> {
         let mut tail = Tail::default();
         let Outcome { status, elapsed, .. } =
             self.surroundings.carry_out(self.program, words, Some(self.until), &mut tail);
-        match (status, phase) {
-            (0, Phase::Command) => self.tally.add_round(elapsed),
-            (0, _) => {}
-            _ if self.left() == Duration::ZERO => return End::Interrupted,
-            _ => {
-                self.fail(phase, status, elapsed, tail);
-                return End::Failed;
-            }
+        if status == 0 {
+            return End::Good(elapsed);
         }
-        End::Good
+        if self.left() == Duration::ZERO {
+            return End::Interrupted;
+        }
+        self.fail(phase, status, elapsed, tail);
+        End::Failed
     }
 
     fn fail(&self, phase: Phase, status: u8, elapsed: u64, tail: Tail) {

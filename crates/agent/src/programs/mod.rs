@@ -1,8 +1,10 @@
-//! The job's programs: for each its set-up, its runs, its tear-down, and an end to whatever it left behind.
+//! The job's programs: for each its set-up, its runs and the reports on them, its tear-down, and an end to whatever it
+//! left behind.
 
 mod keeper;
 mod leftovers;
 mod memory;
+mod processors;
 mod root;
 mod soak;
 mod step;
@@ -14,6 +16,7 @@ use crate::measure::Clock;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use kdyno_proto::{Kind, Measured, Phase, Program, Record};
+use processors::Busy;
 use std::time::Instant;
 use step::{Listener, Outcome, Step};
 
@@ -110,35 +113,47 @@ impl Meter<'_> {
         });
     }
 
-    /// One run, which says whether it went well. All that any process does meanwhile is in it.
-    fn time(&self, run: u32, sink: &Sink, body: impl FnOnce() -> bool) -> bool {
+    /// What a run gives, and how long it took by the lane's clock. All that any process does meanwhile is in it.
+    fn time(&self, run: u32, body: impl FnOnce() -> Outcome) -> (Outcome, u64) {
         kdyno_marker::announce(self.index, run as u16);
         let start = self.clock.now();
         kdyno_marker::open();
-        let went_well = body();
+        let outcome = body();
         kdyno_marker::close();
-        let elapsed = self.clock.elapsed(start, self.clock.now());
-        if went_well {
-            let (benchmark, work) = (self.measured.benchmark.clone(), self.measured.operations);
-            sink.emit(&Record::Sample { benchmark, iteration: run, elapsed, work });
-        }
-        went_well
+        (outcome, self.clock.elapsed(start, self.clock.now()))
+    }
+
+    fn tell(&self, run: u32, elapsed: u64, sink: &Sink) {
+        let (benchmark, work) = (self.measured.benchmark.clone(), self.measured.operations);
+        sink.emit(&Record::Sample { benchmark, iteration: run, elapsed, work });
     }
 }
 
 fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, sink: &Sink) {
-    let carry_out = |phase, run, words: &[String]| {
-        let mut listener = sink;
+    let carry_out = |phase, run, words: &[String], meter: Option<&Meter>| {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
-        let Outcome { status, elapsed, user, system } = surroundings.carry_out(program, words, None, &mut listener);
-        sink.emit(&Record::Exited { status, elapsed, user, system });
+        let before = Busy::now();
+        let body = || surroundings.carry_out(program, words, None, &mut &*sink);
+        let (outcome, measured) = match meter {
+            Some(meter) => {
+                let (outcome, elapsed) = meter.time(run, body);
+                (outcome, Some((meter, elapsed)))
+            }
+            None => (body(), None),
+        };
+        let Busy { user: busy_user, system: busy_system } = Busy::now().since(before);
+        let Outcome { status, elapsed, user, system } = outcome;
+        sink.emit(&Record::Exited { status, elapsed, user, system, busy_user, busy_system });
+        if let (0, Some((meter, elapsed))) = (status, measured) {
+            meter.tell(run, elapsed, sink);
+        }
         status == 0
     };
-    let ready = program.set_up.as_ref().is_none_or(|words| carry_out(Phase::SetUp, 0, words));
+    let ready = program.set_up.as_ref().is_none_or(|words| carry_out(Phase::SetUp, 0, words, None));
     if ready {
         for run in 0..program.runs {
-            let command = || carry_out(Phase::Command, run, &program.command);
-            let went_well = meter.map_or_else(command, |meter| meter.time(run, sink, command));
+            let went_well = carry_out(Phase::Command, run, &program.command, meter)
+                && program.report.as_ref().is_none_or(|words| carry_out(Phase::Report, run, words, None));
             if !went_well {
                 // It leaves nothing that the next one could rely on.
                 break;
@@ -146,6 +161,6 @@ fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, si
         }
     }
     if let Some(words) = &program.tear_down {
-        carry_out(Phase::TearDown, 0, words);
+        carry_out(Phase::TearDown, 0, words, None);
     }
 }
