@@ -203,7 +203,7 @@ def console(path: Path) -> None:
     assert reason is None or (is_shown_as_it_is(reason) and "\n" not in reason and len(reason) < 400)
     found = console_findings(rest_of(text))
     assert len(found) <= MOST_FINDINGS + 1
-    assert all(is_shown_as_it_is(finding.said) and "\n" not in finding.said for finding in found)
+    assert all(is_shown_as_it_is(finding.text) and "\n" not in finding.text for finding in found)
 
 
 def built_kernel(path: Path) -> None:

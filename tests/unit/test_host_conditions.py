@@ -112,7 +112,7 @@ def test_nonsense_in_every_file_breaks_nothing(root: Path, content: bytes) -> No
     sensors.look()
     with watched(root, every=0.02) as seen:
         time.sleep(0.05)
-    assert all(math.isfinite(value) for value in (*seen.values(), *sensors.seen().values()))
+    assert all(math.isfinite(value) for value in (*seen.values(), *sensors.readings().values()))
 
 
 def test_the_fastest_cpu_and_the_hottest_sensor_of_the_cpu_are_read(root: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_fastest_cpu_and_the_hottest_sensor_of_the_cpu_are_read(root: Path) 
     put(root, "sys/class/hwmon/hwmon0/temp3_input", "-273000\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen() == {"celsius": 64.5, "mhz": 2403.0, "mhz_low": 2403.0}
+    assert sensors.readings() == {"celsius": 64.5, "mhz": 2403.0, "mhz_low": 2403.0}
 
 
 def test_without_a_sensor_chip_the_thermal_zone_is_read(root: Path) -> None:
@@ -131,7 +131,7 @@ def test_without_a_sensor_chip_the_thermal_zone_is_read(root: Path) -> None:
     put(root, "sys/class/thermal/thermal_zone1/temp", "55000\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen()["celsius"] == 55.0
+    assert sensors.readings()["celsius"] == 55.0
 
 
 @pytest.mark.parametrize(("flags", "known"), [("fpu aperfmperf tsc", True), ("fpu tsc", False)])
@@ -141,7 +141,7 @@ def test_cpuinfo_tells_the_frequency_only_of_cpus_that_count_it(root: Path, flag
     put(root, "proc/cpuinfo", f"cpu MHz\t\t: 2596.142\nflags\t\t: {flags}\n\ncpu MHz\t\t: 3100.5\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen().get("mhz") == (3100.5 if known else None)
+    assert sensors.readings().get("mhz") == (3100.5 if known else None)
 
 
 def test_a_dip_between_two_looks_is_seen_in_the_lowest_frequency(root: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_dip_between_two_looks_is_seen_in_the_lowest_frequency(root: Path) -> 
         for other in (1, 2, 3):
             put(root, f"{CPU}/cpufreq/policy{other}/scaling_cur_freq", "800000\n")
         sensors.look()
-    assert sensors.seen() == {"celsius": 61.0, "mhz": 3000.0, "mhz_low": 1200.0}
+    assert sensors.readings() == {"celsius": 61.0, "mhz": 3000.0, "mhz_low": 1200.0}
 
 
 def test_a_boot_that_is_watched_gets_every_condition_that_the_host_shows(

@@ -185,7 +185,7 @@ kdyno-agent: something
 
 
 def test_every_message_that_should_not_be_there_is_listed_with_what_it_means() -> None:
-    assert [(finding.reason, finding.said[:18], finding.times) for finding in findings(CONSOLE)] == [
+    assert [(finding.reason, finding.text[:18], finding.times) for finding in findings(CONSOLE)] == [
         ("warning", "WARNING: CPU: 0 PI", 2),
         ("KFENCE", "BUG: KFENCE: use-a", 1),
         ("lockdep", "WARNING: possible ", 1),
@@ -193,7 +193,7 @@ def test_every_message_that_should_not_be_there_is_listed_with_what_it_means() -
         ("BUG", "BUG: sleeping func", 1),
         ("oops", "BUG: unable to han", 1),
     ]
-    assert "\x1b" not in findings(CONSOLE)[-1].said
+    assert "\x1b" not in findings(CONSOLE)[-1].text
 
 
 def test_a_flood_of_different_messages_is_counted_and_not_kept() -> None:

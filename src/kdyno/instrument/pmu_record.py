@@ -276,8 +276,8 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in wrong["loc"]) or "the header"
-        said = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
-        raise PmuRecordDamaged(path=path, why=said) from None
+        problem = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
+        raise PmuRecordDamaged(path=path, why=problem) from None
     if len(set(header.event_names)) != len(header.event_names) or "instructions" not in header.event_names:
         raise PmuRecordDamaged(path=path, why="event_names: instructions must be there, and no name twice")
     return header, data[end + 1 :]
