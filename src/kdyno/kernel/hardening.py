@@ -145,7 +145,11 @@ def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection
 def candidates(tree: Path) -> set[str]:
     """The options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
     entries = read_tree(tree).entries
-    asked = {symbol for symbol, places in entries.items() if any(_protects(entry) for entry in places if entry.prompts)}
+    asked = {
+        symbol
+        for symbol, definitions in entries.items()
+        if any(_protects(entry) for entry in definitions if entry.prompts)
+    }
     fragments = [tree / path for path in RECOMMENDED if (tree / path).is_file()]
     wanted = [read_config(path.read_text(encoding="utf-8")) for path in fragments]
     recommended = {symbol for config in wanted for symbol, value in config.items() if value == "y"}

@@ -94,11 +94,11 @@ def _make_base(spec: str, rest: str) -> Base:
 
 
 def _running_config(spec: str) -> str:
-    places = [Path(place.format(release=os.uname().release)) for place in RUNNING_CONFIGS]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise BaseMissing(path=places[0], spec=spec, why="this host doesn't tell its kernel's configuration")
-    return _read(found, spec)
+    candidates = [Path(candidate.format(release=os.uname().release)) for candidate in RUNNING_CONFIGS]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if path is None:
+        raise BaseMissing(path=candidates[0], spec=spec, why="this host doesn't tell its kernel's configuration")
+    return _read(path, spec)
 
 
 def _read(path: Path, spec: str) -> str:

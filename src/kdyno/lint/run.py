@@ -83,9 +83,9 @@ def _run(settings: dict[str, object]) -> tuple[list[Finding], list[Refused]]:
     done = process.attempt([find_lint()], stdin=json.dumps(settings), guarded=True)
     if done.returncode != 0:
         raise LintFailed(why=done.stderr.strip() or f"status {done.returncode}")
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    findings = [Finding.model_validate(one) for one in told if "lint" in one]
-    return findings, [Refused.model_validate(one) for one in told if "refused" in one]
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    findings = [Finding.model_validate(one) for one in records if "lint" in one]
+    return findings, [Refused.model_validate(one) for one in records if "refused" in one]
 
 
 def _without_plain(findings: list[Finding], source: Path) -> list[Finding]:
