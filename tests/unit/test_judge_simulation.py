@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from kdyno.judge import bootstrap
-from kdyno.judge.checks import boots, seen
+from kdyno.judge.checks import boots, replication
 from kdyno.judge.checks.holes import holes
 from kdyno.judge.checks.plans import PILOTS, Pilot, plans
 from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
@@ -96,7 +96,7 @@ def test_geometric_means_of_boots_that_have_a_speed_of_their_own_are_seldom_call
 
 @pytest.mark.parametrize(("comparisons", "runs"), [(1, 400), (34, 24), (238, 8)])
 def test_the_effect_that_is_printed_gets_a_verdict_in_four_of_five_runs(comparisons: int, runs: int) -> None:
-    rates = seen.seen(comparisons, 12, draws=5000, runs=runs, seed=8)
+    rates = replication.replication_rates(comparisons, 12, draws=5000, runs=runs, seed=8)
     assert rates.now == pytest.approx(0.8, abs=0.05)
     assert comparisons == 1 or rates.before < 0.3
 
@@ -107,16 +107,16 @@ def test_the_rule_that_this_simulation_has_is_that_of_the_judge() -> None:
     for run in runs:
         # one effect, if any, among 34 comparisons; the others are far from any verdict
         others = 0.01 * np.tile([1.0, -1.0], (33, 6))
-        verdict = seen.judged(np.vstack([run, others]))[0].verdict
-        assert (verdict in ("faster", "slower")) == bool(seen.called_different(run[None, :], 34)[0])
+        verdict = replication.judged(np.vstack([run, others]))[0].verdict
+        assert (verdict in ("faster", "slower")) == bool(replication.called_different(run[None, :], 34)[0])
 
 
 def test_what_all_seeds_alike_do_not_exclude_is_in_truth_seldom_larger() -> None:
-    rates = seen.unseen(0.1, 12, DRAWS, seed=10)
+    rates = replication.unseen(0.1, 12, DRAWS, seed=10)
     assert rates.alike == pytest.approx(0.9**12, abs=0.01)
     assert rates.bound == pytest.approx(1 - 0.05 ** (1 / 12))
     assert rates.beyond == 0
-    assert 0.03 < seen.unseen(rates.bound + 0.001, 12, DRAWS, seed=10).beyond <= 0.055
+    assert 0.03 < replication.unseen(rates.bound + 0.001, 12, DRAWS, seed=10).beyond <= 0.055
 
 
 def test_skew_in_one_variant_makes_intervals_too_narrow_and_in_both_too_wide() -> None:
