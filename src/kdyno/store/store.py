@@ -106,12 +106,12 @@ class Store:
                 if not rows.is_on_record(connection, run.id):  # otherwise another process began it in between
                     raise
 
-    def keep_selftest(self, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
+    def keep_selftest(self, run_id: str, created: datetime, result: Mapping[str, Any]) -> None:
         """Record what the A/A experiments of a run came to, instead of what was recorded of them before."""
         table = schema.selftest
         with self._writing() as connection:
             connection.execute(table.delete().where(table.c.run == run_id))
-            connection.execute(table.insert(), {"run": run_id, "created": created, "found": dict(found)})
+            connection.execute(table.insert(), {"run": run_id, "created": created, "found": dict(result)})
 
     def selftests(self) -> list[tuple[str, Any]]:
         """What all self-tests found, the newest first, each with its run. Whoever reads it says what it must be."""
