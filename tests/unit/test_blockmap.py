@@ -362,9 +362,9 @@ MAPS = "import sys, mmap; file = open(sys.argv[1], 'rb'); area = mmap.mmap(file.
 def test_a_real_process_with_the_file_is_found(file: Path, code: str, how: str) -> None:
     identity = identity_of(file)
     with opened(file) as subject:
-        assert checks.users_of(Path("/"), identity, subject.file).seen == ()
+        assert checks.users_of(Path("/"), identity, subject.file).processes == ()
         with holder(code, file):
-            [user] = checks.users_of(Path("/"), identity, subject.file).seen
+            [user] = checks.users_of(Path("/"), identity, subject.file).processes
             assert re.fullmatch(how, user.how)
 
 

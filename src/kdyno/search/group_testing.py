@@ -130,8 +130,8 @@ class Search:
     def _better_whole(self) -> str | None:
         """The choice that makes, for all hot files alone, a kernel cheaper than what was found by more than noise."""
         assert self.best is not None
-        found = self.best.total
-        gains = {choice: gain(found, trial.total) for choice, trial in self._wholes().items()}
+        total = self.best.total
+        gains = {choice: gain(total, trial.total) for choice, trial in self._wholes().items()}
         choice = max(gains, key=lambda choice: gains[choice], default=None)
         return choice if choice is not None and gains[choice] > self.noise else None
 
