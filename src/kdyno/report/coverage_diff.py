@@ -33,7 +33,12 @@ def write_diff_pages(difference: Difference, tree: Tree, directory: Path) -> int
             directory / pages[file.path], render("coverage_file.html.j2", listing=listing(text, shown, 2), **facts)
         )
     index = render(
-        "coverage_diff.html.j2", title="Coverage: A and B", wide=False, difference=difference.report, pages=pages, keys=KEYS
+        "coverage_diff.html.j2",
+        title="Coverage: A and B",
+        wide=False,
+        difference=difference.report,
+        pages=pages,
+        keys=KEYS,
     )
     write_page(directory / "index.html", index)
     return len(pages) + 1
