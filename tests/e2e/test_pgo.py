@@ -12,7 +12,8 @@ import pytest
 from kdyno.coverage.executions import executions
 from kdyno.instrument.counters import read_snapshots
 from kdyno.instrument.job import ClangCounters, Load
-from kdyno.instrument.pmu_record import CONTEXTS, read_pmu_record
+from kdyno.instrument.pmu_parts import CONTEXTS
+from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image

@@ -16,7 +16,8 @@ from kdyno.experiment.load import load_experiment
 from kdyno.instrument import agent
 from kdyno.instrument.job import Job, Measured, Program
 from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_record import PmuRecord, Region, read_pmu_record
+from kdyno.instrument.pmu_parts import Region
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.stream import read_stream
 from kdyno.kernel.image import Image
 from kdyno.line.images import build_images

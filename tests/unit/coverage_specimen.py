@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from kdyno import process
-from kdyno.instrument.pmu_record import BLOCK, Function, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, Function, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.images import content_digest
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from tests.unit.pmu_specimen import context, iteration, specimen, write

@@ -8,18 +8,8 @@ from typing import Self
 import numpy as np
 
 from kdyno.explain.measured import Measured
-from kdyno.instrument.pmu_record import (
-    BLOCK,
-    BRANCH,
-    CALL,
-    CONTEXTS,
-    STACK_CALL,
-    Context,
-    Function,
-    PmuRecord,
-    Region,
-    StackNode,
-)
+from kdyno.instrument.pmu_parts import BLOCK, BRANCH, CALL, CONTEXTS, STACK_CALL, Context, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 
 NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
 TEXT = 0xFFFFFFFF81000000

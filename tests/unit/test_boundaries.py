@@ -30,7 +30,7 @@ from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.hostknobs.turn import Turn, Turned
 from kdyno.installed import find_program
 from kdyno.instrument import agent as agents
-from kdyno.instrument import pmu_limits, pmu_record, symbols
+from kdyno.instrument import pmu_limits, pmu_parts, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, Program, Soak, TestOrder
@@ -307,15 +307,15 @@ def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
 def test_the_numbers_in_a_record_mean_what_the_plugin_means() -> None:
     # As above.
     contexts = variants(source("model", "events.rs"), "Context")
-    assert tuple(name.lower() for name in contexts) == pmu_record.CONTEXTS
+    assert tuple(name.lower() for name in contexts) == pmu_parts.CONTEXTS
     kinds = ("Conditional", "Jump", "Call", "Return", "IndirectJump", "IndirectCall")
     assert tuple(variants(source("pmu", "region.rs"), "BranchKind")) == kinds
     numbers = ("CONDITIONAL", "JUMP", "CALL", "RETURN", "INDIRECT_JUMP", "INDIRECT_CALL")
-    assert [getattr(pmu_record, name) for name in numbers] == list(range(6))
+    assert [getattr(pmu_parts, name) for name in numbers] == list(range(6))
     assert variants(source("pmu", "stacks.rs"), "Kind") == ["Call", "Exception", "Interrupt", "Entry"]
     stacks = ("STACK_CALL", "STACK_EXCEPTION", "STACK_INTERRUPT", "STACK_ENTRY")
-    assert [getattr(pmu_record, name) for name in stacks] == list(range(4))
-    assert f'name: "{pmu_record.UNKNOWN}"' in source("pmu", "symbols.rs")
+    assert [getattr(pmu_parts, name) for name in stacks] == list(range(4))
+    assert f'name: "{pmu_parts.UNKNOWN}"' in source("pmu", "symbols.rs")
 
 
 @pytest.mark.parametrize("events", get_args(Events))

@@ -8,7 +8,7 @@ import pytest
 from kdyno.explain.layout import DEEPEST, boxes
 from kdyno.explain.svg import Caption, flame_graph
 from kdyno.explain.tree import Frame, merged
-from kdyno.instrument.pmu_record import StackNode
+from kdyno.instrument.pmu_parts import StackNode
 from tests.unit.explain_specimen import Kernel, pair
 
 CAPTION = Caption("lat_syscall.read", "gcc-O2", "gcc-O3", "op")

@@ -14,6 +14,7 @@ import pytest
 from kdyno.errors import KdynoError
 from kdyno.instrument import pmu_values
 from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST
+from kdyno.instrument.pmu_parts import StackNode
 from kdyno.instrument.pmu_record import (
     MarkersNeverClosed,
     NoRegions,
@@ -22,7 +23,6 @@ from kdyno.instrument.pmu_record import (
     OtherPmuRecordVersion,
     PmuRecordCutShort,
     PmuRecordDamaged,
-    StackNode,
     read_pmu_record,
     with_benchmarks,
 )

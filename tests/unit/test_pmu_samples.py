@@ -11,7 +11,8 @@ from kdyno.cycles.family import load_family
 from kdyno.cycles.predict import cycles
 from kdyno.cycles.samples import RegionMissing, in_clock, in_units
 from kdyno.instrument.pmu import plugin_words
-from kdyno.instrument.pmu_record import BLOCK, BRANCH, Context, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, BRANCH, Context, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.measurement import Benchmark, Sample
 
 NAMES = ("instructions", "l1d_misses", "user_instructions")

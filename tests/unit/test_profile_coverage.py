@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kdyno import process
-from kdyno.instrument.pmu_record import CALL, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_parts import CALL, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile import coverage
 from kdyno.profile.coverage import NothingRan, ProfgenFailed, cover, functions_named

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from kdyno.instrument.pmu_limits import MOST
-from kdyno.instrument.pmu_record import BLOCK, Context, Function, PmuRecord, Region, read_pmu_record
+from kdyno.instrument.pmu_parts import BLOCK, Context, Function, Region
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.pmu_write import encode, encode_body, write_pmu_record
 from kdyno.profile.balance import weights
 from kdyno.profile.flat import flat, totals

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from kdyno.cli.main import main
-from kdyno.instrument.pmu_record import Function, Region
+from kdyno.instrument.pmu_parts import Function, Region
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile import propeller

@@ -11,7 +11,7 @@ import pytest
 from kdyno import process
 from kdyno.cli.main import main
 from kdyno.digests import file_digest
-from kdyno.instrument.pmu_record import Function, Region
+from kdyno.instrument.pmu_parts import Function, Region
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile.code import Code
 from kdyno.profile.stale import Fate, Stale, stale

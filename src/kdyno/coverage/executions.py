@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.pmu_record import BLOCK, CONDITIONAL, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, CONDITIONAL, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.code import Code
 from kdyno.profile.select import added
 

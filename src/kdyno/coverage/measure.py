@@ -22,7 +22,8 @@ from kdyno.coverage.model import (
     Totals,
 )
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
+from kdyno.instrument.pmu_parts import CONTEXTS, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.code import Code
 from kdyno.profile.select import choose
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from kdyno.errors import UserError
 from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, in_words
-from kdyno.instrument.pmu_record import Array, Context, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_parts import Array, Context, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.instrument.pmu_values import Counts
 from kdyno.instrument.pmu_write import encode_body
 from kdyno.profile.select import summed

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
-from kdyno.instrument.pmu_record import PmuRecord, Region, Trace
+from kdyno.instrument.pmu_parts import Region, Trace
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.order_start import units_at
 from kdyno.profile.order_units import KINDS, Text
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_record import UNKNOWN, PmuRecord, read_pmu_record
+from kdyno.instrument.pmu_parts import UNKNOWN
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.symbols import Symbol
 from kdyno.kernel.images import content_digest
 from kdyno.profile.clang import is_record, samples
