@@ -347,7 +347,7 @@ def test_markers_are_defined_once() -> None:
         path for path in CRATES.glob("*/src/**/*.rs") if marker.search(path.read_text().partition("mod tests")[0])
     ]
     assert places == [CRATES / "marker" / "src" / "lib.rs"]
-    assert "use kdyno_marker::{CLOSE, ONE, OPEN, XCHG, ZERO};" in source("pmu", "plugin.rs")
+    assert "use kdyno_marker::{CLOSE, ONE, OPEN, XCHG, ZERO};" in source("pmu", "plugin/translation.rs")
 
 
 # The probe.

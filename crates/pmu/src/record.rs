@@ -1,11 +1,10 @@
 //! The PMU record: the file that the plugin leaves. Its format is in docs/profiles.md.
 
-use crate::counter::Finished;
 use crate::events::{Counts, EDGE_EVENTS, KERNEL_EVENTS, NAMES};
 use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
 use crate::options::Scope;
-use crate::region::{Executed, Range, Region};
+use crate::region::{Executed, Finished, Range, Region};
 use crate::stacks::Node;
 use crate::trace::Trace;
 use flate2::Compression;
