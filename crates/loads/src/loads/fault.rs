@@ -1,10 +1,10 @@
 //! The price of memory: page faults, copies on write after fork, unmapping, and what large pages waste.
 
-use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
 use crate::clock::{Timing, measured, timed};
 use crate::failure::Failure;
 use crate::fork;
+use crate::load::{Load, Program, any_values};
 use crate::memory::Memory;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};

@@ -1,10 +1,10 @@
 //! The Himeno benchmark's kernel: Jacobi iterations for Poisson's equation, a stencil of 19 points, after its published
 //! description (Himeno, RIKEN). All coefficients are read from memory, though in the benchmark they are constant.
 
-use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
 use crate::scramble::fraction;

@@ -1,9 +1,9 @@
 //! The product of two dense matrices by the plain triple loop: the columns of the second are walked at a stride of a row.
 
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
 use crate::scramble::whole;
