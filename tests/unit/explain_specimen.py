@@ -72,7 +72,7 @@ class Kernel:
         for _, callee, _ in self.calls:
             self._index(callee)
         contexts = [self._context(name) for name in CONTEXTS]
-        totals = np.array([sum(each.functions.values(), np.zeros(len(NAMES), np.uint64)) for each in contexts])
+        totals = np.array([sum(context.functions.values(), np.zeros(len(NAMES), np.uint64)) for context in contexts])
         share = totals // self.iterations
         rest = totals - share * np.uint64(self.iterations - 1)
         iterations = {number: share if number else rest for number in range(self.iterations)}

@@ -91,24 +91,24 @@ def test_every_row_is_whole_and_names_each_option_once() -> None:
 
 
 def test_an_option_is_on_or_off_as_the_config_says() -> None:
-    said = states("CONFIG_VMAP_STACK=y\n# CONFIG_STACKPROTECTOR is not set\n")
-    assert (said["VMAP_STACK"], said["STACKPROTECTOR"]) == ("on", "off")
+    state_of = states("CONFIG_VMAP_STACK=y\n# CONFIG_STACKPROTECTOR is not set\n")
+    assert (state_of["VMAP_STACK"], state_of["STACKPROTECTOR"]) == ("on", "off")
 
 
 def test_what_needs_an_option_that_is_off_is_off_as_well() -> None:
-    said = states("# CONFIG_STACKPROTECTOR is not set\n# CONFIG_CPU_MITIGATIONS is not set\n")
-    assert said["STACKPROTECTOR_STRONG"] == said["MITIGATION_MDS"] == said["MITIGATION_RETHUNK"] == "off"
+    state_of = states("# CONFIG_STACKPROTECTOR is not set\n# CONFIG_CPU_MITIGATIONS is not set\n")
+    assert state_of["STACKPROTECTOR_STRONG"] == state_of["MITIGATION_MDS"] == state_of["MITIGATION_RETHUNK"] == "off"
 
 
 def test_what_a_kernel_could_have_and_does_not_know_is_no_option_of_it() -> None:
-    said = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n")
-    assert said["MITIGATION_MDS"] == said["STRICT_MODULE_RWX"] == "no such option"
+    state_of = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n")
+    assert state_of["MITIGATION_MDS"] == state_of["STRICT_MODULE_RWX"] == "no such option"
 
 
 def test_an_older_kernels_name_stands_for_the_option() -> None:
-    said = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n# CONFIG_RETHUNK is not set\n")
-    assert (said["RETPOLINE"], said["RETHUNK"]) == ("on", "off")
-    assert "MITIGATION_RETPOLINE" not in said
+    state_of = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n# CONFIG_RETHUNK is not set\n")
+    assert (state_of["RETPOLINE"], state_of["RETHUNK"]) == ("on", "off")
+    assert "MITIGATION_RETPOLINE" not in state_of
 
 
 def test_a_mitigation_that_the_list_does_not_have_is_told_at_the_end() -> None:

@@ -21,17 +21,17 @@ DRAWS = 20_000
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_95_percent_intervals_cover_the_truth_in_94_to_96_of_a_hundred_runs(noise: Noise) -> None:
-    found = coverage(noise, blocks=12, draws=DRAWS, seed=1, bootstraps=400)
+    rates = coverage(noise, blocks=12, draws=DRAWS, seed=1, bootstraps=400)
     tolerance = 3 * math.sqrt(0.95 * 0.05 / DRAWS)
-    assert 0.94 - tolerance <= found.t <= 0.96 + tolerance
-    assert found.studentized >= 0.91
-    assert found.percentile < found.t
+    assert 0.94 - tolerance <= rates.t <= 0.96 + tolerance
+    assert rates.studentized >= 0.91
+    assert rates.percentile < rates.t
 
 
 def test_the_percentile_bootstrap_of_six_blocks_covers_too_little_and_the_studentized_enough() -> None:
-    found = coverage("normal", blocks=6, draws=600, seed=2, bootstraps=600)
-    assert found.percentile < 0.90
-    assert found.studentized > 0.925
+    rates = coverage("normal", blocks=6, draws=600, seed=2, bootstraps=600)
+    assert rates.percentile < 0.90
+    assert rates.studentized > 0.925
 
 
 def test_layouts_that_differ_in_link_order_only_are_told_apart_by_boots_but_not_by_layouts() -> None:

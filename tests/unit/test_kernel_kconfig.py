@@ -158,10 +158,10 @@ def test_all_that_was_refused_is_named_at_once() -> None:
     )
     with pytest.raises(kconfig_check.ConfigRefused) as raised:
         kconfig_check.refuse(failures)
-    said = str(raised.value)
-    assert "didn't take 2 of what was asked" in said
-    assert "CONFIG_VIRTIO_NET=y (asked by a test) is not there: unmet dependency" in said
-    assert "CONFIG_NET=n (asked by a test) is y" in said
+    message = str(raised.value)
+    assert "didn't take 2 of what was asked" in message
+    assert "CONFIG_VIRTIO_NET=y (asked by a test) is not there: unmet dependency" in message
+    assert "CONFIG_NET=n (asked by a test) is y" in message
 
 
 def test_a_fragment_names_who_asked() -> None:

@@ -40,8 +40,8 @@ SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.
 def context(name: str = "gcc", version: str = "12.2.0") -> Context:
     family = name.partition("-")[0]
     identity = ToolchainIdentity(name=name, family=family, version=version, banner="", digest="")
-    found = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
-    return Context(source=SOURCE, toolchain=found, cpu=read_cpu, state=State(Path("/nowhere")))
+    toolchain = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
+    return Context(source=SOURCE, toolchain=toolchain, cpu=read_cpu, state=State(Path("/nowhere")))
 
 
 def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
@@ -140,8 +140,8 @@ def test_what_is_no_64_bit_cpu_is_refused(value: str) -> None:
 
 
 def test_clangs_list_of_cpus_is_read_as_well() -> None:
-    said = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
-    assert compiler.known_cpus(said) == ["nocona", "core2", "znver5"]
+    output = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
+    assert compiler.known_cpus(output) == ["nocona", "core2", "znver5"]
 
 
 def test_a_layout_is_a_flag_for_all_objects_and_a_seed_for_the_linker_alone() -> None:

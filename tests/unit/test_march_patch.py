@@ -74,8 +74,8 @@ def test_git_am_takes_the_patch_and_the_tree_then_has_every_family(
     series: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = repository_of(series, tmp_path, monkeypatch)
-    said = commit(tree, patch_of(tree))
-    assert said.endswith("x86/Kconfig: choose the CPU that 64-bit code is compiled for")
+    subject = commit(tree, patch_of(tree))
+    assert subject.endswith("x86/Kconfig: choose the CPU that 64-bit code is compiled for")
     kconfig = (tree / KCONFIG).read_text()
     for name, row in table().items():
         if name != "x86-64":
@@ -196,7 +196,7 @@ def test_a_tree_that_has_the_patch_is_told_from_one_with_another_patch(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         (MAKEFILE, "-mno-red-zone", "-mred-zone", r"arch/x86/Makefile has no line `KBUILD_CFLAGS \+= -mno-red-zone`"),
         (KCONFIG, "\nendchoice\n", "\n", "arch/x86/Kconfig.cpu has no end of the choice"),
@@ -205,11 +205,11 @@ def test_a_tree_that_has_the_patch_is_told_from_one_with_another_patch(tmp_path:
         (VERMAGIC[0], "MODULE_ARCH_VERMAGIC MODULE_PROC_FAMILY", "MODULE_ARCH_VERMAGIC 1", "vermagic.h has no line"),
     ],
 )
-def test_a_tree_of_another_structure_is_refused(file: str, old: str, new: str, said: str) -> None:
+def test_a_tree_of_another_structure_is_refused(file: str, old: str, new: str, message: str) -> None:
     files = files_of("6.12")
     assert old in files[file]
     files[file] = files[file].replace(old, new)
-    with pytest.raises(UnknownStructure, match=said):
+    with pytest.raises(UnknownStructure, match=message):
         as_mail(files, "x", "6.12")
 
 

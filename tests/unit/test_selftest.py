@@ -55,9 +55,9 @@ def links(name: str, spread: float, seed: int, shifts: np.ndarray[tuple[int], np
 
 
 def test_a_rate_has_the_exact_interval_of_clopper_and_pearson() -> None:
-    found = rate(0, 200)
-    assert (found.rate, found.low) == (0, 0)
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 200))
+    interval = rate(0, 200)
+    assert (interval.rate, interval.low) == (0, 0)
+    assert interval.high == pytest.approx(1 - 0.025 ** (1 / 200))
     assert rate(10, 200).text == "10 of 200 (5.0 %, 95 % interval 2.4 to 9.0)"
 
 
@@ -65,11 +65,13 @@ def test_noise_alone_gives_false_verdicts_in_at_most_five_percent_of_experiments
     family_wise, tested = judge_all([observed(f"b{seed}", 0.01, seed) for seed in range(4)], NAMES, DESIGN)
     assert family_wise.of == 200
     assert family_wise.low <= 0.05
-    for each in tested:
-        assert each.false_positives.low <= 0.05 <= each.false_positives.high, each.benchmark
-        assert each.covered.low <= 0.95 <= each.covered.high, each.benchmark
-        assert each.spread == pytest.approx(0.01 * 2**0.5, rel=0.1)
-        assert each.detectable == pytest.approx(0.0175, rel=0.1)  # sd 1.41 %, one of 4: about 4.25 standard errors
+    for comparison in tested:
+        assert comparison.false_positives.low <= 0.05 <= comparison.false_positives.high, comparison.benchmark
+        assert comparison.covered.low <= 0.95 <= comparison.covered.high, comparison.benchmark
+        assert comparison.spread == pytest.approx(0.01 * 2**0.5, rel=0.1)
+        assert comparison.detectable == pytest.approx(
+            0.0175, rel=0.1
+        )  # sd 1.41 %, one of 4: about 4.25 standard errors
 
 
 def test_experiments_in_which_something_differs_are_counted_one_by_one() -> None:

@@ -197,9 +197,9 @@ def test_every_message_that_should_not_be_there_is_listed_with_what_it_means() -
 
 
 def test_a_flood_of_different_messages_is_counted_and_not_kept() -> None:
-    found = findings("".join(f"WARNING: number {number}\n" for number in range(MOST_FINDINGS + 30)))
-    assert len(found) == MOST_FINDINGS + 1
-    assert (found[-1].reason, found[-1].times) == ("others", 30)
+    listed = findings("".join(f"WARNING: number {number}\n" for number in range(MOST_FINDINGS + 30)))
+    assert len(listed) == MOST_FINDINGS + 1
+    assert (listed[-1].reason, listed[-1].times) == ("others", 30)
 
 
 def test_what_the_kernels_own_tests_provoke_is_not_held_against_it() -> None:
@@ -438,8 +438,8 @@ def test_a_guest_that_ends_too_soon_without_a_word_of_why_has_failed(lab: Lab) -
 
 def test_a_load_that_fails_is_told_with_what_it_wrote_and_without_what_steers_a_terminal(lab: Lab) -> None:
     over = tally("quick", 9, failures=1, progress="over")
-    said = failed("quick", said=b"\x1b[2Jno such file\n")
-    lab.qemu.leaves(stream=stream(memory(0, at_rest=True), said, over, memory(36, at_rest=True)))
+    failure = failed("quick", said=b"\x1b[2Jno such file\n")
+    lab.qemu.leaves(stream=stream(memory(0, at_rest=True), failure, over, memory(36, at_rest=True)))
     lab(status=2)
     assert lab.record["loads"][0]["told"] == [{"phase": "command", "round": 3, "status": 1, "said": "no such file"}]
     assert "quick: 1 failure in 10 rounds" in lab.told and "\x1b" not in lab.told

@@ -242,12 +242,12 @@ def test_nobody_watching_means_no_judging_and_what_can_not_be_judged_yet_is_no_e
     def refuses() -> SimpleNamespace:
         raise TooEarly()
 
-    for there, told in ((False, []), (True, [0])):
+    for there, expected in ((False, []), (True, [0])):
         watcher = Watcher(there)
         judge = SoFar(watcher, refuses)  # type: ignore[arg-type]
         clock.now += EVERY_SECONDS
         judge.boot_ended()
-        assert watcher.told == told
+        assert watcher.told == expected
 
 
 def test_pieces_are_packed_by_the_width_they_have_on_a_terminal() -> None:
