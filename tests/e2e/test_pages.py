@@ -57,7 +57,7 @@ def images(state: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, I
 
 
 @dataclass(frozen=True)
-class Told:
+class BootedLoads:
     """What the loads of a boot said, and the events of a transpose."""
 
     outcomes: list[dict[str, Any]]
@@ -66,7 +66,7 @@ class Told:
 
 def boot(
     image: Image, place: Path, command: Sequence[str], *, page_size: str | None, memory_mb: int = 1024, pmu: bool = True
-) -> Told:
+) -> BootedLoads:
     counting = PmuConfig(scope="all", clock="instructions") if pmu else None
     place.mkdir()
     order = BootOrder(
@@ -87,7 +87,7 @@ def boot(
         record = read_pmu_record(end.pmu)
         task, exception, _interrupt = record.regions[REGION].iterations[0]
         events = dict(zip(record.names, (task + exception).tolist(), strict=True))
-    return Told([json.loads(line) for line in step.stdout.splitlines()], events)
+    return BootedLoads([json.loads(line) for line in step.stdout.splitlines()], events)
 
 
 def test_large_pages_are_told_from_small_ones_as_the_kernel_itself_does(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from kdyno.instrument.stream import AgentReport
 from kdyno.kernel.image import Image
-from kdyno.kernel.knobs import Ask
+from kdyno.kernel.knobs import KconfigRequest
 from kdyno.line import checks
 from kdyno.line.checks import WORDS, check_kernels, has_kunit
 from kdyno.line.forecast import CHECK_SECONDS, forecast
@@ -116,7 +116,7 @@ def test_a_lost_boot_is_no_result_and_is_tried_again(
 def test_a_forecast_has_the_checks_that_are_left(
     tmp_path: Path, state: State, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asks = (Ask(symbol="KUNIT", value="y", by="recipe"),)
+    asks = (KconfigRequest(symbol="KUNIT", value="y", by="recipe"),)
     images = images_of(tmp_path)
     plans = {
         name: (plan(images[name][0].record.key, recipe).model_copy(update={"asks": asks}),)
@@ -132,7 +132,9 @@ def test_a_forecast_has_the_checks_that_are_left(
 
 
 def test_measured_boots_of_such_a_kernel_leave_its_suites_out() -> None:
-    asking = plan("a", VARIANTS["off"]).model_copy(update={"asks": (Ask(symbol="KUNIT", value="y", by="recipe"),)})
+    asking = plan("a", VARIANTS["off"]).model_copy(
+        update={"asks": (KconfigRequest(symbol="KUNIT", value="y", by="recipe"),)}
+    )
     of = replace(prepared(), plans=dict.fromkeys(VARIANTS, (asking,)))
     assert of.cmdline("off") == ("mitigations=off", "kunit.enable=0")
     assert prepared().cmdline("off") == ("mitigations=off",)
@@ -145,7 +147,7 @@ def test_a_base_configuration_may_have_kunit_unless_the_recipe_says_no() -> None
     base = plan("a", VARIANTS["plain"]).base.model_copy(update={"text": "CONFIG_X86=y\nCONFIG_KUNIT=y\n"})
     with_base = plan("a", VARIANTS["plain"]).model_copy(update={"base": base})
     assert with_base.asks_for_kunit
-    without = with_base.model_copy(update={"asks": (Ask(symbol="KUNIT", value="n", by="recipe"),)})
+    without = with_base.model_copy(update={"asks": (KconfigRequest(symbol="KUNIT", value="n", by="recipe"),)})
     assert not without.asks_for_kunit
 
 

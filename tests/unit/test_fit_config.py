@@ -152,7 +152,7 @@ def test_what_never_ran_is_off_and_what_the_load_needs_stays_with_what_it_depend
 def test_the_fragment_makes_that_kernel_in_a_variant_and_has_a_reason_above_each_line(lab: Lab) -> None:
     fitted = json.loads(lab("--json"))
     text = lab.fragment.read_text()
-    assert {ask.symbol: ask.value for ask in read_fragment(lab.fragment)} == dict.fromkeys(
+    assert {request.symbol: request.value for request in read_fragment(lab.fragment)} == dict.fromkeys(
         ("CRC32", "EXT4", "INET", "NET"), "n"
     )
     assert "# none of its 3 lines of code ran\n# CONFIG_EXT4 is not set\n" in text

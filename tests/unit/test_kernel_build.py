@@ -214,7 +214,7 @@ def test_a_configuration_can_be_checked_without_a_build(source: Source, state: S
 def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vain(source: Source, state: State) -> None:
     made = configured(plan(Recipe(kconfig={"EXT4": True, "VIRTIO_NET": True, "CRC32": False}), source, state), state)
     assert made.config["EXT4"] == made.config["CRC32"] == "y"
-    assert {miss.ask.symbol: miss.why for miss in made.unmet} == {
+    assert {miss.request.symbol: miss.why for miss in made.unmet} == {
         "VIRTIO_NET": "unmet dependency: NET (NET is n); PCI (PCI is n); INET (INET is n) (net/Kconfig:9)",
         "CRC32": "it is selected by EXT4",
     }

@@ -118,7 +118,7 @@ def test_modules_for_another_cpu_are_told_by_their_version_magic(series: str, tm
     """The header is preprocessed: with a family, without one, and for 32 bits, where it must say what it did."""
     tree = tree_of(series, tmp_path)
     [header] = [path for path in VERMAGIC if (tree / path).is_file()]
-    ask = ["gcc", "-E", "-P", "-include", str(tree / header), "-x", "c", "-"]
+    request = ["gcc", "-E", "-P", "-include", str(tree / header), "-x", "c", "-"]
 
     def magic(*defines: str) -> str:
         text = (
@@ -127,7 +127,7 @@ def test_modules_for_another_cpu_are_told_by_their_version_magic(series: str, tm
             else "\n#ifdef MODULE_ARCH_VERMAGIC\nMODULE_ARCH_VERMAGIC\n#endif"
         )
         fake = [f"-I{tree / 'fake'}"]
-        done = subprocess.run([*ask, *fake, *defines], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run([*request, *fake, *defines], input=text, capture_output=True, text=True, check=True)
         return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
 
     for include in re.findall(r"#include <(.*)>", (tree / header).read_text()):
@@ -167,7 +167,7 @@ def test_the_knob_asks_for_the_symbol_and_brings_the_patch_along(tmp_path: Path)
     tree = tree_of("6.12", tmp_path)
     made = march.contribute("patch:x86-64-v3", context(tree, tmp_path))
     assert made.kcflags == () and made.needs == march.contribute("x86-64-v3", context(tree, tmp_path)).needs
-    assert [(ask.symbol, ask.value) for ask in made.asks] == [("MARCH_X86_64_V3", "y")]
+    assert [(request.symbol, request.value) for request in made.asks] == [("MARCH_X86_64_V3", "y")]
     [patch] = made.patches
     assert patch.path.read_text() == patch_of(tree)
     subprocess.run(["patch", "-p1", "-s", "-i", patch.path], cwd=tree, check=True)

@@ -96,13 +96,13 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _subjects(args: argparse.Namespace) -> list[Subject]:
-    from kdyno.coverage.subject import Asked, find_subject
+    from kdyno.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         return [
             find_subject(
-                Asked(
+                SubjectRequest(
                     named,
                     workload=tuple(filter(None, (_of(place, args.workload) or "").split(","))),
                     variant=_of(place, args.variant),
