@@ -76,8 +76,8 @@ fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) 
         Ok(share) => Word::Done(Box::new(share)),
         Err(failure) => Word::Failed(failure),
     };
-    let said = say(&mut words, &word);
-    std::process::exit(i32::from(said.is_err()))
+    let written = say(&mut words, &word);
+    std::process::exit(i32::from(written.is_err()))
 }
 
 fn say(words: &mut PipeWriter, word: &Word) -> Result<(), Failure> {

@@ -256,8 +256,8 @@ fn events_of_block(block: &Block, count: u64, sink: Sink) {
         return;
     }
     sink(block, Event::instructions, count.wrapping_mul(block.facts.instructions.len() as u64));
-    for (event, each) in &block.facts.events {
-        sink(block, *event, count.wrapping_mul(u64::from(*each)));
+    for (event, times) in &block.facts.events {
+        sink(block, *event, count.wrapping_mul(u64::from(*times)));
     }
 }
 
