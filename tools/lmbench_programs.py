@@ -38,15 +38,15 @@ class Reading:
     added: str = ""
     """A pattern for what the program has subtracted, and the agent doesn't: it is added again."""
 
-    def nanoseconds(self, said: str) -> float:
+    def nanoseconds(self, output: str) -> float:
         """Per operation or byte. Raises Unreadable."""
-        number = self._found(self.pattern, said) + (self._found(self.added, said) if self.added else 0.0)
+        number = self._number(self.pattern, output) + (self._number(self.added, output) if self.added else 0.0)
         return {"us": number * 1e3, "MB/s": 1e3 / number, "/s": 1e9 / number}[self.unit]
 
-    def _found(self, pattern: str, said: str) -> float:
-        match = re.search(pattern, said, re.MULTILINE)
+    def _number(self, pattern: str, output: str) -> float:
+        match = re.search(pattern, output, re.MULTILINE)
         if match is None or not float(match[1]):
-            raise Unreadable(f"no number for {self.benchmark} in what it said: {said.strip()[-200:] or 'nothing'}")
+            raise Unreadable(f"no number for {self.benchmark} in what it said: {output.strip()[-200:] or 'nothing'}")
         return float(match[1])
 
 
@@ -215,15 +215,15 @@ class Step:
 def steps(chosen: Sequence[Command], turns: int, enough: int, agent: tuple[str, ...]) -> Iterator[Step]:
     """Test by test: in each turn the agent, then LMBench. `agent` is its command up to the test's name."""
     by_test: dict[str, list[Command]] = {}
-    for each in chosen:
-        by_test.setdefault(each.test, []).append(each)
+    for program in chosen:
+        by_test.setdefault(program.test, []).append(program)
     for test, programs in by_test.items():
         served = programs[0] if programs[0].server else None
         if served:
             yield Step((served.program, "-s"), pause=SERVER_STARTS)
         for _ in range(turns):
             yield Step((*agent, test), AGENT)
-            for each in programs:
-                yield Step(each.words, str(each), each.enough or enough)
+            for program in programs:
+                yield Step(program.words, str(program), program.enough or enough)
         if served:
             yield Step((served.program, "-S", HERE))

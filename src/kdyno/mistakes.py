@@ -23,12 +23,12 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 def _problem(location: Sequence[int | str], kind: str, message: str, model: type[BaseModel]) -> str:
     key = ".".join(str(step) for step in location)[: toml.KEY_SHOWN]
-    said = message.removeprefix("Value error, ")
+    problem = message.removeprefix("Value error, ")
     if kind == "extra_forbidden":
         return f"unknown key `{key}`{meant(str(location[-1]), known_keys(model, location[:-1]))}"
     if kind == "missing":
         return f"`{key}` is missing"
-    return f"`{key}`: {said[:1].lower()}{said[1:]}" if key else f"{said[:1].lower()}{said[1:]}"
+    return f"`{key}`: {problem[:1].lower()}{problem[1:]}" if key else f"{problem[:1].lower()}{problem[1:]}"
 
 
 def meant(key: str, known: Sequence[str]) -> str:

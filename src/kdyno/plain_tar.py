@@ -56,18 +56,18 @@ def files(
     archive ends too early or goes on after its end.
     """
     reader = _Reader(read, archive, damaged)
-    seen: set[str] = set()
+    names: set[str] = set()
     total = 0
     while (entry := reader.entry()) is not None:
         name, size = entry
         total += size
-        if name in seen:
+        if name in names:
             raise reader.damaged(f"it holds {name} twice")
-        if len(seen) >= limits.files:
+        if len(names) >= limits.files:
             raise reader.damaged(f"it holds more than {limits.files:,} files")
         if size > limits.file_bytes or total > limits.total_bytes:
             raise reader.damaged(f"{name} of {size:,} bytes is more than is taken")
-        seen.add(name)
+        names.add(name)
         yield name, reader.content(size)
 
 

@@ -50,9 +50,7 @@ def harmless_json(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(
-        _json_escape(each) if each > "~" and unicodedata.category(each) in UNSHOWN else each for each in text
-    )
+    return "".join(_json_escape(c) if c > "~" and unicodedata.category(c) in UNSHOWN else c for c in text)
 
 
 def _json_escape(character: str) -> str:
@@ -67,7 +65,7 @@ def _without_escapes(text: str) -> str:
 def _visible(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escaped(each) if unicodedata.category(each) in UNSHOWN else each for each in line)
+    return "".join(_escaped(c) if unicodedata.category(c) in UNSHOWN else c for c in line)
 
 
 def _escaped(character: str) -> str:

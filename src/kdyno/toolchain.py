@@ -118,8 +118,8 @@ def _packages(name: str) -> tuple[str, ...]:
 
 def _version(name: str, family: str, banner: str) -> str:
     if family == "gcc":
-        said = process.output([name, "-dumpfullversion", "-dumpversion"]).strip()
-        match = re.fullmatch(r"(\d+(?:\.\d+)*)", said)
+        output = process.output([name, "-dumpfullversion", "-dumpversion"]).strip()
+        match = re.fullmatch(r"(\d+(?:\.\d+)*)", output)
     else:
         match = re.search(r"clang version (\d+(?:\.\d+)*)", banner)
     if match is None or (family == "gcc" and "clang" in banner):
@@ -137,10 +137,10 @@ def _said_path(compiler: str, program: str) -> str | None:
 
 
 def _clang_binaries(name: str, suffix: str) -> list[Path]:
-    found = {tool: shutil.which(f"{tool}{suffix}") for tool in LLVM_TOOLS}
-    if missing := [f"{tool}{suffix}" for tool, path in found.items() if path is None]:
+    paths = {tool: shutil.which(f"{tool}{suffix}") for tool in LLVM_TOOLS}
+    if missing := [f"{tool}{suffix}" for tool, path in paths.items() if path is None]:
         raise LlvmToolsMissing(name=name, missing=", ".join(missing), way=way_to_install(*_packages(name)))
-    programs = [shutil.which(name), found["ld.lld"]]
+    programs = [shutil.which(name), paths["ld.lld"]]
     binaries = [Path(program).resolve() for program in programs if program]
     return sorted({*binaries, *_llvm_libraries(binaries)})
 

@@ -35,7 +35,7 @@ AS_RECORDED = FakeMachine.boot
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What came of a command."""
 
     status: int
@@ -62,7 +62,7 @@ class Lab:
         path.write_text(EXPERIMENT.format(blocks=blocks) + tables + more)
         return str(path)
 
-    def __call__(self, *words: str, stdin: str = "") -> Said:
+    def __call__(self, *words: str, stdin: str = "") -> CommandResult:
         """Run a command in this process."""
         self.patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         self.capsys.readouterr()
@@ -71,7 +71,7 @@ class Lab:
         except SystemExit as exit_:  # argparse
             status = int(exit_.code or 0)
         out, err = self.capsys.readouterr()
-        return Said(status, out, err)
+        return CommandResult(status, out, err)
 
     def start(self, *words: str, script: str = "") -> subprocess.Popen[str]:
         """Run a command in another process; the script is executed before kdyno's main."""

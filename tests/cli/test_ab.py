@@ -12,7 +12,7 @@ import pytest
 from kdyno.kernel import build
 from kdyno.kernel.make import BuildFailed
 from kdyno.line import run as line_run
-from tests.cli.conftest import Lab, Said
+from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, Recording, died, ended, slower
 from tests.unit.kernel_toy import commit, git, toy_repository
 
@@ -27,7 +27,7 @@ def ab(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return lab
 
 
-def compared(lab: Lab, *words: str) -> Said:
+def compared(lab: Lab, *words: str) -> CommandResult:
     return lab("ab", "plain", "opt=O3", *MACHINE, *words)
 
 
@@ -46,8 +46,8 @@ def test_an_ab_is_stored_resumed_and_reported_like_any_run(ab: Lab) -> None:
 
 def test_an_ab_writes_the_page_too_and_is_quiet_where_asked(ab: Lab) -> None:
     ab.recording.add("opt-O3")
-    said = compared(ab, "-q", "--html", "page.html")
-    assert (said.status, said.err) == (0, "")
+    result = compared(ab, "-q", "--html", "page.html")
+    assert (result.status, result.err) == (0, "")
     assert (ab.directory / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
@@ -76,10 +76,10 @@ def test_slower_in_something_else_is_exit_code_0(ab: Lab) -> None:
 
 
 def test_a_benchmark_that_is_not_measured_is_refused_before_anything_is_booted(ab: Lab) -> None:
-    said = compared(ab, "-t", "lat_pipe", "--fail-on-regression", "lat_pip")
-    assert said.status == 129
-    assert "--fail-on-regression names lat_pip, which is no benchmark of this workload" in said.err
-    assert "did you mean lat_pipe? it measures lat_pipe" in said.err
+    result = compared(ab, "-t", "lat_pipe", "--fail-on-regression", "lat_pip")
+    assert result.status == 129
+    assert "--fail-on-regression names lat_pip, which is no benchmark of this workload" in result.err
+    assert "did you mean lat_pipe? it measures lat_pipe" in result.err
     assert ab("runs").out.startswith("no runs yet")
 
 
@@ -106,8 +106,8 @@ def test_a_kernel_that_does_not_build_is_exit_code_125(ab: Lab, monkeypatch: pyt
 
     ab.recording.add("opt-O3")
     monkeypatch.setattr(line_run, "build_images", unbuildable)
-    said = compared(ab, "--fail-on-regression", "lat_pipe")
-    assert (said.status, "a-tree (6.12) doesn't build: fs/pipe.c:1" in said.err) == (125, True)
+    result = compared(ab, "--fail-on-regression", "lat_pipe")
+    assert (result.status, "a-tree (6.12) doesn't build: fs/pipe.c:1" in result.err) == (125, True)
     assert compared(ab).status == 1
 
 
@@ -136,7 +136,7 @@ def test_a_revision_that_is_not_there_is_named_before_another_is_unpacked(ab: La
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["plain", "plain"], "`plain` and `plain` are one recipe"),
         (["plain", "O3"], "`O3` names neither a recipe nor a source"),
@@ -149,7 +149,7 @@ def test_a_revision_that_is_not_there_is_named_before_another_is_unpacked(ab: La
         (["./linux#v1", "opt=O3"], "has no revision `v1`"),
     ],
 )
-def test_bad_input_is_a_user_error_that_names_it(ab: Lab, words: list[str], said: str) -> None:
+def test_bad_input_is_a_user_error_that_names_it(ab: Lab, words: list[str], message: str) -> None:
     toy_repository(ab.directory)
     for name in ("empty", "notes"):
         (ab.directory / name).mkdir()
@@ -157,7 +157,7 @@ def test_bad_input_is_a_user_error_that_names_it(ab: Lab, words: list[str], said
     (ab.directory / "notes/README").write_text("no kernel\n")
     commit(ab.directory / "notes", "notes")
     refused = ab("ab", *words, "--config", "make:tinyconfig", "-t", "lat_pipe")
-    assert (refused.status, said in refused.err) == (1, True), refused.err
+    assert (refused.status, message in refused.err) == (1, True), refused.err
 
 
 def test_a_work_tree_with_changes_is_measured_as_it_is_and_that_is_said(

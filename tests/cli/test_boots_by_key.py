@@ -11,8 +11,8 @@ from tests.cli.conftest import Lab
 def booted(lab: Lab, *words: str) -> list[tuple[str, int]]:
     """Variant and block of each boot that a command carried out."""
     orders = lab.on_boot([])
-    told = lab(*words)
-    assert told.status == 0, told.err
+    result = lab(*words)
+    assert result.status == 0, result.err
     return sorted((order.variant, order.block) for order in orders)
 
 
@@ -106,8 +106,8 @@ def test_a_report_judges_again_without_a_boot_and_says_so(lab: Lab) -> None:
 
 
 def test_a_margin_that_is_no_fraction_is_refused(lab: Lab) -> None:
-    told = lab("report", "latest", "--margin", "2")
-    assert (told.status, told.err.splitlines()[-1]) == (
+    result = lab("report", "latest", "--margin", "2")
+    assert (result.status, result.err.splitlines()[-1]) == (
         1,
         "kdyno report: argument --margin: '2' is not a fraction between 0 and 1",
     )

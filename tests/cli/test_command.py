@@ -51,9 +51,9 @@ def test_recorded_streams_are_valid_records(data: Path) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(lab: Lab, verb: str) -> None:
-    said = lab(verb, "--help")
-    assert (said.status, said.err) == (0, "")
-    assert said.out.startswith(f"usage: kdyno {verb}")
+    result = lab(verb, "--help")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.startswith(f"usage: kdyno {verb}")
 
 
 def test_the_completion_for_bash_is_bash(lab: Lab) -> None:
@@ -64,17 +64,17 @@ def test_the_completion_for_bash_is_bash(lab: Lab) -> None:
 
 
 def test_what_the_doctor_finds_is_json(lab: Lab) -> None:
-    said = lab("doctor", "--json")
-    findings = json.loads(said.out)
-    missing = [each["name"] for each in findings if each["status"] == "missing"]
-    assert said.status == (3 if missing else 0)
-    assert {"make", "kdyno-agent", "KVM", "disk"} <= {each["name"] for each in findings}
+    result = lab("doctor", "--json")
+    findings = json.loads(result.out)
+    missing = [finding["name"] for finding in findings if finding["status"] == "missing"]
+    assert result.status == (3 if missing else 0)
+    assert {"make", "kdyno-agent", "KVM", "disk"} <= {finding["name"] for finding in findings}
 
 
 def test_a_bare_kdyno_says_what_to_do_first(lab: Lab) -> None:
-    said = lab()
-    assert (said.status, said.out) == (1, "")
-    first = [line.split()[:2] for line in said.err.splitlines() if line.startswith("    kdyno")]
+    result = lab()
+    assert (result.status, result.out) == (1, "")
+    first = [line.split()[:2] for line in result.err.splitlines() if line.startswith("    kdyno")]
     assert first == [["kdyno", "doctor"], ["kdyno", "init"], ["kdyno", "run"]]
 
 
@@ -96,16 +96,16 @@ def test_a_bare_kdyno_says_what_to_do_first(lab: Lab) -> None:
     ],
 )
 def test_bad_usage_is_exit_code_1_and_one_message(lab: Lab, words: list[str]) -> None:
-    said = lab(*words)
-    assert (said.status, said.out) == (1, "")
-    assert "kdyno" in said.err.splitlines()[-1] or "hint: " in said.err.splitlines()[-1]
+    result = lab(*words)
+    assert (result.status, result.out) == (1, "")
+    assert "kdyno" in result.err.splitlines()[-1] or "hint: " in result.err.splitlines()[-1]
 
 
 def test_a_state_directory_that_cannot_be_is_exit_code_3(lab: Lab) -> None:
     (lab.directory / "file").write_text("")
-    said = lab("runs", "--state", str(lab.directory / "file" / "state"))
-    assert said.status == 3
-    assert "can't write to the state directory" in said.err
+    result = lab("runs", "--state", str(lab.directory / "file" / "state"))
+    assert result.status == 3
+    assert "can't write to the state directory" in result.err
 
 
 def test_a_pipe_gets_no_escape_codes(lab: Lab) -> None:

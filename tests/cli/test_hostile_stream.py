@@ -42,9 +42,9 @@ def benchmarks(lab: Lab) -> set[tuple[str, str, str, str, str]]:
     """All that the store holds of benchmarks."""
     with Store(f"sqlite:///{lab.state}/store.sqlite") as store:
         return {
-            (each.name, each.test, each.unit, each.direction, each.description)
+            (benchmark.name, benchmark.test, benchmark.unit, benchmark.direction, benchmark.description)
             for run in store.runs()
-            for each in store.benchmarks(run.id)
+            for benchmark in store.benchmarks(run.id)
         }
 
 
@@ -79,7 +79,7 @@ def test_a_boot_that_says_what_the_job_and_the_catalogue_do_not_fails_alone(lab:
     status, why = ends.pop(("liar", 0))
     assert (status, why[: len(reason)]) == ("failed", reason)
     assert set(ends.values()) == {("ok", "")}
-    assert ("bw_file_rd.io_only", "bw_file_rd", "B/instr", "higher") in {each[:4] for each in benchmarks(lab)}
+    assert ("bw_file_rd.io_only", "bw_file_rd", "B/instr", "higher") in {benchmark[:4] for benchmark in benchmarks(lab)}
     assert len(benchmarks(lab)) == 33
 
 
@@ -88,7 +88,7 @@ def test_what_a_benchmark_is_comes_from_the_catalogue_not_from_the_guest(lab: La
     assert lab("run", lab.experiment("painter", blocks=2)).status == 0
     assert {boot.status for boot in lab.boots()} == {"ok"}
     assert len(benchmarks(lab)) == 33
-    assert not any("<script" in each[4] or "\0" in each[4] for each in benchmarks(lab))
+    assert not any("<script" in benchmark[4] or "\0" in benchmark[4] for benchmark in benchmarks(lab))
 
 
 def test_no_text_of_a_guest_brings_a_zero_byte_or_an_escape_into_the_store(lab: Lab) -> None:

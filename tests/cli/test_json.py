@@ -25,10 +25,10 @@ def test_comparisons_obey_their_schema(lab: Lab, words: list[str]) -> None:
 def test_a_self_test_obeys_its_schema(lab: Lab) -> None:
     for file in (lab.recording.directory / "baseline" / "0").iterdir():
         shutil.copy(file, lab.recording.directory)  # whatever boots, it measures the same
-    said = lab("selftest", "--aa", lab.experiment(), "--experiments", "20", "--blocks", "3", "--json", "-q")
-    (found,) = json.loads(said.out)
-    jsonschema.Draft202012Validator(schema("selftest")).validate([found])
-    assert found["experiments"] == 20
+    result = lab("selftest", "--aa", lab.experiment(), "--experiments", "20", "--blocks", "3", "--json", "-q")
+    (selftest,) = json.loads(result.out)
+    jsonschema.Draft202012Validator(schema("selftest")).validate([selftest])
+    assert selftest["experiments"] == 20
 
 
 @pytest.mark.parametrize(

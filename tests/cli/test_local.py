@@ -79,9 +79,9 @@ def test_copies_of_a_program_make_a_scaling_curve_and_what_is_missing_leaves_the
     assert done.status == 0, done.err
     [broken] = {why for boot in json.loads(done.out)["boots"] for why in boot["broken"].items()}
     assert broken == ("make.j1", "line 3 says 'no make', which is no positive number")
-    said = lab("scaling", "latest", "--json")
-    assert said.status == 0, said.err
-    curve = json.loads(said.out)
+    result = lab("scaling", "latest", "--json")
+    assert result.status == 0, result.err
+    curve = json.loads(result.out)
     [series] = curve["series"]
     assert (series["workload"], series["work"], len(series["values"])) == ("sieve", "copies", 10)
     assert [point["n"] for point in series["scaling"]["points"]] == [1, 2]

@@ -46,17 +46,17 @@ def test_what_a_recipe_lacks_is_said_before_the_source_is_unpacked(
     lab: Lab, tarball: str, verb: str, missing: str
 ) -> None:
     recipe, complaint = MISSING[missing]
-    said = lab(verb, experiment(lab, tarball, recipe=recipe))
-    assert (said.status, said.out) == (1, "")
-    assert complaint in said.err
-    assert "unpacking" not in said.err
+    result = lab(verb, experiment(lab, tarball, recipe=recipe))
+    assert (result.status, result.out) == (1, "")
+    assert complaint in result.err
+    assert "unpacking" not in result.err
     assert not list(lab.state.glob("sources/*"))
 
 
 def test_a_base_configuration_that_is_missing_is_said_before_the_source_is_unpacked(lab: Lab, tarball: str) -> None:
-    said = lab("plan", experiment(lab, tarball, config="file:none.config"))
-    assert said.status == 1
-    assert "can't read" in said.err and "none.config" in said.err
+    result = lab("plan", experiment(lab, tarball, config="file:none.config"))
+    assert result.status == 1
+    assert "can't read" in result.err and "none.config" in result.err
     assert not list(lab.state.glob("sources/*"))
 
 

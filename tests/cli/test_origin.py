@@ -49,8 +49,8 @@ def test_a_plan_has_another_image_for_another_source_or_configuration_and_names_
 def test_a_source_that_is_not_there_is_named(lab: Lab) -> None:
     path = Path(written(lab))
     path.write_text(path.read_text().replace('source = "two/linux"', 'source = "three"'))
-    told = lab("plan", str(path))
-    assert (told.status, told.err.splitlines()[-2]) == (
+    result = lab("plan", str(path))
+    assert (result.status, result.err.splitlines()[-2]) == (
         1,
         f"kdyno: there is no kernel source at {lab.directory / 'three'}",
     )
@@ -59,6 +59,6 @@ def test_a_source_that_is_not_there_is_named(lab: Lab) -> None:
 def test_a_configuration_that_is_not_there_is_named(lab: Lab) -> None:
     path = Path(written(lab))
     path.write_text(path.read_text().replace('config = "make:defconfig"', 'config = "tuned"'))
-    told = lab("plan", str(path))
-    assert told.status == 1
-    assert "`tuned` names no base configuration" in told.err
+    result = lab("plan", str(path))
+    assert result.status == 1
+    assert "`tuned` names no base configuration" in result.err

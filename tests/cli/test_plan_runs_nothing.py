@@ -35,8 +35,8 @@ def test_a_plan_runs_nothing_of_the_tree_nor_of_its_repository(lab: Lab, source:
         f'name = "x"\nsource = "{source}"\nconfig = "make:tinyconfig"\nbaseline = "a"\n'
         '[variants.a]\n[variants.b]\npatches = ["a.patch"]\n'
     )
-    said = lab("plan", str(path))
-    assert said.status == 0, said.err
+    result = lab("plan", str(path))
+    assert result.status == 0, result.err
     assert not mark.exists()
 
 
@@ -47,6 +47,6 @@ def test_a_value_that_make_would_run_is_refused_by_the_plan_already(lab: Lab, tm
         'name = "x"\nsource = "linux"\nconfig = "make:tinyconfig"\nbaseline = "a"\n'
         '[variants.a]\nkconfig = { INITRAMFS_SOURCE = "$(shell id > F)" }\n'
     )
-    said = lab("plan", str(path))
-    assert said.status == 1
-    assert "kconfig sets CONFIG_INITRAMFS_SOURCE to" in said.err
+    result = lab("plan", str(path))
+    assert result.status == 1
+    assert "kconfig sets CONFIG_INITRAMFS_SOURCE to" in result.err

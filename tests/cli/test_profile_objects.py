@@ -60,9 +60,9 @@ def test_the_json_is_as_its_schema_has_it(lab: Lab) -> None:
 
 def test_an_image_from_before_hot_functions_were_kept_says_so(lab: Lab) -> None:
     keep_all(State(lab.state), sections=False)
-    said = lab("profile", "objects", TUNED)
-    assert said.status == 0
-    assert "hot and cold functions are not on record" in said.out.splitlines()[0]
+    result = lab("profile", "objects", TUNED)
+    assert result.status == 0
+    assert "hot and cold functions are not on record" in result.out.splitlines()[0]
     assert json.loads(lab("profile", "objects", TUNED, "--json").out)["functions"] is None
     check("profile-objects-older", lab, lab("profile", "objects", TUNED, "--hot"))
 
@@ -78,12 +78,12 @@ def test_an_unknown_image_is_refused(lab: Lab) -> None:
 
 def test_a_damaged_list_is_named(lab: Lab, tuned: Image) -> None:
     (tuned.directory / "sections.jsonl").write_text("{}\n")
-    said = lab("profile", "objects", TUNED)
-    assert said.status == 3
-    assert "sections.jsonl is not the file that was built" in said.err
+    result = lab("profile", "objects", TUNED)
+    assert result.status == 3
+    assert "sections.jsonl is not the file that was built" in result.err
     with_it = tuned.record.model_copy(update={"key": "9" * 64})
     files = {"delegation.jsonl": (tuned.directory / "delegation.jsonl").read_bytes(), "sections.jsonl": b"{}\n"}
     keep_image(State(lab.state), with_it, files)
-    said = lab("profile", "objects", "9" * 64)
-    assert said.status == 3
-    assert "can't read the list of hot and cold functions" in said.err
+    result = lab("profile", "objects", "9" * 64)
+    assert result.status == 3
+    assert "can't read the list of hot and cold functions" in result.err

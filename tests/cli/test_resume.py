@@ -59,9 +59,9 @@ def goes_on(lab: Lab, experiment: str, kept: int) -> None:
     """The same command does what is left, and only that."""
     assert len(lab.cells()) == kept
     orders = lab.on_boot([])
-    said = lab("run", experiment)
-    assert said.status == 0, said.err
-    assert "unfinished" not in said.out
+    result = lab("run", experiment)
+    assert result.status == 0, result.err
+    assert "unfinished" not in result.out
     assert len(orders) == len(ALL) - kept
     assert lab.cells() == ALL
     assert not list((lab.state / "boots").iterdir())
@@ -70,9 +70,9 @@ def goes_on(lab: Lab, experiment: str, kept: int) -> None:
 
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(lab: Lab, experiment: str) -> None:
     lab.on_boot([None, None, None, KeyboardInterrupt()])
-    said = lab("run", experiment)
-    assert said.status == 130
-    assert "interrupted: what was finished is kept; the same command goes on from there" in said.err
+    result = lab("run", experiment)
+    assert result.status == 130
+    assert "interrupted: what was finished is kept; the same command goes on from there" in result.err
     assert not list((lab.state / "boots").iterdir())
     assert "3/6" in lab("runs").out
     assert "unfinished: 3 of 6 boots done" in lab("report", "latest").out
@@ -136,10 +136,10 @@ def test_a_full_disk_is_said_and_the_run_goes_on_afterwards(
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfileobj", full_after_five_files)
-        said = lab("run", experiment)
-    assert said.status == 3
-    assert f"kdyno: the disk that holds {lab.state}" in said.err
-    assert "hint: free some space and run the same command again: what was finished is kept" in said.err
+        result = lab("run", experiment)
+    assert result.status == 3
+    assert f"kdyno: the disk that holds {lab.state}" in result.err
+    assert "hint: free some space and run the same command again: what was finished is kept" in result.err
     assert not list((lab.state / "artefacts").glob(".incoming-*"))
     goes_on(lab, experiment, kept=2)
 

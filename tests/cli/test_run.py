@@ -18,15 +18,19 @@ from tests.cli.replay import UNSOUND, died, ended, slower
 
 def report(lab: Lab, *words: str, status: int = 0) -> dict[str, Any]:
     """The JSON report of a command, which must be valid."""
-    said = lab(*words, "--json", "-q")
-    assert said.status == status, said.err
-    found: dict[str, Any] = json.loads(said.out)
-    jsonschema.Draft202012Validator(schema("report")).validate(found)
-    return found
+    result = lab(*words, "--json", "-q")
+    assert result.status == status, result.err
+    document: dict[str, Any] = json.loads(result.out)
+    jsonschema.Draft202012Validator(schema("report")).validate(document)
+    return document
 
 
-def verdicts(found: dict[str, Any], variant: str) -> dict[str, str | None]:
-    return {each["benchmark"]: each["verdict"] for each in found["comparisons"] if each["variant"] == variant}
+def verdicts(document: dict[str, Any], variant: str) -> dict[str, str | None]:
+    return {
+        comparison["benchmark"]: comparison["verdict"]
+        for comparison in document["comparisons"]
+        if comparison["variant"] == variant
+    }
 
 
 def test_a_slower_benchmark_is_judged_slower_and_all_others_equivalent(lab: Lab) -> None:
@@ -94,24 +98,24 @@ def test_a_boot_that_fails_is_reported_with_its_reason_and_the_others_are_judged
     change, reason = UNSOUND[how]
     lab.recording.add("bad", change, blocks=[1])
     lab.recording.add("slow", slower("lat_syscall.null", 10))
-    found = report(lab, "run", lab.experiment("bad", "slow"))
-    (failed,) = (boot for boot in found["boots"] if boot["status"] != "ok")
+    document = report(lab, "run", lab.experiment("bad", "slow"))
+    (failed,) = (boot for boot in document["boots"] if boot["status"] != "ok")
     assert (failed["variant"], failed["block"], failed["status"], failed["samples"]) == ("bad", 1, "failed", [])
     assert failed["reason"].startswith(reason)
     assert failed["reason"].isprintable()
-    assert verdicts(found, "slow")["lat_syscall.null"] == "more"
-    assert all(each["dropped"] == 1 for each in found["comparisons"] if each["variant"] == "bad")
-    assert set(verdicts(found, "bad").values()) == {"equivalent"}
-    assert "boots failed: verdicts are about the boots that survived" in " ".join(found["notices"])
+    assert verdicts(document, "slow")["lat_syscall.null"] == "more"
+    assert all(comparison["dropped"] == 1 for comparison in document["comparisons"] if comparison["variant"] == "bad")
+    assert set(verdicts(document, "bad").values()) == {"equivalent"}
+    assert "boots failed: verdicts are about the boots that survived" in " ".join(document["notices"])
 
 
 def test_what_a_guest_says_cannot_steer_the_terminal(lab: Lab) -> None:
     lab.recording.add("steers", UNSOUND["steers"][0])
     experiment = lab.experiment("steers")
     for words in (["run", experiment], ["report", "latest"], ["show", "latest"], ["runs"]):
-        said = lab(*words)
-        assert said.status == 0
-        assert all(c.isprintable() or c == "\n" for c in said.out + said.err), words
+        result = lab(*words)
+        assert result.status == 0
+        assert all(c.isprintable() or c == "\n" for c in result.out + result.err), words
 
 
 def test_a_variant_whose_first_two_boots_fail_is_given_up_and_that_is_said_each_time(lab: Lab) -> None:
@@ -167,9 +171,9 @@ def test_a_lost_boot_is_tried_three_times_then_said_and_tried_again_by_the_same_
 
 def test_a_recording_of_a_lost_boot_stops_git_bisect_and_says_nothing_about_the_kernel(lab: Lab) -> None:
     lab.recording.add("unlucky", ended(lost="QEMU was killed by signal 9"), blocks=[0])
-    found = report(lab, "run", lab.experiment("unlucky"), "--fail-on-regression", status=131)
-    assert [boot["attempt"] for boot in found["boots"] if boot["status"] == "lost"] == [0, 1, 2]
-    assert set(verdicts(found, "unlucky").values()) == {"equivalent"}
+    document = report(lab, "run", lab.experiment("unlucky"), "--fail-on-regression", status=131)
+    assert [boot["attempt"] for boot in document["boots"] if boot["status"] == "lost"] == [0, 1, 2]
+    assert set(verdicts(document, "unlucky").values()) == {"equivalent"}
 
 
 def test_what_reproduce_prints_repeats_the_run(lab: Lab) -> None:
@@ -187,38 +191,38 @@ def test_what_reproduce_prints_repeats_the_run(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stdin", "said"),
+    ("stdin", "message"),
     [
         ("", "Invalid JSON"),
         ("{}", "name: Field required"),
         ('{"name":"x","source":"s","baseline":"a","variants":{"b":{}}}', "the baseline a is not a variant"),
     ],
 )
-def test_standard_input_that_is_no_experiment_is_a_user_error(lab: Lab, stdin: str, said: str) -> None:
+def test_standard_input_that_is_no_experiment_is_a_user_error(lab: Lab, stdin: str, message: str) -> None:
     result = lab("run", "-", stdin=stdin)
     assert result.status == 1
-    assert f"standard input is not an experiment as a run records it: {said}" in result.err
+    assert f"standard input is not an experiment as a run records it: {message}" in result.err
 
 
 def test_a_recording_that_is_not_there_is_a_user_error_before_anything_is_recorded(lab: Lab) -> None:
     lab.recording.directory.rename(lab.directory / "elsewhere")
-    said = lab("run", lab.experiment())
-    assert (said.status, "there is no recording in" in said.err) == (1, True)
+    result = lab("run", lab.experiment())
+    assert (result.status, "there is no recording in" in result.err) == (1, True)
     assert lab("runs").out.startswith("no runs yet")
 
 
 def test_a_recording_of_one_lane_is_not_replayed_as_another(lab: Lab) -> None:
     path = Path(lab.experiment())
     path.write_text(path.read_text().replace('type = "fake"', 'type = "fake"\nlane = "wall"'))
-    said = lab("run", str(path), "-q")
-    assert said.status == 1
-    assert "was measured in lane model, the experiment says wall" in said.err
+    result = lab("run", str(path), "-q")
+    assert result.status == 1
+    assert "was measured in lane model, the experiment says wall" in result.err
 
 
 def test_a_recorded_exit_that_is_nonsense_is_a_user_error(lab: Lab) -> None:
     (lab.recording.directory / "baseline" / "1" / "exit.json").write_text('{"seconds": "soon"}')
-    said = lab("run", lab.experiment(), "-q")
-    assert (said.status, "does not say how a boot ended" in said.err) == (1, True)
+    result = lab("run", lab.experiment(), "-q")
+    assert (result.status, "does not say how a boot ended" in result.err) == (1, True)
 
 
 def test_an_html_report_is_written_beside_the_table_and_a_bad_place_is_a_user_error(lab: Lab) -> None:
@@ -243,6 +247,6 @@ def test_all_that_is_printed_as_json_is_json(lab: Lab) -> None:
 def test_quiet_says_nothing_on_stderr(lab: Lab) -> None:
     experiment = lab.experiment()
     for words in (["plan", experiment], ["run", experiment], ["run", experiment], ["run", experiment, "--again"]):
-        said = lab(*words, "-q")
-        assert (said.status, said.err) == (0, "")
-        assert said.out
+        result = lab(*words, "-q")
+        assert (result.status, result.err) == (0, "")
+        assert result.out

@@ -39,8 +39,8 @@ def measured(lab: Lab) -> Lab:
     for variant, slowdown in (("baseline", 1.0), ("slow", 1.05)):
         for block in BLOCKS:
             times = {n: n / rate * (1 + 0.01 * block) * (slowdown if n == 1 else 1) for n, rate in METRICS.items()}
-            said = "".join(f"p{n}: {time:.6f}\n" for n, time in times.items())
-            lab.recording.change(variant, ran(said), blocks=[block])
+            output = "".join(f"p{n}: {time:.6f}\n" for n, time in times.items())
+            lab.recording.change(variant, ran(output), blocks=[block])
     assert lab("run", lab.experiment("slow", more=WORKLOAD), "-q").err == ""
     return lab
 
@@ -82,8 +82,8 @@ def test_what_is_printed_as_json_obeys_its_schema(sieve: Lab) -> None:
 
 
 def test_a_page_has_a_plot_with_both_laws_and_loads_nothing(sieve: Lab) -> None:
-    said = sieve("scaling", "sieve.csv", "--to", "32", "--html", "page.html")
-    assert said.err == "report: page.html\n"
+    result = sieve("scaling", "sieve.csv", "--to", "32", "--html", "page.html")
+    assert result.err == "report: page.html\n"
     page = Page((sieve.directory / "page.html").read_text())
     assert not [tag for tag, attributes in page.tags if tag == "link" or "src" in attributes]
     [plot] = [json.loads(script) for script in page.scripts if script.startswith("{")]
@@ -144,15 +144,15 @@ def test_a_file_that_makes_no_curve_is_refused_with_the_reason(
     sieve: Lab, content: str, words: tuple[str, ...], message: str
 ) -> None:
     (sieve.directory / "bad.csv").write_text(content)
-    said = sieve("scaling", "bad.csv", *words)
-    assert said.status == 1 and message in said.err and "hint: " in said.err, said.err
+    result = sieve("scaling", "bad.csv", *words)
+    assert result.status == 1 and message in result.err and "hint: " in result.err, result.err
 
 
 def test_a_run_without_such_names_is_refused_with_names_that_would_do(lab: Lab) -> None:
     assert lab("run", lab.experiment(), "-q").status == 0
-    said = lab("scaling", "latest")
-    assert said.status == 1
-    assert re.search("run [0-9a-f]{12} has no workload measured with several numbers of processes", said.err)
+    result = lab("scaling", "latest")
+    assert result.status == 1
+    assert re.search("run [0-9a-f]{12} has no workload measured with several numbers of processes", result.err)
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ def test_a_file_may_hold_the_url_so_that_no_list_of_processes_shows_it(lab: Lab,
 def test_a_password_is_said_by_no_verb_however_much_is_said(lab: Lab, url: str) -> None:
     for words in (["runs"], ["show", "latest", "-v"], ["run", lab.experiment(), "-v"], ["selftest", "-v"]):
         lab.patch.setenv("KDYNO_STORE", url)
-        said = lab(*words)
-        assert said.status in (1, 3)
-        assert "kdyno: " in said.err
-        assert "hush" not in said.out + said.err
+        result = lab(*words)
+        assert result.status in (1, 3)
+        assert "kdyno: " in result.err
+        assert "hush" not in result.out + result.err
 
 
 def test_where_a_run_is_kept_is_not_on_record(lab: Lab) -> None:
@@ -52,9 +52,9 @@ def test_where_a_run_is_kept_is_not_on_record(lab: Lab) -> None:
         ["show", "latest", "--reproduce"],
         ["report", "latest"],
     ):
-        said = lab(*words, *store)
-        assert said.status == 0
-        assert "a-name-of-its-own" not in said.out + said.err
+        result = lab(*words, *store)
+        assert result.status == 0
+        assert "a-name-of-its-own" not in result.out + result.err
     assert "a-name-of-its-own" not in Path(lab.directory / "page.html").read_text()
 
 

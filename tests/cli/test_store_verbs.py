@@ -45,15 +45,15 @@ def artefacts(lab: Lab) -> list[str]:
 
 def exported(lab: Lab, name: str = "run.kdyno") -> Path:
     path = lab.directory / name
-    said = lab("store", "export", "latest", str(path))
-    assert (said.status, said.err) == (0, "")
+    result = lab("store", "export", "latest", str(path))
+    assert (result.status, result.err) == (0, "")
     return path
 
 
 def report(lab: Lab) -> str:
-    said = lab("report", "latest", "--json")
-    assert said.status == 0, said.err
-    return said.out
+    result = lab("report", "latest", "--json")
+    assert result.status == 0, result.err
+    return result.out
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -82,9 +82,9 @@ def test_a_run_that_was_exported_removed_and_imported_gives_the_same_report(done
     assert artefacts(done) == []
     assert done.boots() == []
     assert done("runs").out.startswith("no runs yet")
-    said = done("store", "import", str(path))
-    assert said.status == 0, said.err
-    assert "(replay): 9 new boots" in said.out
+    result = done("store", "import", str(path))
+    assert result.status == 0, result.err
+    assert "(replay): 9 new boots" in result.out
     assert report(done) == before
     assert done("show", "latest", "--json").out == show
     assert artefacts(done) == kept
@@ -104,14 +104,14 @@ def test_another_state_directory_takes_the_run_and_compares_it(done: Lab) -> Non
     assert done("store", "import", str(path), "--state", other).status == 0
     assert done("report", "latest", "--json", "--state", other).out == report(done)
     assert done("compare", "latest", "--state", other).status == 0
-    said = done("show", "latest", "--console", "shaky/1", "--state", other)
-    assert said.status == 0 and "Kernel panic" in said.out
+    result = done("show", "latest", "--console", "shaky/1", "--state", other)
+    assert result.status == 0 and "Kernel panic" in result.out
 
 
 def test_a_run_that_is_there_is_not_imported_again(done: Lab) -> None:
-    said = done("store", "import", str(exported(done)))
-    assert said.status == 1
-    assert f"run {run_id(done)} is in" in said.err
+    result = done("store", "import", str(exported(done)))
+    assert result.status == 1
+    assert f"run {run_id(done)} is in" in result.err
 
 
 def changed_sample(content: bytes) -> bytes:
@@ -163,9 +163,9 @@ def test_a_file_that_was_tampered_with_is_refused_and_nothing_is_changed(
     assert done("store", "rm", "latest", "--yes").status == 0
     parts = contents(path)
     repacked(path, {**parts, part: change(parts[part])}, with_digests=with_digests)
-    said = done("store", "import", str(path))
-    assert said.status == 1
-    assert re.search(why, said.err), said.err
+    result = done("store", "import", str(path))
+    assert result.status == 1
+    assert re.search(why, result.err), result.err
     assert artefacts(done) == [] and done.boots() == []
     assert done("runs").out.startswith("no runs yet")
 
@@ -179,8 +179,8 @@ def test_a_sample_that_a_forger_changed_is_seen_where_the_boot_is_on_record(done
     before = done.boots()
     parts = contents(path)
     repacked(path, {**parts, "boots/0.json": changed_sample(parts["boots/0.json"])})
-    said = done("store", "import", str(path))
-    assert said.status == 1 and "measured something else" in said.err
+    result = done("store", "import", str(path))
+    assert result.status == 1 and "measured something else" in result.err
     assert done.boots() == before
 
 
@@ -188,16 +188,16 @@ def test_an_artefact_that_no_boot_names_is_refused(done: Lab) -> None:
     path = exported(done)
     extra = b"not of this run"
     repacked(path, {**contents(path), f"artefacts/{hashlib.sha256(extra).hexdigest()}": extra})
-    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
-    assert said.status == 1 and "no boot has the artefact" in said.err
+    result = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert result.status == 1 and "no boot has the artefact" in result.err
 
 
 @pytest.mark.parametrize("cut", [0, 10, 2000, -20])
 def test_a_file_that_is_cut_short_or_no_run_file_is_refused(done: Lab, cut: int) -> None:
     path = exported(done)
     path.write_bytes(path.read_bytes()[:cut])
-    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
-    assert said.status == 1 and "can't be imported" in said.err
+    result = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert result.status == 1 and "can't be imported" in result.err
 
 
 def test_a_file_of_another_version_is_refused_by_name(done: Lab) -> None:
@@ -205,8 +205,8 @@ def test_a_file_of_another_version_is_refused_by_name(done: Lab) -> None:
     parts = contents(path)
     manifest = {**json.loads(parts["manifest.json"]), "format": 99, "later": True}
     repacked(path, {**parts, "manifest.json": json.dumps(manifest).encode()})
-    said = done("store", "import", str(path), "--state", str(done.directory / "other"))
-    assert said.status == 1 and "is of format 99" in said.err
+    result = done("store", "import", str(path), "--state", str(done.directory / "other"))
+    assert result.status == 1 and "is of format 99" in result.err
 
 
 def test_what_is_no_file_is_refused(lab: Lab) -> None:
@@ -217,29 +217,29 @@ def test_what_is_no_file_is_refused(lab: Lab) -> None:
 def test_a_lost_artefact_is_left_out_and_said(done: Lab) -> None:
     lost = sorted((done.state / "artefacts").glob("*/*"))[0]
     lost.unlink()
-    said = done("store", "export", "latest", str(done.directory / "run.kdyno"))
-    assert said.status == 0 and "1 artefacts of run" in said.err
+    result = done("store", "export", "latest", str(done.directory / "run.kdyno"))
+    assert result.status == 0 and "1 artefacts of run" in result.err
     assert f"artefacts/{lost.name}" not in contents(done.directory / "run.kdyno")
 
 
 def test_a_run_is_removed_with_what_no_other_run_has(done: Lab) -> None:
     assert done("run", done.experiment("slow"), "-q").status == 0
-    said = done("store", "rm", "latest", "--yes")
-    assert said.status == 0 and "0 boots that no other run has" in said.out
+    result = done("store", "rm", "latest", "--yes")
+    assert result.status == 0 and "0 boots that no other run has" in result.out
     assert len(done.boots()) == 9, "the other run has them"
     assert report(done)
 
 
 def test_nothing_is_removed_unless_somebody_agrees(done: Lab) -> None:
-    said = done("store", "rm", "latest")
-    assert said.status == 1 and "no terminal to ask on" in said.err
+    result = done("store", "rm", "latest")
+    assert result.status == 1 and "no terminal to ask on" in result.err
     assert len(done.boots()) == 9
 
 
 def test_a_run_under_way_is_not_removed(done: Lab) -> None:
     with State(done.state).lock(f"run-{run_id(done)}"):
-        said = done("store", "rm", "latest", "--yes")
-    assert said.status == 1 and "is being carried out" in said.err
+        result = done("store", "rm", "latest", "--yes")
+    assert result.status == 1 and "is being carried out" in result.err
     assert len(done.boots()) == 9
 
 
@@ -266,13 +266,13 @@ def strays(lab: Lab) -> list[Path]:
 def test_gc_removes_what_no_run_needs_and_nothing_else(done: Lab) -> None:
     before, kept = report(done), artefacts(done)
     others = strays(done)
-    said = done("store", "gc")
-    assert said.status == 0 and "nothing was removed: --yes removes it" in said.out
+    result = done("store", "gc")
+    assert result.status == 0 and "nothing was removed: --yes removes it" in result.out
     assert all(path.exists() for path in others)
     assert done("store", "gc", "--dry-run").status == 0
     assert all(path.exists() for path in others)
-    said = done("store", "gc", "--yes")
-    assert said.status == 0 and "removed 8 things that no run needs" in said.err
+    result = done("store", "gc", "--yes")
+    assert result.status == 0 and "removed 8 things that no run needs" in result.err
     assert not any(path.exists() for path in others)
     assert list((done.state / "removed").iterdir()) == []
     assert artefacts(done) == kept
@@ -282,18 +282,18 @@ def test_gc_removes_what_no_run_needs_and_nothing_else(done: Lab) -> None:
 
 def test_what_is_young_stays_for_as_long_as_is_asked(done: Lab) -> None:
     others = strays(done)
-    said = done("store", "gc", "--yes", "--older-than", "1")
-    assert said.status == 0 and "1 too young to go" in said.out
+    result = done("store", "gc", "--yes", "--older-than", "1")
+    assert result.status == 0 and "1 too young to go" in result.out
     assert all(path.exists() for path in others)
 
 
 def test_gc_leaves_all_alone_while_a_run_is_under_way(done: Lab) -> None:
     others = strays(done)
     with State(done.state).lock("run-123456"):
-        said = done("store", "gc", "--yes")
-        assert said.status == 3 and "another kdyno is at work" in said.err and "run-123456" in said.err
-        said = done("store", "gc")
-        assert said.status == 0 and "another kdyno is at work here (run-123456)" in said.out
+        result = done("store", "gc", "--yes")
+        assert result.status == 3 and "another kdyno is at work" in result.err and "run-123456" in result.err
+        result = done("store", "gc")
+        assert result.status == 0 and "another kdyno is at work here (run-123456)" in result.out
     assert all(path.exists() for path in others)
     with State(done.state).scratch("soak"):
         assert done("store", "gc", "--yes").status == 3
@@ -311,8 +311,8 @@ def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
     running = lab.start("run", lab.experiment(blocks=1), "-q", script=slowly)
     assert running.stdout
     assert running.stdout.readline() == "booting\n"
-    said = lab("store", "gc", "--yes")
-    assert said.status == 3 and "another kdyno is at work" in said.err
+    result = lab("store", "gc", "--yes")
+    assert result.status == 3 and "another kdyno is at work" in result.err
     assert running.wait(60) == 0
     running.stdout.close()
     assert all(path.exists() for path in others if path.parent.name != "boots")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Lab, Said
+from tests.cli.conftest import CommandResult, Lab
 from tests.ordinary_user import a_place_for_all, ordinary_user
 
 ASCII = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -25,11 +25,11 @@ LOCALES = [{"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, pytest.param(ASCII, marks=in_as
 CSV = "variant,boot,value\n" + "".join(f"{name},{boot},10{boot}.5\n" for boot in range(4) for name in ("alt", "néu"))
 
 
-def elsewhere(lab: Lab, *words: str, **environment: str) -> Said:
+def elsewhere(lab: Lab, *words: str, **environment: str) -> CommandResult:
     """Run a command in another process, with these variables."""
     command = [sys.executable, "-m", "kdyno", *words]
     done = subprocess.run(command, capture_output=True, env={**lab.environment, **environment}, check=False)
-    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["runs"], ["run", "{experiment}"], ["build", "{experiment}"], ["march"]])
@@ -41,10 +41,10 @@ def test_without_a_home_there_is_one_message(lab: Lab, monkeypatch: pytest.Monke
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     experiment = lab.experiment()
-    said = lab(*(word.format(experiment=experiment) for word in words))
-    assert (said.status, said.out) == (3, "")
-    assert "HOME is not set" in said.err
-    assert said.err.splitlines()[-1] == "hint: set HOME, or name a place with --state DIR or KDYNO_STATE"
+    result = lab(*(word.format(experiment=experiment) for word in words))
+    assert (result.status, result.out) == (3, "")
+    assert "HOME is not set" in result.err
+    assert result.err.splitlines()[-1] == "hint: set HOME, or name a place with --state DIR or KDYNO_STATE"
 
 
 @pytest.mark.parametrize("words", [["runs"], ["run", "{experiment}"], ["report", "latest"], ["selftest"]])
@@ -55,17 +55,17 @@ def test_a_state_directory_that_is_refused_is_one_message(lab: Lab, words: list[
         place.chmod(0o555)
         with ordinary_user():
             words = [word.format(experiment=place / "lab" / "experiment.toml") for word in words]
-            said = lab(*words, "--state", str(place / "none"))
-    assert said.status == 3
-    assert "Permission denied" in said.err
-    assert said.err.count("kdyno: ") == said.err.count("hint: ") == 1
+            result = lab(*words, "--state", str(place / "none"))
+    assert result.status == 3
+    assert "Permission denied" in result.err
+    assert result.err.count("kdyno: ") == result.err.count("hint: ") == 1
 
 
 def test_march_needs_no_state_directory(lab: Lab) -> None:
     (lab.directory / "file").touch()
-    said = lab("march", "--json", "--state", str(lab.directory / "file" / "state"))
-    assert said.status == 0
-    assert json.loads(said.out)["compilers"]
+    result = lab("march", "--json", "--state", str(lab.directory / "file" / "state"))
+    assert result.status == 0
+    assert json.loads(result.out)["compilers"]
 
 
 def test_what_the_system_refuses_is_one_message_and_a_traceback_only_on_demand(
@@ -74,14 +74,14 @@ def test_what_the_system_refuses_is_one_message_and_a_traceback_only_on_demand(
     experiment = lab.experiment()
     refused = [PermissionError(errno.EACCES, "Permission denied", "/some/where"), OSError(errno.EMFILE, "Too many")]
     lab.on_boot(refused)
-    said = lab("run", experiment, "-q")
-    assert said.status == 3
-    assert said.err.splitlines()[-2] == "kdyno: /some/where: Permission denied"
-    assert "Traceback" not in said.err
+    result = lab("run", experiment, "-q")
+    assert result.status == 3
+    assert result.err.splitlines()[-2] == "kdyno: /some/where: Permission denied"
+    assert "Traceback" not in result.err
     with caplog.at_level(logging.DEBUG, logger="kdyno"):
-        said = lab("run", experiment, "-q", "-v")
-    assert said.status == 3
-    assert said.err.splitlines()[-2] == "kdyno: Too many"
+        result = lab("run", experiment, "-q", "-v")
+    assert result.status == 3
+    assert result.err.splitlines()[-2] == "kdyno: Too many"
     assert "Traceback" in caplog.text
 
 
@@ -93,18 +93,18 @@ def test_a_mistake_of_kdynos_own_is_not_hidden(lab: Lab) -> None:
 
 @pytest.mark.parametrize("locale", LOCALES, ids=lambda locale: " ".join(locale.values()))
 def test_in_every_locale_output_and_files_are_utf_8(lab: Lab, locale: dict[str, str]) -> None:
-    places = {"KDYNO_STATE": str(lab.directory / "stäte"), "TMPDIR": str(lab.directory / "tëmp ü")}
-    Path(places["TMPDIR"]).mkdir()
+    directories = {"KDYNO_STATE": str(lab.directory / "stäte"), "TMPDIR": str(lab.directory / "tëmp ü")}
+    Path(directories["TMPDIR"]).mkdir()
     page, csv = lab.directory / "rëport.html", lab.directory / "dätei.csv"
     csv.write_text(CSV, encoding="utf-8")
-    said = elsewhere(lab, "run", lab.experiment(), "-q", "--html", str(page), **locale, **places)
-    assert (said.status, "Traceback" in said.err) == (0, False)
-    assert "lane: model — " in said.out
+    result = elsewhere(lab, "run", lab.experiment(), "-q", "--html", str(page), **locale, **directories)
+    assert (result.status, "Traceback" in result.err) == (0, False)
+    assert "lane: model — " in result.out
     assert "—" in page.read_text(encoding="utf-8")
-    said = elsewhere(lab, "judge", str(csv), **locale, **places)
-    assert (said.status, said.err) == (0, "")
-    assert "néu" in said.out
-    assert "dätei.csv" in said.out
+    result = elsewhere(lab, "judge", str(csv), **locale, **directories)
+    assert (result.status, result.err) == (0, "")
+    assert "néu" in result.out
+    assert "dätei.csv" in result.out
 
 
 @in_ascii
@@ -112,18 +112,18 @@ def test_where_file_names_cannot_be_read_that_is_said(lab: Lab) -> None:
     folder = lab.directory / "ü"
     folder.mkdir()
     experiment = Path(lab.experiment()).rename(folder / "experiment.toml")
-    said = elsewhere(lab, "run", str(experiment), **ASCII)
-    assert (said.status, said.out) == (1, "")
-    assert f"kdyno: the file name {folder}/a-tree is not ascii\n" in said.err
-    assert "LC_ALL=C.UTF-8" in said.err.splitlines()[-1]
+    result = elsewhere(lab, "run", str(experiment), **ASCII)
+    assert (result.status, result.out) == (1, "")
+    assert f"kdyno: the file name {folder}/a-tree is not ascii\n" in result.err
+    assert "LC_ALL=C.UTF-8" in result.err.splitlines()[-1]
 
 
 def test_a_file_whose_name_is_no_text_is_judged(lab: Lab) -> None:
     csv = lab.directory / "caf\udce9.csv"
     csv.write_text(CSV, encoding="utf-8")
-    said = lab("judge", str(csv), "--json")
-    assert said.status == 0
-    assert r"caf\xe9.csv" in json.loads(said.out)["title"]
+    result = lab("judge", str(csv), "--json")
+    assert result.status == 0
+    assert r"caf\xe9.csv" in json.loads(result.out)["title"]
     assert lab("judge", str(csv), "--html", str(lab.directory / "page.html")).status == 0
 
 
@@ -141,7 +141,7 @@ def test_a_report_has_the_mode_that_the_user_gives_to_files(lab: Lab, mask: int,
 
 def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab: Lab) -> None:
     state = lab.directory / "with space"
-    said = lab("build", lab.experiment(), "--state", str(state))
-    assert (said.status, said.out) == (1, "")
-    assert f"kdyno: kernels can't be built in {state}: Kbuild takes no spaces in paths" in said.err
+    result = lab("build", lab.experiment(), "--state", str(state))
+    assert (result.status, result.out) == (1, "")
+    assert f"kdyno: kernels can't be built in {state}: Kbuild takes no spaces in paths" in result.err
     assert not (state / "sources").exists()

@@ -45,9 +45,9 @@ def commands(lab: Lab) -> Lab:
 
 
 def report(lab: Lab, *words: str) -> dict[str, Any]:
-    told = lab(*words, "--json", "-q")
-    assert told.status == 0, told.err
-    content: dict[str, Any] = json.loads(told.out)
+    result = lab(*words, "--json", "-q")
+    assert result.status == 0, result.err
+    content: dict[str, Any] = json.loads(result.out)
     jsonschema.Draft202012Validator(schema("report")).validate(content)
     return content
 
@@ -69,9 +69,9 @@ def test_what_a_command_says_is_judged_like_any_other_benchmark(commands: Lab) -
 
 
 def test_a_run_of_a_command_says_how_many_numbers_it_reads(commands: Lab) -> None:
-    told = commands("run", commands.experiment("fast", more=WORKLOAD))
-    assert "to do: boot 6 times (3 blocks of 2 variants), measure 2 benchmarks" in told.err
-    assert "requests/s" in told.out
+    result = commands("run", commands.experiment("fast", more=WORKLOAD))
+    assert "to do: boot 6 times (3 blocks of 2 variants), measure 2 benchmarks" in result.err
+    assert "requests/s" in result.out
 
 
 def test_samples_that_are_values_leave_elapsed_and_work_empty_in_the_csv(commands: Lab) -> None:
@@ -86,9 +86,9 @@ def test_a_csv_of_values_can_be_judged_again(commands: Lab) -> None:
     commands("run", commands.experiment("fast", more=WORKLOAD))
     path = commands.directory / "samples.csv"
     path.write_text(commands("report", "latest", "--csv").out)
-    told = commands("judge", str(path), "--baseline", "baseline", "--json")
-    assert told.status == 0, told.err
-    verdicts = {row["benchmark"]: row["verdict"] for row in json.loads(told.out)["comparisons"]}
+    result = commands("judge", str(path), "--baseline", "baseline", "--json")
+    assert result.status == 0, result.err
+    verdicts = {row["benchmark"]: row["verdict"] for row in json.loads(result.out)["comparisons"]}
     assert verdicts == {"throughput": "faster", "p99": "equivalent"}
 
 
@@ -134,8 +134,8 @@ def test_another_pattern_is_another_boot_and_another_margin_is_not(commands: Lab
 
 def test_a_commands_numbers_can_not_be_explained(commands: Lab) -> None:
     commands("run", commands.experiment("fast", more=WORKLOAD))
-    told = commands("explain", "latest", "fast", "throughput")
-    assert (told.status, told.err.splitlines()[0]) == (
+    result = commands("explain", "latest", "fast", "throughput")
+    assert (result.status, result.err.splitlines()[0]) == (
         1,
         "kdyno: throughput can't be explained: its values are what a command said, and kdyno knows no loop behind them",
     )
@@ -152,9 +152,9 @@ def test_a_pilot_plans_blocks_of_a_command_with_one_sample_in_each_boot(commands
 
 
 def test_a_selftest_of_a_command_takes_no_tests(commands: Lab) -> None:
-    told = commands("selftest", "--aa", commands.experiment("fast", more=WORKLOAD), "--tests", "lat_pipe")
-    assert told.status == 1
-    assert "a workload of type `command` has no tests to choose from" in told.err
+    result = commands("selftest", "--aa", commands.experiment("fast", more=WORKLOAD), "--tests", "lat_pipe")
+    assert result.status == 1
+    assert "a workload of type `command` has no tests to choose from" in result.err
 
 
 def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
@@ -162,15 +162,16 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
     path.write_text(
         'name = "pmu"\nsource = "nowhere"\nbaseline = "plain"\n[variants.plain]\n' + WORKLOAD + "[machine.pmu]\n"
     )
-    told = lab("plan", str(path))
-    assert told.status == 1
+    result = lab("plan", str(path))
+    assert result.status == 1
     assert (
-        "a workload of type `command` runs none\nhint: leave [machine.pmu] out, or give a metric an `event`" in told.err
+        "a workload of type `command` runs none\nhint: leave [machine.pmu] out, or give a metric an `event`"
+        in result.err
     )
 
 
 @pytest.mark.parametrize(
-    ("event", "machine", "said"),
+    ("event", "machine", "message"),
     [
         ("user_stlb_misses", "", "nothing counts the events of metrics: user_stlb_misses\nhint: add [machine.pmu]"),
         ("user_stlb_misses", "[machine.pmu]\n", "[machine.pmu] doesn't count user_stlb_misses\nhint: say events"),
@@ -179,7 +180,7 @@ def test_the_emulated_pmu_has_nothing_to_count_in_a_command(lab: Lab) -> None:
     ],
 )
 def test_an_event_that_nothing_counts_is_refused_before_anything_is_built(
-    lab: Lab, event: str, machine: str, said: str
+    lab: Lab, event: str, machine: str, message: str
 ) -> None:
     metric = f'[workload.metrics.walks]\nevent = "{event}"\nregion = 1\nunit = "walks"\ndirection = "lower"\n'
     path = lab.directory / "pmu.toml"
@@ -187,6 +188,6 @@ def test_an_event_that_nothing_counts_is_refused_before_anything_is_built(
         'name = "pmu"\nsource = "nowhere"\nbaseline = "plain"\n[variants.plain]\n'
         '[workload]\ntype = "command"\ncommand = ["true"]\n' + metric + '[machine]\nlane = "model"\n' + machine
     )
-    told = lab("plan", str(path))
-    assert told.status == 1
-    assert said in told.err
+    result = lab("plan", str(path))
+    assert result.status == 1
+    assert message in result.err

@@ -75,5 +75,5 @@ def test_what_is_smuggled_in_is_refused(tmp_path: Path, html: str) -> None:
     page = opened(html.replace("<h1>", f"{SMUGGLED}<h1>"), tmp_path)
     assert "<title>quickstart · kdyno</title>" in page.dom
     for words in BLOCKED:
-        assert any(said.startswith(words) for said in page.console), words
+        assert any(text.startswith(words) for text in page.console), words
     assert "js-plotly-plot" in page.dom

@@ -25,7 +25,7 @@ def test_file_systems_that_a_load_does_not_use_go_and_what_it_ran_stays(kdyno: K
     assert symbols["UNIX"]["is_on"] and symbols["UNIX"]["why"] == "load"
     assert symbols["MITIGATION_RETPOLINE"]["is_on"] and symbols["STACKPROTECTOR"]["is_on"]
     assert fitted["after"]["bzimage"] < fitted["before"]["bzimage"]
-    off = {ask.symbol for ask in read_fragment(small)}
+    off = {request.symbol for request in read_fragment(small)}
     assert off == {name for name, symbol in symbols.items() if not symbol["is_on"]}
     again = kdyno(*words)
     assert json.loads(again.stdout) == fitted

@@ -50,10 +50,10 @@ def test_a_kernel_boots_and_is_measured_under_kvm_that_was_proven(kdyno: Kdyno) 
         *("--limit", "1500"),
         command=["sh", "-c", IN_THE_GUEST, "sh", *words],
     )
-    said = json.loads(done.stdout)
-    assert said["accel"] == "kvm"
-    assert said["notices"] == []
-    assert (said["status"], said["reason"]) == ("ok", "")
-    assert "-accel kvm" in " ".join(said["command"])
-    assert said["units"] == ["ns"]
-    assert "lat_syscall.null" in said["benchmarks"]
+    document = json.loads(done.stdout)
+    assert document["accel"] == "kvm"
+    assert document["notices"] == []
+    assert (document["status"], document["reason"]) == ("ok", "")
+    assert "-accel kvm" in " ".join(document["command"])
+    assert document["units"] == ["ns"]
+    assert "lat_syscall.null" in document["benchmarks"]

@@ -133,9 +133,13 @@ def test_variants_that_differ_only_in_link_order_are_no_different_once_layout_is
     booted = {image["key"] for variant in report["run"]["variants"] for image in variant["images"]}
     assert booted == {image.record.key for image in all_layouts}
     assert {boot["layout_index"] for boot in report["boots"]} == {0, 1}
-    for each in report["comparisons"]:
-        assert (each["estimate"]["method"], each["estimate"]["units"], each["estimate"]["blocks"]) == ("layouts", 2, 4)
-        assert each["verdict"] not in DIFFERENT, each["sentence"]
+    for comparison in report["comparisons"]:
+        assert (
+            comparison["estimate"]["method"],
+            comparison["estimate"]["units"],
+            comparison["estimate"]["blocks"],
+        ) == ("layouts", 2, 4)
+        assert comparison["verdict"] not in DIFFERENT, comparison["sentence"]
     assert not any("layout wasn't sampled" in notice for notice in report["notices"])
 
 

@@ -122,8 +122,8 @@ def test_each_lint_finds_what_was_planted_in_a_file_of_the_kernel(
     text = (tree / "lib/dec_and_lock.c").read_text()
     changed = tmp_path / "dec_and_lock.c"
     changed.write_text(text.replace(START, PLANTS[planted], 1))
-    said = (objects / "lib/.dec_and_lock.o.cmd").read_text().splitlines()[0].split(" := ", 1)[1]
-    words = [word for word in shlex.split(said)[1:] if not word.startswith("-Wp,")]
+    command = (objects / "lib/.dec_and_lock.o.cmd").read_text().splitlines()[0].split(" := ", 1)[1]
+    words = [word for word in shlex.split(command)[1:] if not word.startswith("-Wp,")]
     if compiler == "clang-19":
         known = [word for word in words if word not in UNKNOWN_TO_CLANG and not word.startswith("-W")]
         words = [*(TRANSLATED.get(word, word) for word in known), "-w"]

@@ -66,8 +66,8 @@ march = "x86-64-v3"
 cpu = "Nehalem"
 """
     path = kdyno.experiment("refused", text, baseline="plain", blocks=2)
-    said = kdyno("run", path, status=1).stderr
-    assert "variant new needs a CPU with abm, bmi1, bmi2, movbe" in said and "building" not in said
+    errors = kdyno("run", path, status=1).stderr
+    assert "variant new needs a CPU with abm, bmi1, bmi2, movbe" in errors and "building" not in errors
 
 
 def test_what_auto_became_is_said_with_the_reason(kdyno: Kdyno) -> None:

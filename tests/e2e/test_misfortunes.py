@@ -54,13 +54,13 @@ console_mb = 0.2
 
 def children(pid: int) -> list[int]:
     """What the threads of a process have started."""
-    found: list[int] = []
+    pids: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            found += [int(word) for word in (task / "children").read_text().split()]
+            pids += [int(word) for word in (task / "children").read_text().split()]
         except (ProcessLookupError, FileNotFoundError):  # the thread is over
             continue
-    return found
+    return pids
 
 
 def emulators(pid: int) -> list[int]:
@@ -80,8 +80,8 @@ def until_it_boots(process: subprocess.Popen[bytes]) -> list[int]:
     """Wait until a guest runs."""
     for _ in range(12_000):
         assert process.poll() is None, "it ended before it booted anything"
-        if found := emulators(process.pid):
-            return found
+        if pids := emulators(process.pid):
+            return pids
         time.sleep(0.05)
     raise AssertionError("it never booted anything")
 

@@ -57,7 +57,7 @@ def images(state: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, I
 
 
 @dataclass(frozen=True)
-class Told:
+class BootedLoads:
     """What the loads of a boot said, and the events of a transpose."""
 
     outcomes: list[dict[str, Any]]
@@ -66,7 +66,7 @@ class Told:
 
 def boot(
     image: Image, place: Path, command: Sequence[str], *, page_size: str | None, memory_mb: int = 1024, pmu: bool = True
-) -> Told:
+) -> BootedLoads:
     counting = PmuConfig(scope="all", clock="instructions") if pmu else None
     place.mkdir()
     order = BootOrder(
@@ -87,14 +87,14 @@ def boot(
         record = read_pmu_record(end.pmu)
         task, exception, _interrupt = record.regions[REGION].iterations[0]
         events = dict(zip(record.names, (task + exception).tolist(), strict=True))
-    return Told([json.loads(line) for line in step.stdout.splitlines()], events)
+    return BootedLoads([json.loads(line) for line in step.stdout.splitlines()], events)
 
 
 def test_large_pages_are_told_from_small_ones_as_the_kernel_itself_does(
     images: dict[str, Image], tmp_path: Path
 ) -> None:
-    told = {size: boot(images["large"], tmp_path / size, TRANSPOSE, page_size=size) for size in ("4k", "512k", "2M")}
-    [small], [medium], [large] = (told[size].outcomes for size in ("4k", "512k", "2M"))
+    booted = {size: boot(images["large"], tmp_path / size, TRANSPOSE, page_size=size) for size in ("4k", "512k", "2M")}
+    [small], [medium], [large] = (booted[size].outcomes for size in ("4k", "512k", "2M"))
     assert small["memory"]["anon_huge_pages"] == medium["memory"]["anon_huge_pages"] == 0
     assert large["memory"]["anon_huge_pages"] > MATRICES - (4 << 20)
 
@@ -104,8 +104,8 @@ def test_large_pages_are_told_from_small_ones_as_the_kernel_itself_does(
     assert given["size_kb"] == 2048 and given["initialisation"]["faults"] >= (MATRICES >> 21) - 2
     assert given["timed"] == {"faults": 0, "fallbacks": 0}
 
-    events = {size: each.events for size, each in told.items()}
-    assert all(1032 * 1032 <= each["user_stores"] <= 1.1 * 1032 * 1032 for each in events.values())
+    events = {size: outcome.events for size, outcome in booted.items()}
+    assert all(1032 * 1032 <= event["user_stores"] <= 1.1 * 1032 * 1032 for event in events.values())
     # Entries of the page tables are of 4 kB each, whatever the size of what they map a part of.
     for size in ("4k", "512k"):
         assert events[size]["user_dtlb_misses_2m"] == 0
@@ -119,8 +119,8 @@ def test_where_no_large_page_is_free_the_fallbacks_are_said_and_the_next_load_ru
     images: dict[str, Image], tmp_path: Path
 ) -> None:
     command = ("sh", "-ec", FRAGMENTED)
-    told = boot(images["large"], tmp_path / "full", command, page_size="2M", memory_mb=640, pmu=False)
-    fault, matmul = told.outcomes
+    outcome = boot(images["large"], tmp_path / "full", command, page_size="2M", memory_mb=640, pmu=False)
+    fault, matmul = outcome.outcomes
     [given] = fault["large_pages"]
     assert given["size_kb"] == 2048 and given["timed"]["fallbacks"] > 0
     assert fault["verified"] and matmul["verified"]

@@ -90,9 +90,9 @@ def read(path: Path) -> Snapshot:
         for name, file in content.items():
             assert file is not None
             counted = read_gcda(file.read(), name)
-            heads = tuple((each.ident, each.cfg_checksum, len(each.arcs)) for each in counted.functions)
+            heads = tuple((function.ident, function.cfg_checksum, len(function.arcs)) for function in counted.functions)
             shape.append((name, counted.stamp, heads))
-            objects[name] = np.array([count for each in counted.functions for count in each.arcs], np.uint64)
+            objects[name] = np.array([count for function in counted.functions for count in function.arcs], np.uint64)
     assert len(objects) == about["objects"]
     return Snapshot(about, objects, tuple(shape))
 
@@ -105,20 +105,20 @@ def run_scenario(kdyno: Kdyno, *options: str, every: int, third: int, load: str)
     command = [sys.executable, "-m", "tests.e2e.with_programs", str(find_program("kdyno-pgod", "a test")), "--", *words]
     command += ["--", "sh", "-c", SCENARIO, "sh", str(every), str(third), load]
     done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
-    said = done.stderr.decode()
-    assert done.returncode == 0, said
+    errors = done.stderr.decode()
+    assert done.returncode == 0, errors
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         archive.extractall(kdyno.directory, filter="data")
-    return kdyno.directory / "pgod", said
+    return kdyno.directory / "pgod", errors
 
 
-def require_sound(store: Path, said: str, *, every: int) -> list[Snapshot]:
+def require_sound(store: Path, errors: str, *, every: int) -> list[Snapshot]:
     """Nothing was lost or torn, and no counter went back. Returns the snapshots."""
-    assert "debugfs is not mounted" in said and "not mounted: 3" in said
-    assert said.count("no space left on device; free some space") == 1, said
-    assert "snapshots are taken again" in said
-    assert "ended: 0" in said
-    assert said.count(", run 1 begins:") == 1 and said.count(", run 1 goes on:") == 2
+    assert "debugfs is not mounted" in errors and "not mounted: 3" in errors
+    assert errors.count("no space left on device; free some space") == 1, errors
+    assert "snapshots are taken again" in errors
+    assert "ended: 0" in errors
+    assert errors.count(", run 1 begins:") == 1 and errors.count(", run 1 goes on:") == 2
     [boot] = [path for path in store.iterdir() if path.is_dir()]
     assert {path.name for path in store.iterdir()} == {boot.name, "lock"}
     files = sorted(boot.iterdir())
@@ -155,22 +155,22 @@ def require_pulled(store: Path, last: Snapshot, kdyno: Kdyno) -> None:
     name = next(name for name in last.objects if name.endswith("/kernel/sys.gcda"))
     counted = read_gcda((out / name).read_bytes(), name)
     assert counted.summary is not None and counted.summary[0] == 1
-    assert [count for each in counted.functions for count in each.arcs] == last.objects[name].tolist()
+    assert [count for function in counted.functions for count in function.arcs] == last.objects[name].tolist()
 
 
 def test_snapshots_of_a_loaded_guest_are_whole_though_it_is_killed_twice_and_out_of_space(kdyno: Kdyno) -> None:
     every, third = 2, 6
     load = "lat_syscall lat_pipe lat_proc"
-    store, said = run_scenario(kdyno, "--cpus", "2", every=every, third=third, load=load)
-    snapshots = require_sound(store, said, every=every)
+    store, errors = run_scenario(kdyno, "--cpus", "2", every=every, third=third, load=load)
+    snapshots = require_sound(store, errors, every=every)
     assert len(snapshots) >= 6
     require_pulled(store, snapshots[-1], kdyno)
 
 
 def test_ten_minutes_under_load_on_two_processors_lose_and_tear_nothing(kdyno: Kdyno) -> None:
     every, third = 10, 185
-    store, said = run_scenario(kdyno, "--cpus", "2", "--memory", "1024", every=every, third=third, load="all")
-    snapshots = require_sound(store, said, every=every)
+    store, errors = run_scenario(kdyno, "--cpus", "2", "--memory", "1024", every=every, third=third, load="all")
+    snapshots = require_sound(store, errors, every=every)
     assert len(snapshots) >= 55
     assert snapshots[-1].about["taken"] - snapshots[0].about["taken"] >= 590
     require_pulled(store, snapshots[-1], kdyno)

@@ -16,7 +16,8 @@ from kdyno.experiment.load import load_experiment
 from kdyno.instrument import agent
 from kdyno.instrument.job import Job, Measured, Program
 from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_record import PmuRecord, Region, read_pmu_record
+from kdyno.instrument.pmu_parts import Region
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.stream import read_stream
 from kdyno.kernel.image import Image
 from kdyno.line.images import build_images
@@ -187,14 +188,14 @@ def test_general_runs_to_its_end_again_and_again_and_has_seen_what_each_benchmar
     assert (report.unsupported, report.broken) == ({}, {})
     general = record_of(first)
     assert len(general.regions) == len(agent.benchmark_names(job.tests))
-    seen = {name for number in general.regions for name in executed(general, number)}
+    executed_names = {name for number in general.regions for name in executed(general, number)}
 
     (tmp_path / "lmbench").mkdir()
     [end] = boots(image, tmp_path / "lmbench", ["lmbench"], "edges", [1])
     lmbench = record_of(end)
     for number in lmbench.regions:
         counted = executed(lmbench, number)
-        share = sum(count for name, count in counted.items() if name in seen) / sum(counted.values())
+        share = sum(count for name, count in counted.items() if name in executed_names) / sum(counted.values())
         assert share > 0.98, (number, share)
 
 
@@ -221,13 +222,13 @@ family = "znver4"
     html = kdyno.directory / "report.html"
     path = kdyno.experiment("cycles", text, baseline="plain", blocks=3)
     report = json.loads(kdyno("run", path, "--json", "--html", str(html)).stdout)
-    [null] = (each for each in report["comparisons"] if each["benchmark"] == "lat_syscall.null")
+    [null] = (comparison for comparison in report["comparisons"] if comparison["benchmark"] == "lat_syscall.null")
     assert (null["verdict"], report["benchmarks"][0]["unit"]) == ("slower", "cycles")
     assert "modelled" in " ".join(report["notices"])
     assert "<svg" in html.read_text() and "__x64_sys_getppid" in html.read_text()
 
-    said = json.loads(kdyno("explain", "latest", "slow", "lat_syscall.null", "--json").stdout)["explanation"]
-    assert said["functions"][0]["function"] == "__x64_sys_getppid"
+    explanation = json.loads(kdyno("explain", "latest", "slow", "lat_syscall.null", "--json").stdout)["explanation"]
+    assert explanation["functions"][0]["function"] == "__x64_sys_getppid"
     again = kdyno("explain", "latest", "slow", "lat_syscall.null")
     assert "modelled" in again.stdout and "__x64_sys_getppid" in again.stdout
 

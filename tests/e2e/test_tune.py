@@ -42,15 +42,15 @@ def test_a_delegation_is_searched_judged_and_written_and_the_second_time_nothing
     path = kdyno.experiment("tuned", TUNED, baseline="gcc", blocks=2)
     words = ("tune", "delegation", path, "-o", str(tmp_path / "plan.toml"), "--json")
     tuned = json.loads(kdyno(*words).stdout)
-    found = tuned["found"]
-    assert 2 <= found["kernels"] <= 20 and 10 <= found["hot"] <= 200
-    assert 0.2 < found["hot_share"] < 0.9
+    result = tuned["found"]
+    assert 2 <= result["kernels"] <= 20 and 10 <= result["hot"] <= 200
+    assert 0.2 < result["hot_share"] < 0.9
     assert tuned["claim"]
-    if found["files"]:
+    if result["files"]:
         assert [judged["workload"] for judged in tuned["judgements"]] == ["chosen by", "held out"]
         assert all({row["variant"] for row in judged["against"]} == {"gcc", "clang"} for judged in tuned["judgements"])
         assert [rule.table for rule in load(tmp_path / "plan.toml").rule] == [str(tmp_path / "plan.csv")]
-        assert (tmp_path / "plan.csv").read_text().count("\n") == 1 + len(found["files"])
+        assert (tmp_path / "plan.csv").read_text().count("\n") == 1 + len(result["files"])
     again = kdyno(*words)
-    assert json.loads(again.stdout)["found"] == found
+    assert json.loads(again.stdout)["found"] == result
     assert "booting" not in again.stderr and "building" not in again.stderr

@@ -24,7 +24,7 @@ def test_list_sort_and_lz4_of_debian_s_kernel_are_measured_both_ways(state: Path
     """Timed on whatever host this is: only a model of another processor altogether is off by four times."""
     if "plugin" not in process.output([QEMU_USER, "--help"]):
         pytest.skip(f"{QEMU_USER} was built without plugins, as Debian 13's is")
-    found = measure_library(
+    report = measure_library(
         "debian:linux-source-6.12",
         load_family("generic"),
         State(state),
@@ -34,14 +34,14 @@ def test_list_sort_and_lz4_of_debian_s_kernel_are_measured_both_ways(state: Path
         times=10,
         passes=3,
     )
-    assert found.notes == ()
-    assert [name.split("-")[0] for name in found.measured.loads] == [
+    assert report.notes == ()
+    assert [name.split("-")[0] for name in report.measured.loads] == [
         *["list_sort"] * 3,
         *["lz4_compress"] * 2,
         *["lz4_decompress"] * 2,
     ]
     for flag in ("-O2", "-fno-strict-aliasing", "-mno-sse", "-mcmodel=kernel", "-mno-red-zone"):
-        assert all(flag in flags for flags in found.flags.values()), flag
-    off = np.log(found.measured.modelled / found.measured.native.min(axis=0))
+        assert all(flag in flags for flags in report.flags.values()), flag
+    off = np.log(report.measured.modelled / report.measured.native.min(axis=0))
     assert (np.abs(off) < np.log(4)).all()
-    assert compare_library(found).agreement.effects == 7
+    assert compare_library(report).agreement.effects == 7

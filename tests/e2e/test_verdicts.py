@@ -57,9 +57,9 @@ patches = ["{PATCHES / "slow-syscalls.patch"}"]
 margin = 0.03
 """
     report = json.loads(kdyno("run", kdyno.experiment("slow", text, baseline="plain", blocks=8), "--json").stdout)
-    found = verdicts(report, "slow")
-    assert found["lat_syscall.null"] == "more"
-    others = {name: verdict for name, verdict in found.items() if name != "lat_syscall.null"}
+    verdict_of = verdicts(report, "slow")
+    assert verdict_of["lat_syscall.null"] == "more"
+    others = {name: verdict for name, verdict in verdict_of.items() if name != "lat_syscall.null"}
     assert "more" not in others.values(), others
     assert "fewer" not in others.values(), others
 
@@ -82,12 +82,12 @@ tests = ["lat_syscall"]
 margin = 0.001
 """
     report = json.loads(kdyno("run", kdyno.experiment("planted", text, baseline="plain", blocks=12), "--json").stdout)
-    found = {(each["variant"], each["benchmark"]): each for each in report["comparisons"]}
+    comparisons = {(comparison["variant"], comparison["benchmark"]): comparison for comparison in report["comparisons"]}
     for name, percent in (("half", 0.5), ("one", 1.0), ("two", 2.0), ("five", 5.0)):
-        planted = found[name, "lat_syscall.stat"]
+        planted = comparisons[name, "lat_syscall.stat"]
         assert planted["verdict"] == "more", planted["sentence"]
         assert 0.7 * percent < 100 * (planted["estimate"]["ratio"] - 1) < 1.4 * percent
-    assert "fewer" not in {each["verdict"] for each in report["comparisons"]}
+    assert "fewer" not in {comparison["verdict"] for comparison in report["comparisons"]}
 
 
 def test_the_wall_lane_says_first_of_all_when_its_clock_is_an_emulators(kdyno: Kdyno) -> None:

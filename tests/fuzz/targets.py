@@ -178,10 +178,10 @@ def streams() -> Sequence[bytes]:
         b'{"v":1,"type":"step","program":"hi","phase":"set-up","run":0}\n',
         b'{"v":1,"type":"exited","status":0,"elapsed":5,"user":2,"system":1,"busy_user":4,"busy_system":3}\n',
     )
-    said = hello + step + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n' + exited
+    chunk = hello + step + b'{"v":1,"type":"output","stream":"stdout","hex":"6869"}\n' + exited
     reasons = recorded[1] + b'{"v":1,"type":"unsupported","benchmark":"bw_file_rd.io_only","reason":"no"}\n'
     reasons += b'{"v":1,"type":"broken","benchmark":"bw_file_rd.io_only","reason":"x"}\n'
-    return short, said + reasons + b'{"v":1,"type":"end","records":5}\n', b"".join(recorded)[:LARGEST]
+    return short, chunk + reasons + b'{"v":1,"type":"end","records":5}\n', b"".join(recorded)[:LARGEST]
 
 
 def soak(path: Path) -> None:
@@ -201,9 +201,9 @@ def console(path: Path) -> None:
     text = read_console(path)
     reason = diagnose(text)
     assert reason is None or (is_shown_as_it_is(reason) and "\n" not in reason and len(reason) < 400)
-    found = console_findings(rest_of(text))
-    assert len(found) <= MOST_FINDINGS + 1
-    assert all(is_shown_as_it_is(finding.said) and "\n" not in finding.said for finding in found)
+    listed = console_findings(rest_of(text))
+    assert len(listed) <= MOST_FINDINGS + 1
+    assert all(is_shown_as_it_is(finding.text) and "\n" not in finding.text for finding in listed)
 
 
 def built_kernel(path: Path) -> None:
@@ -222,7 +222,7 @@ def kernel_module(path: Path) -> None:
 
 def ktap(path: Path) -> None:
     result = read_ktap(read_console(path))
-    assert all(is_shown_as_it_is(f"{each.suite}{each.test}{each.why}") for each in result.failures)
+    assert all(is_shown_as_it_is(f"{failure.suite}{failure.test}{failure.why}") for failure in result.failures)
     assert all(is_shown_as_it_is(warning) for warning in warnings_of(read_console(path)))
 
 
@@ -337,7 +337,7 @@ def gcda(path: Path) -> None:
 
 def gcdas() -> Sequence[bytes]:
     arcs = ((3, 1 << 40, 0), (0, 0), ())
-    functions = tuple(GcovFunction(index, 5, 6, each) for index, each in enumerate(arcs, 1))
+    functions = tuple(GcovFunction(index, 5, 6, arc_counts) for index, arc_counts in enumerate(arcs, 1))
     whole = written(GcovFile("B22*", 99, functions, (1, 1 << 31)))
     return whole, whole[:16] + whole[32:-4]
 
@@ -347,7 +347,7 @@ def instrumented(path: Path) -> None:
     functions, memory = counted_functions(path), counters_range(path)
     counts = counts_of(functions, memory.start, bytes(min(len(memory), LARGEST)))
     assert text_profile(functions, counts).count("# Func Hash:") == len(functions)
-    assert not any("\n" in each.name for each in functions)
+    assert not any("\n" in function.name for function in functions)
 
 
 @cache

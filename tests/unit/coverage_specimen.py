@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from kdyno import process
-from kdyno.instrument.pmu_record import BLOCK, Function, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, Function, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.images import content_digest
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from tests.unit.pmu_specimen import context, iteration, specimen, write
@@ -110,9 +111,9 @@ def make_toy(folder: Path, *flags: str) -> Toy:
     linked = ["_text.o", "work.o", "idle.o", "boot.o", "_etext.o"]
     process.output(["ld", "-Ttext=0xffffffff81000000", "-e", "work", *linked, "-o", "vmlinux"], cwd=objects)
     listed = process.output(["nm", "-S", objects / "vmlinux"])
-    found = re.findall(r"^([0-9a-f]{16}) ([0-9a-f]{16}) T (\w+)$", listed, re.MULTILINE)
+    functions = re.findall(r"^([0-9a-f]{16}) ([0-9a-f]{16}) T (\w+)$", listed, re.MULTILINE)
     return Toy(
         folder,
         objects / "vmlinux",
-        {name: (int(address, 16), int(size, 16)) for address, size, name in sorted(found)},
+        {name: (int(address, 16), int(size, 16)) for address, size, name in sorted(functions)},
     )

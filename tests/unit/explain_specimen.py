@@ -8,18 +8,8 @@ from typing import Self
 import numpy as np
 
 from kdyno.explain.measured import Measured
-from kdyno.instrument.pmu_record import (
-    BLOCK,
-    BRANCH,
-    CALL,
-    CONTEXTS,
-    STACK_CALL,
-    Context,
-    Function,
-    PmuRecord,
-    Region,
-    StackNode,
-)
+from kdyno.instrument.pmu_parts import BLOCK, BRANCH, CALL, CONTEXTS, STACK_CALL, Context, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 
 NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
 TEXT = 0xFFFFFFFF81000000
@@ -82,7 +72,7 @@ class Kernel:
         for _, callee, _ in self.calls:
             self._index(callee)
         contexts = [self._context(name) for name in CONTEXTS]
-        totals = np.array([sum(each.functions.values(), np.zeros(len(NAMES), np.uint64)) for each in contexts])
+        totals = np.array([sum(context.functions.values(), np.zeros(len(NAMES), np.uint64)) for context in contexts])
         share = totals // self.iterations
         rest = totals - share * np.uint64(self.iterations - 1)
         iterations = {number: share if number else rest for number in range(self.iterations)}

@@ -46,8 +46,8 @@ class FakeQemu:
         self.probe("kdyno-pmu: the option out is missing")
         self.leaves(stream=b"")
 
-    def probe(self, said: str) -> None:
-        (self.directory / "probe").write_text(said + "\n")
+    def probe(self, output: str) -> None:
+        (self.directory / "probe").write_text(output + "\n")
 
     def leaves(self, *, stream: bytes | None = None, console: bytes | None = None, record: bytes | None = None) -> None:
         """From now on boots leave these files; None: as before."""

@@ -24,7 +24,11 @@ N = 12
 def summaries() -> FileReport:
     observed = [
         Observations(
-            machine, "s", "lower", f"kernel build on {machine}", {v: Summary(*found, N) for v, found in of.items()}
+            machine,
+            "s",
+            "lower",
+            f"kernel build on {machine}",
+            {v: Summary(*mean_and_sd, N) for v, mean_and_sd in of.items()},
         )
         for machine, of in MACHINES.items()
     ]
@@ -55,7 +59,7 @@ def values(blocks: int = 10, layouts: int = 0) -> FileReport:
 def report(
     observed: Sequence[Observations], baseline: str, title: str, read_as: str, notices: tuple[str, ...]
 ) -> FileReport:
-    variants = tuple(dict.fromkeys(name for each in observed for name in each.groups))
+    variants = tuple(dict.fromkeys(name for observations in observed for name in observations.groups))
     judgement = judge(observed, variants, baseline, margin=0.01, alpha=0.05)
     return FileReport(
         title=title,
@@ -74,7 +78,7 @@ def report(
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,
         values=tuple(_values(observed)),
-        analyses=tuple(analyse(each, baseline, 0.05, 0.01) for each in observed),
+        analyses=tuple(analyse(observations, baseline, 0.05, 0.01) for observations in observed),
         files=(f"{title}.csv",),
         sha256=("a" * 64,),
         read_as=read_as,
@@ -83,14 +87,19 @@ def report(
 
 
 def _values(observed: Sequence[Observations]) -> Iterator[Value]:
-    for each in observed:
-        for variant in each.groups:
-            sample = each.sample(variant)
+    for observations in observed:
+        for variant in observations.groups:
+            sample = observations.sample(variant)
             if sample is None or sample.blocks is None or sample.order is None:
                 continue
             layouts = [None] * len(sample.values) if sample.clusters is None else sample.clusters.tolist()
             rows = zip(sample.values.tolist(), sample.blocks.tolist(), sample.order.tolist(), layouts, strict=True)
             for value, block, order, layout in rows:
                 yield Value(
-                    variant=variant, benchmark=each.benchmark, block=block, order=order, layout=layout, value=value
+                    variant=variant,
+                    benchmark=observations.benchmark,
+                    block=block,
+                    order=order,
+                    layout=layout,
+                    value=value,
                 )

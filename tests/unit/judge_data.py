@@ -38,9 +38,9 @@ def in_blocks(groups: Mapping[str, ArrayLike], name: str = "b", direction: Direc
     """Complete blocks, measured one after the other."""
     made = {}
     for place, (variant, values) in enumerate(groups.items()):
-        each = np.asarray(values, dtype=float)
-        blocks = np.arange(len(each))
-        made[variant] = Sample(each, blocks, blocks * len(groups) + place)
+        array = np.asarray(values, dtype=float)
+        blocks = np.arange(len(array))
+        made[variant] = Sample(array, blocks, blocks * len(groups) + place)
     return observed(made, name, direction)
 
 

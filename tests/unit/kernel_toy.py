@@ -104,22 +104,22 @@ def build_elsewhere(tree: Path, state: State, recipe: Recipe, jobs: int, *before
 
 def wait_for_line(child: subprocess.Popen[str], part: str) -> str:
     assert child.stdout is not None
-    seen = []
+    lines = []
     for line in child.stdout:
-        seen.append(line)
+        lines.append(line)
         if part in line:
             return line
-    raise AssertionError(f"no `{part}` in: {''.join(seen)}")
+    raise AssertionError(f"no `{part}` in: {''.join(lines)}")
 
 
 def processes_naming(text: str) -> list[str]:
     """Command lines of running processes that mention a text."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if text in words:
-            found.append(words)
-    return found
+            processes.append(words)
+    return processes

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.instrument.pmu_record import (
+from kdyno.instrument.pmu_parts import (
     BLOCK,
     BRANCH,
     CALL,
@@ -34,11 +34,11 @@ from kdyno.instrument.pmu_record import (
     UNEXPECTED,
     Context,
     Function,
-    PmuRecord,
     Region,
     StackNode,
     Trace,
 )
+from kdyno.instrument.pmu_record import PmuRecord
 
 NAMES = ("instructions", "calls", "privilege_switches")
 IMAGE = "ab" * 32

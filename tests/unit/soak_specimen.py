@@ -28,9 +28,9 @@ def tally(program: str, rounds: int, *, failures: int = 0, progress: str = "runn
     return {"type": "tally", "program": program, "rounds": rounds, "failures": failures, **times, "progress": progress}
 
 
-def failed(program: str = "good", *, status: int = 1, said: bytes = b"no\n", **more: Any) -> dict[str, Any]:
-    told = {"phase": "command", "round": 3, "status": status, "elapsed": SECOND, "hex": said.hex()}
-    return {"type": "failed", "program": program, **told, **more}
+def failed(program: str = "good", *, status: int = 1, output: bytes = b"no\n", **more: Any) -> dict[str, Any]:
+    details = {"phase": "command", "round": 3, "status": status, "elapsed": SECOND, "hex": output.hex()}
+    return {"type": "failed", "program": program, **details, **more}
 
 
 def stream(*records: dict[str, Any], whole: bool = True) -> bytes:

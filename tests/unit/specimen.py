@@ -187,7 +187,7 @@ def cells(run: RunRecord, boots: Sequence[BootRecord] = ()) -> list[tuple[Place,
     ]
 
 
-def places(boots: Sequence[BootRecord]) -> list[tuple[Place, str]]:
+def placed_keys(boots: Sequence[BootRecord]) -> list[tuple[Place, str]]:
     """The places of these boots and no others, with their keys."""
     return list(
         {
@@ -208,9 +208,9 @@ def report(
     sha256 = artefacts.put(console)
     with Store(f"sqlite:///{directory / 'store.sqlite'}") as store:
         boots = boot_records(run, iterations=3) if boots is None else boots
-        taken = {(place.variant, place.block) for place, _ in places(boots)}
+        taken = {(place.variant, place.block) for place, _ in placed_keys(boots)}
         empty = [cell for cell in cells(run) if (cell[0].variant, cell[0].block) not in taken]
-        store.begin(run, [*places(boots), *empty])
+        store.begin(run, [*placed_keys(boots), *empty])
         for boot in boots:
             logged = boot.model_copy(update={"console": sha256}) if boot.status == "failed" else boot
             store.add_boot(logged, benchmarks(run.lane))

@@ -110,14 +110,14 @@ def test_the_flags_are_those_of_the_kernel() -> None:
     st.integers(0, 63),
 )
 def test_every_sector_of_a_file_is_where_its_extent_says(parts: list[tuple[int, int]], cut: int) -> None:
-    extents, places, position = list[Extent](), list[int](), 0
+    extents, sectors, position = list[Extent](), list[int](), 0
     for length, offset in parts:
         extents.append(Extent(position * 512, offset * 512, length * 512))
-        places += range(offset, offset + length)
+        sectors += range(offset, offset + length)
         position += length
     size = max(1, position - cut)
     runs = tables.runs_of(tables.extents_of_file(extents, size * 512), "8:1")
-    assert [run.offset + sector for run in runs for sector in range(run.length)] == places[:size]
+    assert [run.offset + sector for run in runs for sector in range(run.length)] == sectors[:size]
     assert [run.start for run in runs] == [sum(run.length for run in runs[:index]) for index in range(len(runs))]
 
 
@@ -362,9 +362,9 @@ MAPS = "import sys, mmap; file = open(sys.argv[1], 'rb'); area = mmap.mmap(file.
 def test_a_real_process_with_the_file_is_found(file: Path, code: str, how: str) -> None:
     identity = identity_of(file)
     with opened(file) as subject:
-        assert checks.users_of(Path("/"), identity, subject.file).seen == ()
+        assert checks.users_of(Path("/"), identity, subject.file).processes == ()
         with holder(code, file):
-            [user] = checks.users_of(Path("/"), identity, subject.file).seen
+            [user] = checks.users_of(Path("/"), identity, subject.file).processes
             assert re.fullmatch(how, user.how)
 
 

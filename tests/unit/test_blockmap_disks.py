@@ -322,8 +322,8 @@ def test_without_activate_nothing_is_changed(place: Place, capsys: pytest.Captur
     before = state_of(file)
     assert main(["blockmap", str(file)]) == 0
     assert same(before, state_of(file))
-    said = capsys.readouterr()
-    assert said.out == "".join(f"{line}\n" for line in block_map(file).table)
+    captured = capsys.readouterr()
+    assert captured.out == "".join(f"{line}\n" for line in block_map(file).table)
 
 
 def test_where_the_mapping_can_not_be_made_the_flags_are_as_before(ext4: Place) -> None:
@@ -360,11 +360,11 @@ def test_dmsetup_gets_the_table_when_the_file_is_immutable_and_the_way_back_is_s
     table = "".join(f"{line}\n" for line in block_map(file).table)
     recording_dmsetup(tmp_path / "bin", file, monkeypatch)
     assert main(["blockmap", str(file), "--activate", "inner"]) == 0
-    said = capsys.readouterr()
-    assert (said.out, (tmp_path / "bin/table").read_text()) == (table, table)
+    captured = capsys.readouterr()
+    assert (captured.out, (tmp_path / "bin/table").read_text()) == (table, table)
     assert (tmp_path / "bin/words").read_text() == "create inner\n"
     assert "i" in (tmp_path / "bin/flags").read_text().split()[0]
-    assert f"dmsetup remove inner; chattr -i {file}" in said.err
+    assert f"dmsetup remove inner; chattr -i {file}" in captured.err
     with pytest.raises(PermissionError):
         file.open("r+b").close()
     run("chattr", "-i", file)

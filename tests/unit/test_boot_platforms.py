@@ -184,7 +184,7 @@ def test_where_the_configuration_is_not_known_all_that_the_port_needs_is_named_a
         boot(kernel(tmp_path, None), tmp_path, "microvm")
     assert qemu.boots == 1
     assert failed.value.exit_code == 3
-    said = str(failed.value) + failed.value.advice
+    message = str(failed.value) + failed.value.advice
     assert "microvm needs CONFIG_SYSFS=y, CONFIG_VIRTIO_CONSOLE=y" in str(failed.value)
     assert "q35 needs" in failed.value.advice
-    assert all(f"CONFIG_{symbol}=y" in said for symbol in STREAM)
+    assert all(f"CONFIG_{symbol}=y" in message for symbol in STREAM)

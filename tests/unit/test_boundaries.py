@@ -30,7 +30,7 @@ from kdyno.cycles.probe import MarkedProgram, ProgramList, TimedProgram
 from kdyno.hostknobs.turn import Turn, Turned
 from kdyno.installed import find_program
 from kdyno.instrument import agent as agents
-from kdyno.instrument import pmu_limits, pmu_record, symbols
+from kdyno.instrument import pmu_limits, pmu_parts, pmu_record, symbols
 from kdyno.instrument.agent import find_agent
 from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, Program, Soak, TestOrder
@@ -62,9 +62,9 @@ def source(crate: str, file: str) -> str:
 
 def body(text: str, kind: str, name: str) -> str:
     """What stands between the braces of a `struct` or an `enum` whose closing brace begins a line."""
-    found = re.search(rf"^(?:pub )?{kind} {name}(?:<'a>)? \{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
-    assert found, f"{kind} {name}"
-    return found[1]
+    match = re.search(rf"^(?:pub )?{kind} {name}(?:<'a>)? \{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
+    assert match, f"{kind} {name}"
+    return match[1]
 
 
 def fields(text: str, struct: str) -> list[str]:
@@ -76,9 +76,9 @@ def variants(text: str, enum: str) -> list[str]:
 
 
 def constant(text: str, name: str) -> str:
-    found = re.search(rf"^(?:pub )?const {name}: [^=]+ = (.*);$", text, re.MULTILINE)
-    assert found, name
-    return found[1].strip('"').replace("_", "")
+    match = re.search(rf"^(?:pub )?const {name}: [^=]+ = (.*);$", text, re.MULTILINE)
+    assert match, name
+    return match[1].strip('"').replace("_", "")
 
 
 def printed(program: Path, *words: str) -> str:
@@ -249,8 +249,8 @@ def test_the_plugin_knows_the_roles_of_functions() -> None:
 
 def test_kdyno_and_the_plugin_count_the_same_events_in_the_same_order() -> None:
     # As above; a record names only those that were counted.
-    found = re.search(r"^events! \{\n(.*?)^\}", source("model", "events.rs"), re.MULTILINE | re.DOTALL)
-    assert found and tuple(re.findall(r"\w+", found[1])) == EVENTS + WITH_USER_CODE
+    match = re.search(r"^events! \{\n(.*?)^\}", source("model", "events.rs"), re.MULTILINE | re.DOTALL)
+    assert match and tuple(re.findall(r"\w+", match[1])) == EVENTS + WITH_USER_CODE
     assert "KERNEL_EVENTS: usize = Event::" + WITH_USER_CODE[0] in source("model", "events.rs")
 
 
@@ -307,15 +307,15 @@ def test_the_plugin_writes_no_record_that_is_too_large_to_be_read() -> None:
 def test_the_numbers_in_a_record_mean_what_the_plugin_means() -> None:
     # As above.
     contexts = variants(source("model", "events.rs"), "Context")
-    assert tuple(name.lower() for name in contexts) == pmu_record.CONTEXTS
+    assert tuple(name.lower() for name in contexts) == pmu_parts.CONTEXTS
     kinds = ("Conditional", "Jump", "Call", "Return", "IndirectJump", "IndirectCall")
     assert tuple(variants(source("pmu", "region.rs"), "BranchKind")) == kinds
     numbers = ("CONDITIONAL", "JUMP", "CALL", "RETURN", "INDIRECT_JUMP", "INDIRECT_CALL")
-    assert [getattr(pmu_record, name) for name in numbers] == list(range(6))
+    assert [getattr(pmu_parts, name) for name in numbers] == list(range(6))
     assert variants(source("pmu", "stacks.rs"), "Kind") == ["Call", "Exception", "Interrupt", "Entry"]
     stacks = ("STACK_CALL", "STACK_EXCEPTION", "STACK_INTERRUPT", "STACK_ENTRY")
-    assert [getattr(pmu_record, name) for name in stacks] == list(range(4))
-    assert f'name: "{pmu_record.UNKNOWN}"' in source("pmu", "symbols.rs")
+    assert [getattr(pmu_parts, name) for name in stacks] == list(range(4))
+    assert f'name: "{pmu_parts.UNKNOWN}"' in source("pmu", "symbols.rs")
 
 
 @pytest.mark.parametrize("events", get_args(Events))
@@ -343,11 +343,9 @@ def test_a_record_of_the_plugin_is_read(tmp_path: Path, events: str) -> None:
 def test_markers_are_defined_once() -> None:
     """The plugin takes them from crates/marker; only a test of the decoder writes the bytes again."""
     marker = re.compile(r"0x66, ?0x87")
-    places = [
-        path for path in CRATES.glob("*/src/**/*.rs") if marker.search(path.read_text().partition("mod tests")[0])
-    ]
-    assert places == [CRATES / "marker" / "src" / "lib.rs"]
-    assert "use kdyno_marker::{CLOSE, ONE, OPEN, XCHG, ZERO};" in source("pmu", "plugin.rs")
+    paths = [path for path in CRATES.glob("*/src/**/*.rs") if marker.search(path.read_text().partition("mod tests")[0])]
+    assert paths == [CRATES / "marker" / "src" / "lib.rs"]
+    assert "use kdyno_marker::{CLOSE, ONE, OPEN, XCHG, ZERO};" in source("pmu", "plugin/translation.rs")
 
 
 # The probe.
@@ -496,12 +494,12 @@ PRINTED_AS = {
 def with_json(parser: argparse.ArgumentParser, words: str = "") -> set[str]:
     """Verbs and actions that have --json."""
     options = {option for action in parser._actions for option in action.option_strings}
-    found = {words} if "--json" in options else set()
+    verbs = {words} if "--json" in options else set()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, sub in action.choices.items():
-                found |= with_json(sub, f"{words} {name}".strip())
-    return found
+                verbs |= with_json(sub, f"{words} {name}".strip())
+    return verbs
 
 
 def test_a_soak_has_the_fields_and_limits_that_the_agent_goes_by() -> None:

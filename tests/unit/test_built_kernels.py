@@ -92,10 +92,10 @@ def test_what_is_no_kernel_for_this_machine_is_said_to_be_what_it_is(content: by
 def test_a_built_kernel_is_kept_as_an_image_with_its_modules_and_its_own_symbols(tmp_path: Path) -> None:
     path, state = kernel_in(tmp_path), State(tmp_path / "state")
     with_modules(tmp_path)
-    said: list[str] = []
-    image = adopt.adopted(str(path), state, said.append)
+    messages: list[str] = []
+    image = adopt.adopted(str(path), state, messages.append)
     record = image.record
-    assert record.release == RELEASE and record.banner == BANNER and said == [f"reading {path}: Linux {RELEASE}"]
+    assert record.release == RELEASE and record.banner == BANNER and messages == [f"reading {path}: Linux {RELEASE}"]
     assert record.toolchain.banner == "gcc-12 (Debian) 12.2.0" and record.toolchain.version == "12.2.0"
     assert sorted(record.modules) == ["virtio", "virtio_console", "virtio_pci", "virtio_ring"]
     order = list(record.modules)
@@ -104,18 +104,19 @@ def test_a_built_kernel_is_kept_as_an_image_with_its_modules_and_its_own_symbols
     assert record.notes == (adopt.ITS_OWN_SYMBOLS,)
     assert image.symbols.read_text().startswith(f"{TEXT:016x} T _text\n")
     assert images.load_image(record.key, state) == image
-    assert adopt.adopted(str(path), state, said.append) == image and len(said) == 1, "it is read once"
+    assert adopt.adopted(str(path), state, messages.append) == image and len(messages) == 1, "it is read once"
 
 
 def test_the_same_kernel_elsewhere_is_the_same_image_and_other_modules_make_another(tmp_path: Path) -> None:
-    state, places = State(tmp_path / "state"), [tmp_path / name for name in ("a", "b", "c")]
-    for place in places:
+    state, directories = State(tmp_path / "state"), [tmp_path / name for name in ("a", "b", "c")]
+    for place in directories:
         place.mkdir()
         kernel_in(place)
         with_modules(place)
     (place / "lib/modules" / RELEASE / "kernel/drivers/virtio_ring.ko").write_bytes(module("virtio_ring"))
     keys = [
-        adopt.adopted(str(place / "boot" / f"vmlinuz-{RELEASE}"), state, lambda _: None).record.key for place in places
+        adopt.adopted(str(place / "boot" / f"vmlinuz-{RELEASE}"), state, lambda _: None).record.key
+        for place in directories
     ]
     assert keys[0] == keys[1] != keys[2]
 
@@ -189,7 +190,7 @@ def test_a_package_is_what_apt_says_and_its_members_go_only_where_they_belong() 
     )
     with pytest.raises(debian.UnknownKernelPackage):
         debian.parsed("Package: ../x\nVersion: 1\n", "p")
-    places = {
+    expected = {
         "./boot/vmlinuz-6.1": "boot/vmlinuz-6.1",
         "./usr/lib/modules/6.1/kernel/virtio.ko.xz": "lib/modules/6.1/kernel/virtio.ko.xz",
         "./boot/../etc/passwd": None,
@@ -197,8 +198,8 @@ def test_a_package_is_what_apt_says_and_its_members_go_only_where_they_belong() 
         "./lib/modules/6.1/kernel/other.ko": None,
     }
     assert {
-        name: place and str(place) for name in places for place in [debian.placed(name, ["virtio"], with_boot=True)]
-    } == places
+        name: place and str(place) for name in expected for place in [debian.placed(name, ["virtio"], with_boot=True)]
+    } == expected
 
 
 def test_beside_a_built_kernel_there_may_be_only_what_concerns_its_start(tmp_path: Path) -> None:

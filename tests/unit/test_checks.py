@@ -13,7 +13,7 @@ from rich.console import Console
 
 from kdyno.instrument.stream import AgentReport
 from kdyno.kernel.image import Image
-from kdyno.kernel.knobs import Ask
+from kdyno.kernel.knobs import KconfigRequest
 from kdyno.line import checks
 from kdyno.line.checks import WORDS, check_kernels, has_kunit
 from kdyno.line.forecast import CHECK_SECONDS, forecast
@@ -116,7 +116,7 @@ def test_a_lost_boot_is_no_result_and_is_tried_again(
 def test_a_forecast_has_the_checks_that_are_left(
     tmp_path: Path, state: State, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asks = (Ask(symbol="KUNIT", value="y", by="recipe"),)
+    asks = (KconfigRequest(symbol="KUNIT", value="y", by="recipe"),)
     images = images_of(tmp_path)
     plans = {
         name: (plan(images[name][0].record.key, recipe).model_copy(update={"asks": asks}),)
@@ -132,7 +132,9 @@ def test_a_forecast_has_the_checks_that_are_left(
 
 
 def test_measured_boots_of_such_a_kernel_leave_its_suites_out() -> None:
-    asking = plan("a", VARIANTS["off"]).model_copy(update={"asks": (Ask(symbol="KUNIT", value="y", by="recipe"),)})
+    asking = plan("a", VARIANTS["off"]).model_copy(
+        update={"asks": (KconfigRequest(symbol="KUNIT", value="y", by="recipe"),)}
+    )
     of = replace(prepared(), plans=dict.fromkeys(VARIANTS, (asking,)))
     assert of.cmdline("off") == ("mitigations=off", "kunit.enable=0")
     assert prepared().cmdline("off") == ("mitigations=off",)
@@ -145,7 +147,7 @@ def test_a_base_configuration_may_have_kunit_unless_the_recipe_says_no() -> None
     base = plan("a", VARIANTS["plain"]).base.model_copy(update={"text": "CONFIG_X86=y\nCONFIG_KUNIT=y\n"})
     with_base = plan("a", VARIANTS["plain"]).model_copy(update={"base": base})
     assert with_base.asks_for_kunit
-    without = with_base.model_copy(update={"asks": (Ask(symbol="KUNIT", value="n", by="recipe"),)})
+    without = with_base.model_copy(update={"asks": (KconfigRequest(symbol="KUNIT", value="n", by="recipe"),)})
     assert not without.asks_for_kunit
 
 
@@ -170,7 +172,7 @@ def judged(directory: Path, consoles: dict[str, str], status: BootStatus = "ok")
 
 
 def check_boot(run: RunRecord, variant: str, console: str, status: BootStatus) -> Boot:
-    [of] = (each for each in run.variants if each.name == variant)
+    [of] = (record for record in run.variants if record.name == variant)
     key = check_key(of.images[0].key, of.recipe.cmdline, run.machine)
     reason = "" if status == "ok" else "panic: Kernel panic - not syncing"
     return Boot(key=key, seed=1, status=status, reason=reason, started=specimen.NOON, seconds=30.0, console=console)
@@ -188,15 +190,17 @@ def test_a_report_says_what_passed_and_judges_it(tmp_path: Path) -> None:
     assert "KUnit: gcc-12-O3: 20 suites, 166 tests passed\n" in shown(report)
     assert "KUnit: gcc-12: 20 suites, 166 tests passed" in render_html(report)
     assert json.loads(to_json(report))["checks"][0]["tests_passed"] == 166
-    assert any(each.verdict for each in report.comparisons if each.variant == "gcc-12-O3")
+    assert any(comparison.verdict for comparison in report.comparisons if comparison.variant == "gcc-12-O3")
 
 
 def test_a_variant_whose_kernel_fails_a_test_is_not_judged(tmp_path: Path) -> None:
     report = judged(tmp_path, {"gcc-12": PASSING, "gcc-12-O3": FAILING})
-    bad = [each for each in report.comparisons if each.variant == "gcc-12-O3"]
-    assert bad and all(each.verdict is None and each.estimate is None for each in bad)
-    assert all(each.reason.startswith("not judged, KUnit: gcc-12-O3: 3 suites, 1 test passed") for each in bad)
-    assert any(each.verdict for each in report.comparisons if each.variant == "clang-19-thinlto")
+    bad = [comparison for comparison in report.comparisons if comparison.variant == "gcc-12-O3"]
+    assert bad and all(comparison.verdict is None and comparison.estimate is None for comparison in bad)
+    assert all(
+        comparison.reason.startswith("not judged, KUnit: gcc-12-O3: 3 suites, 1 test passed") for comparison in bad
+    )
+    assert any(comparison.verdict for comparison in report.comparisons if comparison.variant == "clang-19-thinlto")
     assert not any(value.variant == "gcc-12-O3" for value in report.values)
     text = shown(report)
     assert "string.memset32 failed: EXPECTATION FAILED at lib/string_kunit.c:40" in text
@@ -205,8 +209,10 @@ def test_a_variant_whose_kernel_fails_a_test_is_not_judged(tmp_path: Path) -> No
 
 def test_a_baseline_that_fails_leaves_nothing_to_judge(tmp_path: Path) -> None:
     report = judged(tmp_path, {"gcc-12": FAILING})
-    assert not any(each.verdict for each in report.comparisons)
-    assert {each.reason.partition(": 3 suites")[0] for each in report.comparisons} == {"not judged, KUnit: gcc-12"}
+    assert not any(comparison.verdict for comparison in report.comparisons)
+    assert {comparison.reason.partition(": 3 suites")[0] for comparison in report.comparisons} == {
+        "not judged, KUnit: gcc-12"
+    }
 
 
 def test_a_check_boot_that_died_withholds_verdicts_though_its_suites_passed(tmp_path: Path) -> None:
@@ -240,7 +246,7 @@ def with_kunit(run: RunRecord) -> RunRecord:
 
 def test_a_kernel_that_asks_for_kunit_is_not_judged_before_its_suites_ran(tmp_path: Path) -> None:
     report = specimen.report(tmp_path, with_kunit(specimen.run_record(blocks=4)))
-    assert len(report.checks) == 3 and not any(each.verdict for each in report.comparisons)
+    assert len(report.checks) == 3 and not any(comparison.verdict for comparison in report.comparisons)
     assert "suites have not run yet" in report.checks[0].fault
 
 

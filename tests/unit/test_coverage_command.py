@@ -31,9 +31,9 @@ class Command:
     def __call__(self, *words: str, status: int = 0) -> str:
         common = ("--vmlinux", str(self.toy.vmlinux), "--source", str(self.toy.tree), "--state", str(self.folder / "s"))
         given = main(["coverage", *words, *common, "-q"])
-        said = self.capsys.readouterr()
-        assert given == status, said.err
-        return said.err if status else said.out
+        captured = self.capsys.readouterr()
+        assert given == status, captured.err
+        return captured.err if status else captured.out
 
     def record(self, name: str, runs: dict[str, int], boot: dict[str, int] | None = None) -> str:
         return str(self.toy.record(self.folder / name, runs, boot))
@@ -53,17 +53,19 @@ def checked(text: str, name: str) -> Any:
 def test_lines_functions_files_and_directories_have_their_counts(coverage: Command) -> None:
     printed = coverage(coverage.record("r.kpmu", {"work": 7, "twice": 2}), "--json")
     report = checked(printed, "coverage")
-    functions = {each["name"]: (each["file"], each["line"], each["calls"]) for each in report["functions"]}
+    functions = {
+        function["name"]: (function["file"], function["line"], function["calls"]) for function in report["functions"]
+    }
     assert functions == {
         "work": ("kernel/work.c", 4, 7),
         "twice": ("kernel/work.c", 9, 2),
         "idle": ("kernel/idle.c", 2, 0),
         "boot": ("drivers/boot.c", 2, 0),
     }
-    files = {each["path"]: each["totals"] for each in report["files"]}
+    files = {file["path"]: file["totals"] for file in report["files"]}
     assert files["include/linux/step.h"]["executed"] == files["include/linux/step.h"]["lines"] > 0
     assert (files["kernel/idle.c"]["executed"], files["kernel/idle.c"]["functions"]) == (0, 1)
-    folders = {each["path"]: each["totals"]["functions_executed"] for each in report["directories"]}
+    folders = {directory["path"]: directory["totals"]["functions_executed"] for directory in report["directories"]}
     assert folders == {"drivers": 0, "include": 0, "include/linux": 0, "kernel": 2}
 
 
@@ -97,25 +99,28 @@ def test_the_boot_counts_if_that_is_asked_for(coverage: Command) -> None:
     record = coverage.record("r.kpmu", {"work": 7}, boot={"boot": 3, "work": 1})
     for options, expected in (((), {"work": 7}), (("--boot",), {"work": 8, "boot": 3})):
         report = checked(coverage(record, "--json", *options), "coverage")
-        calls = {each["name"]: each["calls"] for each in report["functions"] if each["calls"]}
+        calls = {function["name"]: function["calls"] for function in report["functions"] if function["calls"]}
         assert calls == expected
 
 
 def test_unused_names_what_neither_workload_nor_boot_executes_by_size(coverage: Command) -> None:
     record = coverage.record("r.kpmu", {"work": 7}, boot={"boot": 3})
-    found = checked(coverage(record, "--unused", "--json"), "coverage-unused")
-    assert [each["name"] for each in found["functions"]] == ["twice", "idle"]
-    assert [(each["path"], each["functions"]) for each in found["files"]] == [("kernel/idle.c", 1)]
-    assert [(each["name"], each["files"]) for each in found["symbols"]] == [("IDLE", ["kernel/idle.c"])]
+    document = checked(coverage(record, "--unused", "--json"), "coverage-unused")
+    assert [function["name"] for function in document["functions"]] == ["twice", "idle"]
+    assert [(file["path"], file["functions"]) for file in document["files"]] == [("kernel/idle.c", 1)]
+    assert [(symbol["name"], symbol["files"]) for symbol in document["symbols"]] == [("IDLE", ["kernel/idle.c"])]
     assert re.search(r"IDLE +\d+ +1\n", coverage(record, "--unused"))
 
 
 def test_a_difference_names_what_only_one_of_two_executes(coverage: Command, tmp_path: Path) -> None:
     both = [coverage.record("a.kpmu", {"work": 7, "idle": 1}), coverage.record("b.kpmu", {"work": 9, "twice": 2})]
     pages = tmp_path / "pages"
-    found = checked(coverage("--diff", *both, "--json", "--html", str(pages)), "coverage-diff")
-    assert [(each["name"], each["calls"]) for each in found["functions"]] == [("twice", [0, 2]), ("idle", [1, 0])]
-    assert {each["path"] for each in found["files"]} == {"kernel/idle.c", "kernel/work.c"}
+    document = checked(coverage("--diff", *both, "--json", "--html", str(pages)), "coverage-diff")
+    assert [(function["name"], function["calls"]) for function in document["functions"]] == [
+        ("twice", [0, 2]),
+        ("idle", [1, 0]),
+    ]
+    assert {file["path"] for file in document["files"]} == {"kernel/idle.c", "kernel/work.c"}
     page = (pages / "src/kernel/work.c.html").read_text()
     assert re.search(r"<i class=f id=L5> +5 +7 +9  ", page) and re.search(r"<i class=b id=L10> +10 +0 +2  ", page)
     assert "only in A" in coverage("--diff", *both)
@@ -157,5 +162,5 @@ def test_a_record_of_an_unknown_kernel_needs_its_vmlinux(
 def test_a_kernel_without_lines_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toy = make_toy(tmp_path / "linux")
     coverage = Command(toy, tmp_path, capsys)
-    said = coverage(coverage.record("r.kpmu", {"work": 7}), status=1)
-    assert "has no line tables" in said and "lines = true in the recipe" in said
+    error = coverage(coverage.record("r.kpmu", {"work": 7}), status=1)
+    assert "has no line tables" in error and "lines = true in the recipe" in error

@@ -64,10 +64,10 @@ TEXT = 0xFFFF_FFFF_8100_0000
 
 def rows(table: LineTable, what: str) -> Rows:
     """Start and end from the text on, file, line, and whether the line begins there."""
-    found = getattr(table, what)
-    files = [table.files[number] for number in found["file"]]
-    starts, ends = ((found[name] - np.uint64(TEXT)).tolist() for name in ("start", "end"))
-    return list(zip(starts, ends, files, found["line"].tolist(), found["begins"].tolist(), strict=True))
+    array = getattr(table, what)
+    files = [table.files[number] for number in array["file"]]
+    starts, ends = ((array[name] - np.uint64(TEXT)).tolist() for name in ("start", "end"))
+    return list(zip(starts, ends, files, array["line"].tolist(), array["begins"].tolist(), strict=True))
 
 
 def test_rows_without_a_line_or_behind_the_end_are_no_pieces() -> None:

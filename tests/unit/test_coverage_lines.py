@@ -38,10 +38,12 @@ def ran(*steps: tuple[int, int], one_way: Sequence[int] = (), padding: Sequence[
     return Executions(starts, counts, np.isin(starts, padding), np.array(one_way, np.uint64))
 
 
-def lines(found: LineTable, executed: Executions, copies: Sequence[int] | None = None) -> list[tuple[int, int, int]]:
+def lines(
+    line_table: LineTable, executed: Executions, copies: Sequence[int] | None = None
+) -> list[tuple[int, int, int]]:
     """Line, count and state of each."""
     numbers = iter(copies or [])
-    coverage = line_coverage(found, PARTS, executed, lambda asked: [next(numbers, 0) for _ in asked])
+    coverage = line_coverage(line_table, PARTS, executed, lambda asked: [next(numbers, 0) for _ in asked])
     return [(int(row["line"]), int(row["count"]), int(row["state"])) for row in coverage.lines]
 
 
@@ -87,13 +89,13 @@ def test_an_instruction_that_was_moved_does_not_make_its_line_executed() -> None
 
 
 def test_a_line_without_code_of_its_own_ran_where_it_begins() -> None:
-    found = table([(FIRST, FIRST + 8, 7, True)], marks=[(FIRST, 6), (SECOND, 20)])
-    assert lines(found, ran((FIRST, 3), (FIRST + 8, 0))) == [(6, 3, FULLY), (7, 3, FULLY), (20, 0, NEVER)]
+    line_table = table([(FIRST, FIRST + 8, 7, True)], marks=[(FIRST, 6), (SECOND, 20)])
+    assert lines(line_table, ran((FIRST, 3), (FIRST + 8, 0))) == [(6, 3, FULLY), (7, 3, FULLY), (20, 0, NEVER)]
 
 
 def test_a_line_that_begins_at_code_that_ran_is_executed_partly_if_its_own_code_never_was() -> None:
-    found = table([(FIRST, FIRST + 8, 7, True), (FIRST + 8, FIRST + 12, 6, True)], marks=[(FIRST, 6)])
-    assert lines(found, ran((FIRST, 3), (FIRST + 8, 0))) == [(6, 3, PARTLY), (7, 3, FULLY)]
+    line_table = table([(FIRST, FIRST + 8, 7, True), (FIRST + 8, FIRST + 12, 6, True)], marks=[(FIRST, 6)])
+    assert lines(line_table, ran((FIRST, 3), (FIRST + 8, 0))) == [(6, 3, PARTLY), (7, 3, FULLY)]
 
 
 def test_code_in_no_function_has_no_lines() -> None:

@@ -28,11 +28,11 @@ def test_what_no_compiler_can_move_no_layout_can() -> None:
 def test_the_categories_add_up_to_the_modelled_cycles(name: str) -> None:
     family = load_family(name)
     counts = np.random.default_rng(3).integers(0, 10_000, len(EVENTS)).astype(np.uint64)
-    found = budget("lat_pipe", "gcc-O2", "op", parts(counts, EVENTS, family), {})
-    assert found.cycles == pytest.approx(float(cycles(counts, EVENTS, family)), rel=1e-12)
-    assert sum(spent.cycles for spent in found.categories) == pytest.approx(found.cycles, rel=1e-12)
-    assert sum(spent.share for spent in found.categories) == pytest.approx(1, rel=1e-12)
-    for spent in found.categories:
+    result = budget("lat_pipe", "gcc-O2", "op", parts(counts, EVENTS, family), {})
+    assert result.cycles == pytest.approx(float(cycles(counts, EVENTS, family)), rel=1e-12)
+    assert sum(spent.cycles for spent in result.categories) == pytest.approx(result.cycles, rel=1e-12)
+    assert sum(spent.share for spent in result.categories) == pytest.approx(1, rel=1e-12)
+    for spent in result.categories:
         assert sum(spent.events.values()) == pytest.approx(spent.cycles, rel=1e-12)
 
 
@@ -43,28 +43,28 @@ def simple() -> Budget:
 
 
 def test_parts_go_where_they_belong() -> None:
-    found = simple()
-    assert found.cycles == 100
-    assert found.interrupt_cycles == 8
-    assert {spent.category: spent.cycles for spent in found.categories if spent.cycles} == {
+    result = simple()
+    assert result.cycles == 100
+    assert result.interrupt_cycles == 8
+    assert {spent.category: spent.cycles for spent in result.categories if spent.cycles} == {
         **{"user": 9, "switches": 10, "rep": 10, "fetch": 25, "instructions": 40, "data": 3, "branches": 3}
     }
-    [fetch] = (spent for spent in found.categories if spent.category == "fetch")
+    [fetch] = (spent for spent in result.categories if spent.category == "fetch")
     assert fetch.events == {"stall_fetch": 20, "l1i_misses": 5}
 
 
 def test_the_bounds_leave_out_what_they_say() -> None:
-    found = simple()
-    assert found.fixed == 10 + 6 + 9  # switches, bytes and user code, but not the start of a rep instruction
-    assert found.perfect_fetch == 75
-    assert found.best_layout == 100 - 25 - 3 - 2  # also taken branches, and misses that may be code's
-    assert found.share(found.fixed) == 0.25
+    result = simple()
+    assert result.fixed == 10 + 6 + 9  # switches, bytes and user code, but not the start of a rep instruction
+    assert result.perfect_fetch == 75
+    assert result.best_layout == 100 - 25 - 3 - 2  # also taken branches, and misses that may be code's
+    assert result.share(result.fixed) == 0.25
 
 
 def test_a_region_without_cycles_has_no_shares() -> None:
-    found = budget("lat_pipe", "gcc-O2", "op", {}, {})
-    assert (found.cycles, found.share(0.0)) == (0, 0)
-    assert {spent.share for spent in found.categories} == {0}
+    result = budget("lat_pipe", "gcc-O2", "op", {}, {})
+    assert (result.cycles, result.share(0.0)) == (0, 0)
+    assert {spent.share for spent in result.categories} == {0}
 
 
 def test_rounding_is_made_up_where_most_was_lost() -> None:

@@ -88,8 +88,8 @@ def test_the_verb_prints_and_writes(
     monkeypatch.setattr(measuring, "measure", lambda *_args, **_more: measured())
     words = ["calibrate", "--family", "generic", "-o", str(tmp_path / "mine.toml"), "-q"]
     assert main([*words, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["held_out"]["programs"] == 12 and len(said["judged"]) == 24 and said["family"] == "generic"
+    document = json.loads(capsys.readouterr().out)
+    assert document["held_out"]["programs"] == 12 and len(document["judged"]) == 24 and document["family"] == "generic"
     assert load_family(f"file:{tmp_path / 'mine.toml'}").name == "mine"
     assert main(["calibrate", "--family", "znver44"]) == 1
     assert "did you mean znver4?" in capsys.readouterr().err
@@ -127,9 +127,9 @@ def test_programs_are_timed_and_the_last_iteration_is_counted(tools: Path, monke
     qemu.chmod(0o755)
     monkeypatch.setattr(measuring, "QEMU_USER", str(qemu))
     monkeypatch.setattr(measuring, "read_pmu_record", lambda _path: counted(0, 1))
-    found = measure(family(), times=3, passes=2, talk=Talk(quiet=True))
-    assert found.programs == (Program("a", "k", "fit"), Program("b", "k", "held-out"))
-    assert found.native.tolist() == [100, 200] and (found.counts == 15).all()
+    measured = measure(family(), times=3, passes=2, talk=Talk(quiet=True))
+    assert measured.programs == (Program("a", "k", "fit"), Program("b", "k", "held-out"))
+    assert measured.native.tolist() == [100, 200] and (measured.counts == 15).all()
     assert "scope=user,events=all,geometry=" in (tools / "words").read_text()
 
 

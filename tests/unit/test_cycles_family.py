@@ -48,8 +48,10 @@ def test_no_cpu_is_of_two_families_and_each_is_in_the_table() -> None:
 
 
 def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_not() -> None:
-    said = load_family("sapphirerapids").caption()
-    assert said.startswith("modelled, sapphirerapids-1: median error ") and " held-out programs, Spearman 0." in said
+    caption = load_family("sapphirerapids").caption()
+    assert (
+        caption.startswith("modelled, sapphirerapids-1: median error ") and " held-out programs, Spearman 0." in caption
+    )
     assert load_family("haswell").caption() == "modelled, haswell-1: default weights, not calibrated"
 
 
@@ -77,7 +79,7 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("width = 4", "width = 0", "`width`: input should be greater than"),
         ("width = 4\n", "", "`width` is missing"),
@@ -92,10 +94,10 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
         ('kind = "tage"', "kind = tage", "not TOML"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_the_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_file_that_is_wrong_is_refused_with_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(BadFamily) as error:
         load_family(edited(tmp_path, old, new))
-    assert str(tmp_path / "mine.toml") in str(error.value) and said in str(error.value)
+    assert str(tmp_path / "mine.toml") in str(error.value) and message in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_said_to_be() -> None:
@@ -145,8 +147,8 @@ def test_amd_has_a_second_tlb_of_instructions_and_intel_has_not() -> None:
     assert apart == ["znver1", "znver2", "znver3", "znver4", "znver5"]
 
 
-@pytest.mark.parametrize(("model", "said"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])
-def test_a_cpu_without_a_cycle_model_must_be_given_one(model: int, said: str) -> None:
-    with pytest.raises(UnknownCpu, match=said) as error:
+@pytest.mark.parametrize(("model", "message"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])
+def test_a_cpu_without_a_cycle_model_must_be_given_one(model: int, message: str) -> None:
+    with pytest.raises(UnknownCpu, match=message) as error:
         family_of(cpu("GenuineIntel", 6, model))
     assert "--family NAME" in error.value.advice

@@ -92,8 +92,8 @@ def test_a_family_says_its_error_on_kernel_code(tmp_path: Path) -> None:
     assert read.model == made.model and as_toml(read) == as_toml(made)
     assert read.model.kernel_source == "Linux 6.12.117 for 6.18.44-host, A CPU" and read.model.basis == "default"
     update = {"kernel_benchmarks": 16, "kernel_spearman": 0.967, "kernel_median_error": 0.12}
-    said = read.model_copy(update={"model": read.model.model_copy(update=update)}).caption()
-    assert said == (
+    caption = read.model_copy(update={"model": read.model.model_copy(update=update)}).caption()
+    assert caption == (
         "modelled, mine-1: default weights, not calibrated; "
         "of kernel code median error 12 % on 16 benchmarks, Spearman 0.97"
     )

@@ -140,11 +140,11 @@ def test_images_whose_rules_differ_share_all_objects_but_those(source: Source, s
         delegated({"files": ["lib/*.c"], "add": ["-O3"]}),
     ]
     plans = [plan(recipe, source, state) for recipe in recipes]
-    assert len({each.objects_key for each in plans}) == 1
-    assert len({each.key for each in plans}) == 4
-    seen: list[str] = []
-    images = build_layouts(plans, state, lambda _done, _total, line: seen.append(line), jobs=1)
-    compiled = [line.split()[-1] for line in seen if "CC " in line]
+    assert len({plan.objects_key for plan in plans}) == 1
+    assert len({plan.key for plan in plans}) == 4
+    lines: list[str] = []
+    images = build_layouts(plans, state, lambda _done, _total, line: lines.append(line), jobs=1)
+    compiled = [line.split()[-1] for line in lines if "CC " in line]
     assert sorted(compiled[:3]) == sorted(OBJECTS)
     assert compiled[3:4] == ["fs/open.o"]
     assert compiled[4:5] == ["lib/crc32.o"]
@@ -180,9 +180,9 @@ def test_another_program_under_the_name_of_a_pass_makes_its_objects_anew(
 def test_layouts_of_delegated_kernels_are_links_of_the_same_objects(source: Source, state: State) -> None:
     recipe = delegated({"files": ["fs/open.c"], "add": ["-O1"]})
     plans = [plan(recipe.model_copy(update={"layout_seed": seed}), source, state) for seed in (1, 2)]
-    seen: list[str] = []
-    images = build_layouts(plans, state, lambda _done, _total, line: seen.append(line), jobs=1)
-    assert sum("CC " in line for line in seen) == 3
+    lines: list[str] = []
+    images = build_layouts(plans, state, lambda _done, _total, line: lines.append(line), jobs=1)
+    assert sum("CC " in line for line in lines) == 3
     assert records(images[0]) == records(images[1])
 
 
@@ -205,10 +205,14 @@ def test_a_file_that_fails_goes_to_the_reference_where_the_plan_allows_it(source
 def test_objects_without_a_record_fail_a_strict_build(
     source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = ccd.environment
+    real_environment = ccd.environment
 
     def without_records(build: Path, plan_file: Path, launcher: str) -> dict[str, str]:
-        return {name: value for name, value in told(build, plan_file, launcher).items() if name != "KDYNO_RECORDS"}
+        return {
+            name: value
+            for name, value in real_environment(build, plan_file, launcher).items()
+            if name != "KDYNO_RECORDS"
+        }
 
     monkeypatch.setattr(ccd, "environment", without_records)
     with pytest.raises(RecordsIncomplete, match="3 objects were compiled, and ccd has a record of 0"):

@@ -135,13 +135,13 @@ def test_the_digest_of_a_plan_is_that_of_its_effect_and_of_its_programs(
 def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, state: State) -> None:
     if shutil.which("clang-19") is None:
         pytest.skip("needs clang-19")
-    found = resolution(plan_file(tmp_path, 'compilers = ["clang-19"]\n'), tree, state)
-    assert found.plan.held and found.plan.compilers["clang-19"].family == "clang"
-    assert found.compilers[0].startswith("clang-19 19.")
+    resolved = resolution(plan_file(tmp_path, 'compilers = ["clang-19"]\n'), tree, state)
+    assert resolved.plan.held and resolved.plan.compilers["clang-19"].family == "clang"
+    assert resolved.compilers[0].startswith("clang-19 19.")
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         ("rule = 3", BadPlan, "`rule`: input should be a valid tuple"),
         ("[[rule]]\nfilse = ['a.c']", BadPlan, "unknown key `rule.0.filse`; did you mean `files`?"),
@@ -180,11 +180,11 @@ def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, s
     ],
 )
 def test_a_bad_plan_is_one_message_that_names_the_thing(
-    tmp_path: Path, tree: Path, state: State, text: str, error: type[UserError], said: str
+    tmp_path: Path, tree: Path, state: State, text: str, error: type[UserError], message: str
 ) -> None:
     with pytest.raises(error) as raised:
         resolved(tmp_path, text, tree, state)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert raised.value.advice
 
 
@@ -216,8 +216,8 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path: Path, tree: Path, st
 def test_zig_is_looked_for_on_the_path(
     tmp_path: Path, tree: Path, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = shutil.which
-    monkeypatch.setattr("shutil.which", lambda name, **more: None if name == "zig" else found(name, **more))
+    real_which = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name, **more: None if name == "zig" else real_which(name, **more))
     with pytest.raises(ZigMissing):
         resolved(tmp_path, "[[rule]]\nfiles = ['**']\ncompiler = 'zig'", tree, state)
 

@@ -215,10 +215,10 @@ def test_the_forecast_counts_the_builds_and_boots_of_training(tree: Path, state:
         ("tuned", "build"),
     ]
     whole = replace(prepared(), experiment=alone, plans=builds.plans, trainings=builds.trainings)
-    told = forecast(whole, RunPlan("run", (), {}), state, store)
-    assert (told.training_boots, told.training_guess, told.guessed) == (2, True, ("build", "boot"))
-    assert told.seconds_of_boots == told.training_seconds == 2 * told.boot_seconds
-    assert run_ahead(told, alone, 1)[0].startswith("to do: boot 2 times to train, build 2 kernels, boot 0 times")
+    prediction = forecast(whole, RunPlan("run", (), {}), state, store)
+    assert (prediction.training_boots, prediction.training_guess, prediction.guessed) == (2, True, ("build", "boot"))
+    assert prediction.seconds_of_boots == prediction.training_seconds == 2 * prediction.boot_seconds
+    assert run_ahead(prediction, alone, 1)[0].startswith("to do: boot 2 times to train, build 2 kernels, boot 0 times")
 
 
 def test_an_image_that_is_judged_and_trained_on_is_one_build_in_the_forecast(tree: Path, state: State) -> None:

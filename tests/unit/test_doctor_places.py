@@ -24,8 +24,8 @@ def _ask_for_temporary_files_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finding(name: str, state: State) -> Finding:
     """One of doctor's findings about places."""
-    places = (doctor._state_directory(state), doctor._temporary_directory(), *doctor._ccache())
-    return next(place for place in places if place.name == name)
+    findings = (doctor._state_directory(state), doctor._temporary_directory(), *doctor._ccache())
+    return next(place for place in findings if place.name == name)
 
 
 def test_a_state_directory_that_can_be_made_is_ok_and_is_not_made(tmp_path: Path) -> None:
@@ -44,10 +44,10 @@ def test_a_state_directory_that_can_be_made_is_ok_and_is_not_made(tmp_path: Path
 )
 def test_a_state_directory_that_cannot_be_used_is_missing(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "file").touch()
-    found = finding("state directory", State(tmp_path / name))
-    assert (found.status, found.mend) == ("missing", "export KDYNO_STATE=/path/without/spaces/that/can/be/written")
-    assert str(tmp_path / name) in found.detail
-    assert why in found.detail
+    result = finding("state directory", State(tmp_path / name))
+    assert (result.status, result.mend) == ("missing", "export KDYNO_STATE=/path/without/spaces/that/can/be/written")
+    assert str(tmp_path / name) in result.detail
+    assert why in result.detail
 
 
 def test_a_state_directory_whose_path_leads_to_one_with_a_space_is_missing(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_a_part_of_the_state_directory_that_is_another_users_is_named() -> None:
         images.chmod(0o500)
         place.chmod(0o777)
         with ordinary_user():
-            found = doctor._state_directory(state)
-    assert (found.status, found.detail) == ("missing", f"can't write to {images}: Permission denied")
+            result = doctor._state_directory(state)
+    assert (result.status, result.detail) == ("missing", f"can't write to {images}: Permission denied")
 
 
 def test_a_tmpdir_that_cannot_be_used_is_told_with_what_is_taken_instead(
@@ -74,15 +74,15 @@ def test_a_tmpdir_that_cannot_be_used_is_told_with_what_is_taken_instead(
     assert finding("temporary directory", State(tmp_path)) == Finding("temporary directory", "ok", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
-    found = finding("temporary directory", State(tmp_path))
-    assert (found.status, found.mend) == ("optional", "unset TMPDIR")
-    assert found.detail.startswith(f"can't write to TMPDIR={tmp_path}/none; kdyno takes /")
+    result = finding("temporary directory", State(tmp_path))
+    assert (result.status, result.mend) == ("optional", "unset TMPDIR")
+    assert result.detail.startswith(f"can't write to TMPDIR={tmp_path}/none; kdyno takes /")
 
 
 def test_no_place_for_temporary_files_at_all_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/dev/null/tmp"])
-    found = doctor._temporary_directory()
-    assert (found.status, found.mend) == ("missing", "export TMPDIR=/path/that/can/be/written")
+    result = doctor._temporary_directory()
+    assert (result.status, result.mend) == ("missing", "export TMPDIR=/path/that/can/be/written")
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_a_ccache_that_cannot_work_is_told_and_stops_nothing(
     assert (working.status, working.detail) == ("ok", str(tmp_path / "ccache"))
     (tmp_path / "file").touch()
     monkeypatch.setenv(variable, value.format(file=tmp_path / "file"))
-    found = finding("ccache directory", State(tmp_path))
-    assert (found.status, found.mend) == ("optional", mend)
-    assert found.detail.startswith("ccache can't be used: ")
+    result = finding("ccache directory", State(tmp_path))
+    assert (result.status, result.mend) == ("optional", mend)
+    assert result.detail.startswith("ccache can't be used: ")
 
 
 def test_without_ccache_there_is_nothing_to_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +126,5 @@ def test_a_state_directory_that_root_must_not_use_is_missing_and_nothing_in_it_i
     theirs.mkdir()
     (theirs / "store.sqlite").symlink_to("../victim")
     os.chown(theirs, NOBODY, NOBODY)
-    found = finding("state directory", State(theirs))
-    assert (found.status, found.detail) == ("missing", f"root can't use {theirs}: {theirs} belongs to user {NOBODY}")
+    result = finding("state directory", State(theirs))
+    assert (result.status, result.detail) == ("missing", f"root can't use {theirs}: {theirs} belongs to user {NOBODY}")

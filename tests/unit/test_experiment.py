@@ -62,7 +62,7 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("addition", "line", "said"),
+    ("addition", "line", "expected"),
     [
         ('marhc = "x86-64-v3"\n', 6, "did you mean `march`?"),
         ("[machine]\nmemory = 5\n", 7, "did you mean `memory_mb`?"),
@@ -93,11 +93,11 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_the_nearest_key(
-    tmp_path: Path, addition: str, line: int, said: str
+    tmp_path: Path, addition: str, line: int, expected: str
 ) -> None:
     message = complaint(tmp_path, MINIMAL + addition)
     assert f"experiment.toml:{line}: " in message
-    assert said in message
+    assert expected in message
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:

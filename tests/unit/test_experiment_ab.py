@@ -42,8 +42,8 @@ def short(text: str) -> dict[str, Any]:
 
 
 def variants(*texts: str, **options: Any) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = as_table(texts, Options(**options), NOWHERE)["variants"]
-    return found
+    variants_table: dict[str, dict[str, Any]] = as_table(texts, Options(**options), NOWHERE)["variants"]
+    return variants_table
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def aligned(before: Kernel, after: Kernel) -> Frame:
 
 
 def children(frame: Frame) -> dict[str, tuple[float, float]]:
-    return {each.name: (each.total.baseline, each.total.variant) for each in frame.sorted_children()}
+    return {child.name: (child.total.baseline, child.total.variant) for child in frame.sorted_children()}
 
 
 def test_what_an_inlined_function_calls_is_compared_with_itself() -> None:

@@ -51,25 +51,25 @@ def budgets_of(
 
 
 def test_the_budgets_are_of_baseline_and_variant(lab: Lab) -> None:
-    found = budgets_of(lab)
-    assert [each.variant for each in found.budgets] == [BASELINE, VARIANT]
-    assert found.boots == "the boots of block 0, seed 1000"
-    assert found.modelled == load_family("znver4").caption()
-    before, after = found.budgets
+    budgets = budgets_of(lab)
+    assert [budget.variant for budget in budgets.budgets] == [BASELINE, VARIANT]
+    assert budgets.boots == "the boots of block 0, seed 1000"
+    assert budgets.modelled == load_family("znver4").caption()
+    before, after = budgets.budgets
     assert before.cycles == pytest.approx(346 * WEIGHT["instructions"] + 0.5 * WEIGHT["l1d_misses"])
-    spent = {each.category: each.cycles for each in after.categories}
+    spent = {category.category: category.cycles for category in after.categories}
     assert spent["switches"] == pytest.approx(6 * WEIGHT["serializing"])  # six serializing instructions in take_lock
     assert after.fixed == spent["switches"]
 
 
 def test_the_budget_of_the_baseline_alone_is_asked_for_by_its_name(lab: Lab) -> None:
-    assert [each.variant for each in budgets_of(lab, BASELINE).budgets] == [BASELINE]
+    assert [budget.variant for budget in budgets_of(lab, BASELINE).budgets] == [BASELINE]
 
 
 def test_without_a_benchmark_all_that_were_measured_are_shown_and_the_others_named(lab: Lab) -> None:
-    found = budgets_of(lab, benchmark=None)
-    assert {each.benchmark for each in found.budgets} == {BENCHMARK}
-    assert any("was not measured in" in sentence for sentence in found.missing)
+    budgets = budgets_of(lab, benchmark=None)
+    assert {budget.benchmark for budget in budgets.budgets} == {BENCHMARK}
+    assert any("was not measured in" in sentence for sentence in budgets.missing)
 
 
 def uneven(*instructions: int) -> PmuRecord:
@@ -83,12 +83,12 @@ def uneven(*instructions: int) -> PmuRecord:
 
 
 def test_the_median_iteration_counts_and_not_a_cold_one(lab: Lab) -> None:
-    [benchmark] = (each for each in lab.report.benchmarks if each.name == BENCHMARK)
+    [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == BENCHMARK)
 
     def cycles_of(record: PmuRecord, work: list[int]) -> tuple[float, float]:
         recorded = Recorded(BASELINE, record, (BENCHMARK,), {BENCHMARK: work}, {})
-        [found] = of_records(lab.report, [benchmark], [recorded], "one boot").budgets
-        return found.cycles, found.interrupt_cycles
+        [budgets] = of_records(lab.report, [benchmark], [recorded], "one boot").budgets
+        return budgets.cycles, budgets.interrupt_cycles
 
     weight = WEIGHT["instructions"]
     assert cycles_of(uneven(9000, 100, 120), [10, 10, 10]) == pytest.approx((12 * weight, 24 * weight))
@@ -97,11 +97,11 @@ def test_the_median_iteration_counts_and_not_a_cold_one(lab: Lab) -> None:
 
 
 def test_an_iteration_without_work_has_no_budget_and_is_named(lab: Lab) -> None:
-    [benchmark] = (each for each in lab.report.benchmarks if each.name == BENCHMARK)
+    [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == BENCHMARK)
     idle = Recorded(BASELINE, uneven(100, 100), (BENCHMARK,), {BENCHMARK: [10, 0]}, {})
-    found = of_records(lab.report, [benchmark], [idle], "one boot")
-    assert found.budgets == ()
-    assert found.missing == (str(WorkUnknown(variant=BASELINE, benchmark=BENCHMARK, why="an iteration did no work")),)
+    budgets = of_records(lab.report, [benchmark], [idle], "one boot")
+    assert budgets.budgets == ()
+    assert budgets.missing == (str(WorkUnknown(variant=BASELINE, benchmark=BENCHMARK, why="an iteration did no work")),)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_has_no_budget_is_said_in_one_message(
 
 
 def test_what_a_command_said_has_no_budget(lab: Lab) -> None:
-    spoken = tuple(Sample(benchmark=each.name, iteration=0, value=1.5) for each in lab.report.benchmarks)
+    spoken = tuple(Sample(benchmark=benchmark.name, iteration=0, value=1.5) for benchmark in lab.report.benchmarks)
     boots = tuple(boot.model_copy(update={"samples": spoken}) for boot in lab.report.boots)
     with pytest.raises(OnlyValues, match=BENCHMARK):
         budgets_of(lab, benchmark=None, report=lab.report.model_copy(update={"boots": boots}))
@@ -131,7 +131,7 @@ def test_what_a_command_said_has_no_budget(lab: Lab) -> None:
 def test_records_of_edges_are_not_enough_and_replays_can_not_be_booted(lab: Lab) -> None:
     edges = Kernel(events="edges").function("f", 1)
     report = lab.recounted({BASELINE: edges, VARIANT: edges})
-    variants = tuple(each.model_copy(update={"images": ()}) for each in report.run.variants)
+    variants = tuple(variant.model_copy(update={"images": ()}) for variant in report.run.variants)
     replayed = report.model_copy(update={"run": report.run.model_copy(update={"variants": variants})})
     with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
         budgets_of(lab, report=replayed)
@@ -155,17 +155,17 @@ def test_what_the_run_did_not_count_is_booted_once_for_all_tests(lab: Lab, monke
     monkeypatch.setattr(sides, "pmu_boot", boot)
     monkeypatch.setattr(sides, "read_pmu_record", lambda _: pair()[0].record())
     monkeypatch.setattr(sides, "load_image", lambda key, _: Image(directory=lab.directory, record=images[key]))
-    found = budgets_of(lab, benchmark=None, report=report)
-    assert [each.variant for each in found.budgets] == [BASELINE, VARIANT]
-    assert found.boots == "one boot of each, made to explain it, seed 1000"
-    assert set(booted[0]["load"].tests) == {each.test for each in report.benchmarks}
+    budgets = budgets_of(lab, benchmark=None, report=report)
+    assert [budget.variant for budget in budgets.budgets] == [BASELINE, VARIANT]
+    assert budgets.boots == "one boot of each, made to explain it, seed 1000"
+    assert set(booted[0]["load"].tests) == {benchmark.test for benchmark in report.benchmarks}
     assert len(booted[0]["load"].tests) == len(set(booted[0]["load"].tests))
     assert (booted[0]["events"], booted[0]["load"].params) == ("all", {"lat_ctx": {"processes": 2}})
 
 
-def shown(found: Budgets, width: int = 110) -> str:
+def shown(budgets: Budgets, width: int = 110) -> str:
     out = io.StringIO()
-    render_budgets(found, Console(file=out, width=width))
+    render_budgets(budgets, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -185,20 +185,20 @@ def test_one_benchmark_is_shown_event_by_event_with_its_bounds(lab: Lab) -> None
 
 def several() -> tuple[Budgets, list[str]]:
     """Two benchmarks in two variants."""
-    found = tuple(
+    budgets = tuple(
         budget(benchmark, variant, "op", {"instructions": 30.0 + 10 * place, "stall_fetch": 10.0, "calls": 5.0}, {})
         for benchmark in ("lat_pipe", "lat_unix")
         for place, variant in enumerate(("gcc-O2", "gcc-O3"))
     )
     made = Budgets(
-        run="3f9a", family="znver4", modelled="modelled, x", boots="b", budgets=found, missing=("lat_x: no",)
+        run="3f9a", family="znver4", modelled="modelled, x", boots="b", budgets=budgets, missing=("lat_x: no",)
     )
     return made, shown(made).splitlines()
 
 
 def test_of_several_benchmarks_each_line_adds_up_and_the_last_ones_are_means() -> None:
-    found, lines = several()
-    rows = budget_rows.lines(found.budgets)
+    budgets, lines = several()
+    rows = budget_rows.lines(budgets.budgets)
     assert [row[0] for row in rows] == [
         *("lat_pipe", "→ gcc-O3", "lat_unix", "→ gcc-O3"),
         *("mean of 2 benchmarks", "→ gcc-O3"),
@@ -214,8 +214,8 @@ def test_the_command_prints_a_budget_as_text_and_as_json(lab: Lab, capsys: pytes
     assert main(["explain", "3f9a", VARIANT, BENCHMARK, *options]) == 0
     assert f"{BENCHMARK}: cycles per op" in capsys.readouterr().out
     assert main(["explain", "3f9a", VARIANT, *options, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert Budgets.model_validate(said).budgets == budgets_of(lab, benchmark=None).budgets
+    document = json.loads(capsys.readouterr().out)
+    assert Budgets.model_validate(document).budgets == budgets_of(lab, benchmark=None).budgets
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_damaged_record_is_said_in_the_reports_budgets(lab: Lab) -> None:
     )
     budgets = with_budgets(lab.report.model_copy(update={"boots": boots}), lab.artefacts).budgets
     assert budgets is not None
-    assert {each.variant for each in budgets.budgets} == {BASELINE}
+    assert {budget.variant for budget in budgets.budgets} == {BASELINE}
     assert budgets.missing[0].startswith(f"{VARIANT}: ")
 
 

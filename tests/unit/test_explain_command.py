@@ -133,7 +133,7 @@ def test_a_benchmark_whose_samples_are_values_of_their_own_can_not_be_explained(
 
 
 def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> None:
-    variants = tuple(each.model_copy(update={"images": ()}) for each in bare.report.run.variants)
+    variants = tuple(variant.model_copy(update={"images": ()}) for variant in bare.report.run.variants)
     replayed = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"variants": variants})})
     with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
         explain_benchmark(
@@ -168,8 +168,8 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
     )
     assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
     assert result.explanation.functions[0].function == "take_lock"
-    assert [each["cmdline"] for each in booted] == [(), ("mitigations=off",)]
-    assert all(each["load"] == Load(tests=("lat_syscall",)) for each in booted)
+    assert [order["cmdline"] for order in booted] == [(), ("mitigations=off",)]
+    assert all(order["load"] == Load(tests=("lat_syscall",)) for order in booted)
     assert (booted[0]["seed"], booted[0]["events"]) == (1000, "all")
 
 
@@ -187,7 +187,7 @@ def test_a_record_of_another_vmlinux_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_region_that_is_missing_is_an_error(lab: Lab) -> None:
-    [benchmark] = (each for each in lab.report.benchmarks if each.name == BENCHMARK)
+    [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == BENCHMARK)
     record = Kernel().record(benchmark=7)
     with pytest.raises(WorkUnknown, match="no region"):
         Recorded("gcc-12", record, (BENCHMARK,), {BENCHMARK: [1]}, {}).measured(benchmark)
@@ -198,7 +198,7 @@ def test_a_region_that_is_missing_is_an_error(lab: Lab) -> None:
 
 
 def test_bandwidths_are_explained_per_kibibyte(lab: Lab) -> None:
-    [benchmark] = (each for each in lab.report.benchmarks if each.name == "bw_pipe.64k")
+    [benchmark] = (benchmark for benchmark in lab.report.benchmarks if benchmark.name == "bw_pipe.64k")
     kernel = Kernel(iterations=2).function("copy", 100)
     measured = Recorded("gcc-12", kernel.record(), ("bw_pipe.64k",), {"bw_pipe.64k": [1024] * 2}, {}).measured(
         benchmark
@@ -208,9 +208,9 @@ def test_bandwidths_are_explained_per_kibibyte(lab: Lab) -> None:
 
 def test_the_first_block_with_records_of_both_is_taken(lab: Lab) -> None:
     boots = [boot.model_copy(update={"pmu": None}) if boot.block == 0 else boot for boot in lab.report.boots]
-    found = common_boots(boots, BASELINE, VARIANT)
-    assert found is not None
-    assert [boot.block for boot in found] == [1, 1]
+    pair = common_boots(boots, BASELINE, VARIANT)
+    assert pair is not None
+    assert [boot.block for boot in pair] == [1, 1]
     assert common_boots([], BASELINE, VARIANT) is None
 
 
@@ -228,9 +228,9 @@ def test_the_command_prints_the_explanation_and_writes_the_graph(
     assert capsys.readouterr().out.startswith("lat_syscall.read: clang-19-thinlto against gcc-12\nverdict of the run: ")
     assert svg.read_text().startswith("<svg ")
     assert main([*words, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["verdict"]["verdict"] == "fewer"
-    assert said["explanation"]["functions"][0]["function"] == "take_lock"
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"]["verdict"] == "fewer"
+    assert document["explanation"]["functions"][0]["function"] == "take_lock"
 
 
 def test_another_baseline_turns_the_difference_round(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,14 +242,14 @@ def test_another_baseline_turns_the_difference_round(lab: Lab, capsys: pytest.Ca
 
 def only_known(report: RunReport) -> RunReport:
     """The report with the one benchmark that the records have a region for."""
-    only = tuple(each for each in report.comparisons if each.benchmark == BENCHMARK)
+    only = tuple(comparison for comparison in report.comparisons if comparison.benchmark == BENCHMARK)
     return report.model_copy(update={"comparisons": only})
 
 
 def test_variants_with_records_have_reasons(lab: Lab) -> None:
-    found = why(lab.report, lab.artefacts)
-    assert list(found) == [VARIANT]
-    assert all("was not measured in" in reason.problem for reason in found[VARIANT] if reason.row.name != BENCHMARK)
+    reasons = why(lab.report, lab.artefacts)
+    assert list(reasons) == [VARIANT]
+    assert all("was not measured in" in reason.problem for reason in reasons[VARIANT] if reason.row.name != BENCHMARK)
 
 
 def test_a_reason_has_the_largest_parts_and_the_graph(lab: Lab) -> None:
@@ -282,8 +282,8 @@ def test_a_run_without_records_has_no_reasons(bare: Lab) -> None:
 
 
 def test_only_what_was_judged_to_differ_is_explained(lab: Lab) -> None:
-    found = largest(lab.report, VARIANT)
-    assert 0 < len(found) <= 5
-    assert all(each.verdict in ("fewer", "more") for each in found)
-    effects = [abs(math.log(each.estimate.ratio)) for each in found if each.estimate]
+    differing = largest(lab.report, VARIANT)
+    assert 0 < len(differing) <= 5
+    assert all(comparison.verdict in ("fewer", "more") for comparison in differing)
+    effects = [abs(math.log(comparison.estimate.ratio)) for comparison in differing if comparison.estimate]
     assert effects == sorted(effects, reverse=True)

@@ -28,64 +28,66 @@ def family() -> Family:
 
 
 @pytest.fixture(scope="module")
-def said(family: Family) -> Explanation:
+def explanation(family: Family) -> Explanation:
     before, after = pair()
     return explain(SUBJECT, before.measured(), after.measured(), family)
 
 
-def shown(said: Explanation, top: int = 10) -> str:
+def shown(explanation: Explanation, top: int = 10) -> str:
     out = io.StringIO()
-    render(said, ROW, Console(file=out, width=100), top)
+    render(explanation, ROW, Console(file=out, width=100), top)
     return out.getvalue()
 
 
 def test_a_planted_difference_is_found_and_ranked_first(family: Family) -> None:
     quiet = Kernel().function("vfs_read", 100, locked=1).function("fput", 30)
     planted = Kernel().function("vfs_read", 101, locked=1).function("fput", 30 + 400, l1d_misses=3)
-    said = explain(SUBJECT, quiet.measured(), planted.measured(), family)
-    assert said.functions[0].function == "fput"
-    assert said.functions[0].instructions.difference == pytest.approx(400)
-    assert said.functions[1].function == "vfs_read"
+    explanation = explain(SUBJECT, quiet.measured(), planted.measured(), family)
+    assert explanation.functions[0].function == "fput"
+    assert explanation.functions[0].instructions.difference == pytest.approx(400)
+    assert explanation.functions[1].function == "vfs_read"
 
 
 def test_events_are_ranked_by_weight_times_difference() -> None:
     weights = np.array([0.25, 0, 0, 14.0, 18.0, 0.25, 0])
     before, after = np.array([100, 10, 4, 1.0, 1.0, 0, 0]), np.array([110, 60, 4, 2.0, 1.0, 0, 0])
     changes = event_changes(NAMES, before, after, weights)
-    assert [(each.event, each.cycles) for each in changes[:3]] == [
+    assert [(change.event, change.cycles) for change in changes[:3]] == [
         ("l1d_misses", 14.0),
         ("instructions", 2.5),
         ("taken_branches", 0.0),
     ]
-    assert {each.event for each in changes} == set(NAMES) - {"user_instructions", "serializing"}
+    assert {change.event for change in changes} == set(NAMES) - {"user_instructions", "serializing"}
 
 
-def test_the_parts_add_up_to_the_difference(said: Explanation) -> None:
-    assert sum(each.cycles for each in said.events) == pytest.approx(said.cycles.difference)
-    assert sum(each.cycles.difference for each in said.functions) == pytest.approx(said.cycles.difference)
+def test_the_parts_add_up_to_the_difference(explanation: Explanation) -> None:
+    assert sum(event.cycles for event in explanation.events) == pytest.approx(explanation.cycles.difference)
+    assert sum(function.cycles.difference for function in explanation.functions) == pytest.approx(
+        explanation.cycles.difference
+    )
 
 
 def test_amounts_are_per_operation_whatever_the_work(family: Family) -> None:
     little, much = (Kernel(work=work).function("vfs_read", 100).measured() for work in (1000, 50_000))
-    said = explain(SUBJECT, little, much, family)
-    assert said.instructions.baseline == said.instructions.variant == 100
-    assert said.cycles.difference == 0
+    explanation = explain(SUBJECT, little, much, family)
+    assert explanation.instructions.baseline == explanation.instructions.variant == 100
+    assert explanation.cycles.difference == 0
 
 
-def test_interrupt_work_is_kept_apart(said: Explanation, family: Family) -> None:
-    assert (said.interrupt_instructions.baseline, said.interrupt_instructions.variant) == (500, 900)
-    assert said.instructions.baseline == 40 + 60 + 100 + 30 + 96 + 20
-    assert "tick" not in {each.function for each in said.functions}
+def test_interrupt_work_is_kept_apart(explanation: Explanation, family: Family) -> None:
+    assert (explanation.interrupt_instructions.baseline, explanation.interrupt_instructions.variant) == (500, 900)
+    assert explanation.instructions.baseline == 40 + 60 + 100 + 30 + 96 + 20
+    assert "tick" not in {function.function for function in explanation.functions}
     tick = np.array([[900.0, 0, 0, 90, 0, 0, 0]])
-    assert said.interrupt_cycles.variant == pytest.approx(cycles(tick, NAMES, family)[0])
+    assert explanation.interrupt_cycles.variant == pytest.approx(cycles(tick, NAMES, family)[0])
 
 
-def test_exceptions_are_the_benchmarks_own_work(said: Explanation) -> None:
-    assert "asm_exc_page_fault" in {each.function for each in said.functions}
+def test_exceptions_are_the_benchmarks_own_work(explanation: Explanation) -> None:
+    assert "asm_exc_page_fault" in {function.function for function in explanation.functions}
 
 
-def test_clones_are_one_function_and_are_named(said: Explanation) -> None:
-    [copy_out] = (each for each in said.functions if each.function == "copy_out")
+def test_clones_are_one_function_and_are_named(explanation: Explanation) -> None:
+    [copy_out] = (function for function in explanation.functions if function.function == "copy_out")
     assert copy_out.clones == ("copy_out", "copy_out.isra.0")
     assert copy_out.instructions.difference == 0
 
@@ -93,13 +95,13 @@ def test_clones_are_one_function_and_are_named(said: Explanation) -> None:
 def test_the_parts_of_a_split_function_are_added(family: Family) -> None:
     whole = Kernel().function("f", 100, size=200)
     split = Kernel().function("f.part.0.constprop.0", 70, size=90).function("f.cold", 30, size=40)
-    said = explain(SUBJECT, whole.measured(), split.measured(), family)
-    [only] = said.functions
+    explanation = explain(SUBJECT, whole.measured(), split.measured(), family)
+    [only] = explanation.functions
     assert (only.instructions.variant, only.size.variant) == (100, 130)
 
 
-def test_functions_of_one_kernel_alone_are_there(said: Explanation) -> None:
-    by_name = {each.function: each for each in said.functions}
+def test_functions_of_one_kernel_alone_are_there(explanation: Explanation) -> None:
+    by_name = {function.function: function for function in explanation.functions}
     assert (by_name["fput"].instructions.variant, by_name["fput"].size.variant) == (0, 0)
     assert (by_name["take_lock"].instructions.baseline, by_name["take_lock"].instructions.variant) == (0, 50)
 
@@ -108,22 +110,22 @@ def test_nothing_executed_is_nothing_said() -> None:
     assert function_changes({}, {}, np.ones(len(NAMES)), 0) == ()
 
 
-def test_code_that_is_executed_is_counted_in_lines_and_pages(said: Explanation) -> None:
-    assert (said.footprint.functions.baseline, said.footprint.functions.variant) == (6, 6)
-    assert said.footprint.pages.baseline == 6
-    assert said.footprint.code_bytes.difference == (400 - 128) + 128 - 64
+def test_code_that_is_executed_is_counted_in_lines_and_pages(explanation: Explanation) -> None:
+    assert (explanation.footprint.functions.baseline, explanation.footprint.functions.variant) == (6, 6)
+    assert explanation.footprint.pages.baseline == 6
+    assert explanation.footprint.code_bytes.difference == (400 - 128) + 128 - 64
 
 
 def test_hot_lines_are_those_of_nearly_all_instructions(family: Family) -> None:
     skewed = Kernel().function("hot", 1000, size=64).function("cold", 1, size=64)
-    said = explain(SUBJECT, skewed.measured(), skewed.measured(), family)
-    assert (said.footprint.lines.variant, said.footprint.hot_lines.variant) == (2, 1)
+    explanation = explain(SUBJECT, skewed.measured(), skewed.measured(), family)
+    assert (explanation.footprint.lines.variant, explanation.footprint.hot_lines.variant) == (2, 1)
 
 
 def test_an_empty_region_can_be_compared(family: Family) -> None:
-    said = explain(SUBJECT, Kernel().measured(), Kernel().function("f", 10).measured(), family)
-    assert said.footprint.lines.baseline == 0
-    assert [each.function for each in said.functions] == ["f"]
+    explanation = explain(SUBJECT, Kernel().measured(), Kernel().function("f", 10).measured(), family)
+    assert explanation.footprint.lines.baseline == 0
+    assert [function.function for function in explanation.functions] == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +136,16 @@ def test_records_of_different_hardware_are_not_compared(other: Kernel, what: str
         explain(SUBJECT, Kernel().measured(), other.measured(), family)
 
 
-def test_the_verdict_comes_first_and_cycles_are_said_to_be_modelled(said: Explanation) -> None:
-    lines = shown(said).splitlines()
+def test_the_verdict_comes_first_and_cycles_are_said_to_be_modelled(explanation: Explanation) -> None:
+    lines = shown(explanation).splitlines()
     assert lines[0] == "lat_syscall.read: gcc-O3 against gcc-O2"
     assert lines[1] == "verdict of the run: faster, 100 → 90 cycles, -10 %"
-    assert said.modelled in " ".join(lines)
-    assert said.modelled.startswith("modelled, znver4")
+    assert explanation.modelled in " ".join(lines)
+    assert explanation.modelled.startswith("modelled, znver4")
 
 
-def test_a_table_has_no_more_rows_than_asked_for(said: Explanation) -> None:
-    text = shown(said, top=1)
+def test_a_table_has_no_more_rows_than_asked_for(explanation: Explanation) -> None:
+    text = shown(explanation, top=1)
     assert "\ntake_lock " in text
     assert "\nksys_read " not in text
 

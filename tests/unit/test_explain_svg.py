@@ -8,7 +8,7 @@ import pytest
 from kdyno.explain.layout import DEEPEST, boxes
 from kdyno.explain.svg import Caption, flame_graph
 from kdyno.explain.tree import Frame, merged
-from kdyno.instrument.pmu_record import StackNode
+from kdyno.instrument.pmu_parts import StackNode
 from tests.unit.explain_specimen import Kernel, pair
 
 CAPTION = Caption("lat_syscall.read", "gcc-O2", "gcc-O3", "op")
@@ -24,11 +24,11 @@ def tree() -> Frame:
 
 def frames(svg: str) -> dict[str, list[ElementTree.Element]]:
     """Frames by the first line of their title, the variant's first."""
-    found: dict[str, list[ElementTree.Element]] = {}
+    frames_by_name: dict[str, list[ElementTree.Element]] = {}
     for frame in ElementTree.fromstring(svg).iter(f"{SVG}svg"):
         if (title := frame.find(f"{SVG}title")) is not None:
-            found.setdefault((title.text or "").split("\n", 1)[0], []).append(frame)
-    return found
+            frames_by_name.setdefault((title.text or "").split("\n", 1)[0], []).append(frame)
+    return frames_by_name
 
 
 def fill(frame: ElementTree.Element) -> tuple[int, int, int]:
@@ -54,21 +54,23 @@ def test_widths_are_instructions_on_one_scale(tree: Frame) -> None:
 
 
 def test_what_grew_is_red_and_what_shrank_is_blue(tree: Frame) -> None:
-    found = frames(flame_graph(tree, CAPTION))
-    red, _, blue = fill(found["take_lock"][0])
+    frames_by_name = frames(flame_graph(tree, CAPTION))
+    red, _, blue = fill(frames_by_name["take_lock"][0])
     assert red > blue + 50
-    red, _, blue = fill(found["fput"][0])
+    red, _, blue = fill(frames_by_name["fput"][0])
     assert blue > red + 50
-    assert fill(found["exception: asm_exc_page_fault"][0]) == (238, 236, 231)
+    assert fill(frames_by_name["exception: asm_exc_page_fault"][0]) == (238, 236, 231)
 
 
 def test_frames_of_one_kernel_alone_are_outlined(tree: Frame) -> None:
-    found = frames(flame_graph(tree, CAPTION))
-    assert {name for name, each in found.items() if "dasharray" in ElementTree.tostring(each[0]).decode()} == {
+    frames_by_name = frames(flame_graph(tree, CAPTION))
+    assert {
+        name for name, elements in frames_by_name.items() if "dasharray" in ElementTree.tostring(elements[0]).decode()
+    } == {
         "take_lock",
         "fput",
     }
-    assert len(found["vfs_read"]) == 2
+    assert len(frames_by_name["vfs_read"]) == 2
 
 
 def test_a_title_has_both_values(tree: Frame) -> None:

@@ -98,8 +98,8 @@ class Lab:
                     raise BootForFileFailed(name=wanted.name, image="abc", ended=ended, reason=how, console="/c")
         lines = output(["nm", "-S", wanted.image.vmlinux]).splitlines()
         listed = [words for line in lines if len(words := line.split()) == 4 and words[2] == "T"]
-        places = sorted((int(start, 16), int(size, 16), name) for start, size, _, name in listed)
-        toy = Toy(self.tree, wanted.image.vmlinux, {name: (start, size) for start, size, name in places})
+        listing = sorted((int(start, 16), int(size, 16), name) for start, size, _, name in listed)
+        toy = Toy(self.tree, wanted.image.vmlinux, {name: (start, size) for start, size, name in listing})
         ran = self.load if wanted.job.tests else START
         here = {name: count for name, count in ran.items() if name in toy.functions}
         path = toy.record(self.folder / f"{len(self.boots)}.kpmu", {}, here)
@@ -152,7 +152,7 @@ def test_what_never_ran_is_off_and_what_the_load_needs_stays_with_what_it_depend
 def test_the_fragment_makes_that_kernel_in_a_variant_and_has_a_reason_above_each_line(lab: Lab) -> None:
     fitted = json.loads(lab("--json"))
     text = lab.fragment.read_text()
-    assert {ask.symbol: ask.value for ask in read_fragment(lab.fragment)} == dict.fromkeys(
+    assert {request.symbol: request.value for request in read_fragment(lab.fragment)} == dict.fromkeys(
         ("CRC32", "EXT4", "INET", "NET"), "n"
     )
     assert "# none of its 3 lines of code ran\n# CONFIG_EXT4 is not set\n" in text
@@ -191,12 +191,12 @@ def test_what_only_the_start_ran_may_go_unless_a_kernel_without_it_fails(lab: La
     assert went["PCI"]["why"] == "start" and not went["PCI"]["is_on"]
     assert went["PCI"]["text"] == "only the start of the kernel ran code of it, such as pci_probe() of pci/bus.c"
     lab.fatal = {"PCI": "kernel panic", "EXT4": "broken: no such file"}
-    told = json.loads(lab("--json"))
-    stayed = {symbol["name"]: symbol for symbol in told["symbols"]}
+    document = json.loads(lab("--json"))
+    stayed = {symbol["name"]: symbol for symbol in document["symbols"]}
     assert (stayed["PCI"]["why"], stayed["PCI"]["text"]) == ("culprit", "without it: kernel panic")
     assert (stayed["EXT4"]["why"], stayed["EXT4"]["text"]) == ("culprit", "without it: lat_pipe: no such file")
     assert not stayed["NET"]["is_on"] and not stayed["CARD"]["is_on"]
-    assert told["kernels"] > 3
+    assert document["kernels"] > 3
     printed = lab("--top", "1")
     assert "PCI: without it: kernel panic" in printed and "and 1 more (--top N)" in printed
 

@@ -13,7 +13,7 @@ from kdyno.experiment.plan import plan_boots
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.kconfig import Base, resolve_base
-from kdyno.kernel.knobs import Ask
+from kdyno.kernel.knobs import KconfigRequest
 from kdyno.kernel.recipe import Recipe
 from kdyno.line.forecast import BuildForecast, Forecast, forecast
 from kdyno.line.prepare import Prepared
@@ -128,7 +128,10 @@ def test_without_anything_like_it_the_time_of_a_build_is_a_guess_from_its_files_
 
 def test_options_that_are_asked_for_on_top_of_the_base_count(state: State, store: Store) -> None:
     recipe = VARIANTS["plain"]
-    asks = (*(Ask(symbol=f"NEW_{n}", value="y", by="x") for n in range(100)), Ask(symbol="SMP", value="y", by="x"))
+    asks = (
+        *(KconfigRequest(symbol=f"NEW_{n}", value="y", by="x") for n in range(100)),
+        KconfigRequest(symbol="SMP", value="y", by="x"),
+    )
     asked = plan("a", recipe).model_copy(update={"base": resolve_base("dyno"), "asks": asks})
     ahead = ahead_of(replace(prepared(), plans={"plain": (asked,)}), state, store)
     assert ahead.builds[0].seconds_from.startswith("a guess: 1,000 files")

@@ -204,8 +204,8 @@ def test_published_single_figures_decide_nothing(name: str) -> None:
 
 def test_the_published_mean_gain_of_the_other_compiler_is_not_that_of_its_table() -> None:
     report = judge_files([str(DATA / "lmbench_icc_published.csv")], JudgeRequest(direction="lower"))
-    gains = [100 * (1 - each.estimate.ratio) for each in report.comparisons if each.estimate]
+    gains = [100 * (1 - comparison.estimate.ratio) for comparison in report.comparisons if comparison.estimate]
     assert len(gains) == 19
     assert np.mean(gains) == pytest.approx(7.37, abs=0.005)  # published: 8.7
-    speeds = [-np.log(each.estimate.ratio) for each in report.comparisons if each.estimate]
+    speeds = [-np.log(comparison.estimate.ratio) for comparison in report.comparisons if comparison.estimate]
     assert np.expm1(np.mean(speeds)) == pytest.approx(0.0890, abs=0.00005)  # nor is it the geometric mean of the speeds

@@ -91,9 +91,9 @@ def readings(count: int) -> list[tuple[str, int, float]]:
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_few_boots_come_with_every_reading_as_if_nothing_were_known_of_boots(count: int) -> None:
     lines = readings(count)
-    told = rows("kernel,boot,time_ns\n" + "".join(f"{kernel},{boot},{value}\n" for kernel, boot, value in lines))
+    with_boots = rows("kernel,boot,time_ns\n" + "".join(f"{kernel},{boot},{value}\n" for kernel, boot, value in lines))
     untold = rows("kernel,time_ns\n" + "".join(f"{kernel},{value}\n" for kernel, _, value in lines))
-    [observed], [plain] = told.observations, untold.observations
+    [observed], [plain] = with_boots.observations, untold.observations
     assert observed.readings is not None
     assert len(observed.groups["a"].values) == count  # type: ignore[union-attr]
     for variant in "ab":
@@ -107,10 +107,10 @@ def test_few_boots_come_with_every_reading_as_if_nothing_were_known_of_boots(cou
 def test_a_truthful_boot_column_costs_no_verdict(tmp_path: Path, count: int) -> None:
     lines = readings(count)
     untold = judged(tmp_path, "kernel,time_ns\n" + "".join(f"{kernel},{value}\n" for kernel, _, value in lines))
-    told = judged(
+    with_boots = judged(
         tmp_path, "kernel,boot,time_ns\n" + "".join(f"{kernel},{boot},{value}\n" for kernel, boot, value in lines)
     )
-    assert untold.comparisons[0].verdict == told.comparisons[0].verdict == "faster"
+    assert untold.comparisons[0].verdict == with_boots.comparisons[0].verdict == "faster"
 
 
 def test_five_boots_need_no_readings() -> None:

@@ -49,12 +49,14 @@ def two_hosts(column: str = "host") -> str:
 
 def test_a_kernel_that_is_slower_on_each_of_two_hosts_is_never_called_faster(tmp_path: Path) -> None:
     report = judged(tmp_path, two_hosts())
-    effects = {each.benchmark: each.estimate.ratio - 1 for each in report.comparisons if each.estimate}
+    effects = {
+        comparison.benchmark: comparison.estimate.ratio - 1 for comparison in report.comparisons if comparison.estimate
+    }
     assert effects == {
         "pipe, host fast": pytest.approx(0.01, abs=0.003),
         "pipe, host slow": pytest.approx(0.01, abs=0.003),
     }
-    assert not {each.verdict for each in (*report.comparisons, *report.geometric_means)} & BETTER
+    assert not {comparison.verdict for comparison in (*report.comparisons, *report.geometric_means)} & BETTER
     assert any("each value of host is compared by itself (fast, slow)" in notice for notice in report.notices)
 
 
@@ -76,7 +78,9 @@ def test_marches_are_compared_within_each_of_three_machines(tmp_path: Path) -> N
     ]
     report = judged(tmp_path, "hostname,march,time\n" + "".join(lines))
     assert report.variants == ("generic", "v3")
-    effects = {each.benchmark: each.estimate.ratio - 1 for each in report.comparisons if each.estimate}
+    effects = {
+        comparison.benchmark: comparison.estimate.ratio - 1 for comparison in report.comparisons if comparison.estimate
+    }
     assert list(effects) == ["time, hostname atom", "time, hostname i7", "time, hostname ryzen"]
     assert list(effects.values()) == [pytest.approx(-0.02, abs=0.004)] * 3
 
@@ -175,8 +179,8 @@ def test_several_files_are_variants_even_if_each_has_marches_in_it() -> None:
 
 
 def test_a_file_that_does_not_say_its_host_is_not_compared_with_hosts_without_a_word() -> None:
-    said = "host,time\n" + "x,1.5\ny,2.5\n" * 3
-    gathered = rows(said, "time\n1.5\n1.6\n")
+    text = "host,time\n" + "x,1.5\ny,2.5\n" * 3
+    gathered = rows(text, "time\n1.5\n1.6\n")
     assert gathered.confounded == (
         "host differs from variant to variant (a only with x, y; b only with (none)): its effect can't be told from "
         "theirs",
@@ -198,7 +202,7 @@ def test_hosts_that_differ_with_the_variant_are_the_first_caveat_but_for_boots(t
     assert report.notices[1] == (
         "host differs from variant to variant (A only with x, B only with y): its effect can't be told from theirs"
     )
-    assert [each.benchmark for each in report.comparisons] == ["time"]
+    assert [comparison.benchmark for comparison in report.comparisons] == ["time"]
 
 
 def test_a_cell_without_a_value_is_a_value_of_its_own() -> None:

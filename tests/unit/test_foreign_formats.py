@@ -313,8 +313,10 @@ def test_perf_s_json_lines_have_standard_errors_places_and_intervals() -> None:
     placed = (
         '{{"{}" : "{}", "counter-value" : "5.5", "unit" : "msec", "event" : "cpu-clock", "pcnt-running" : 100.00}}\n'
     )
-    places = source("".join(placed.format(*place) for place in (("cpu", "1"), ("core", "S0-D0-C1"), ("socket", "S0"))))
-    assert [series.benchmark for series in perf_stat.read(places).series] == [
+    placed_source = source(
+        "".join(placed.format(*place) for place in (("cpu", "1"), ("core", "S0-D0-C1"), ("socket", "S0")))
+    )
+    assert [series.benchmark for series in perf_stat.read(placed_source).series] == [
         "cpu-clock, CPU1",
         "cpu-clock, S0-D0-C1",
         "cpu-clock, S0",

@@ -47,37 +47,41 @@ def test_kdyno_s_own_csv_is_read_back_to_the_same_verdicts(tmp_path: Path, lane:
     run = specimen.run_record(lane=lane)
     kept = {"lat_syscall.null", "lat_pipe.roundtrip", "lat_proc.fork", "bw_pipe.64k", "bw_unix.64k"}
     boots = [
-        boot.model_copy(update={"samples": tuple(each for each in boot.samples if each.benchmark in kept)})
+        boot.model_copy(update={"samples": tuple(sample for sample in boot.samples if sample.benchmark in kept)})
         for boot in specimen.boot_records(run)
     ]
     own = specimen.report(tmp_path, run, boots)
     text = io.StringIO()
     write_csv(own, text)
-    found = judged(tmp_path, text.getvalue(), baseline=own.baseline, margin=own.margin, alpha=own.alpha)
-    measured = {each.benchmark for each in found.comparisons}
-    ours = [each for each in own.comparisons if each.benchmark in measured]
-    theirs = {(each.variant, each.benchmark): each for each in found.comparisons}
+    report = judged(tmp_path, text.getvalue(), baseline=own.baseline, margin=own.margin, alpha=own.alpha)
+    measured = {comparison.benchmark for comparison in report.comparisons}
+    ours = [comparison for comparison in own.comparisons if comparison.benchmark in measured]
+    theirs = {(comparison.variant, comparison.benchmark): comparison for comparison in report.comparisons}
     assert len(ours) == len(theirs) == len(kept) * 2
-    for each in ours:
-        again = theirs[each.variant, each.benchmark]
-        assert (again.verdict, again.direction, again.dropped) == (each.verdict, each.direction, each.dropped)
-        assert again.estimate == each.estimate
-        assert again.p_adjusted == each.p_adjusted
-    assert not has(found, "boot to boot")
+    for expected in ours:
+        again = theirs[expected.variant, expected.benchmark]
+        assert (again.verdict, again.direction, again.dropped) == (
+            expected.verdict,
+            expected.direction,
+            expected.dropped,
+        )
+        assert again.estimate == expected.estimate
+        assert again.p_adjusted == expected.p_adjusted
+    assert not has(report, "boot to boot")
 
 
 def test_the_published_table_is_analysed_and_the_qs_that_do_not_follow_are_flagged() -> None:
-    found = judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest(), [str(DATA / "compiler_patch_claims.csv")])
-    wrong = [notice for notice in found.notices if "does not follow" in notice]
+    report = judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest(), [str(DATA / "compiler_patch_claims.csv")])
+    wrong = [notice for notice in report.notices if "does not follow" in notice]
     assert [notice.split(":")[0].split(", ", 1)[1] for notice in wrong] == [
         "line 4, Ryzen 5950X",
         *(f"line {line}, i7-4790K" for line in (5, 6, 7)),
     ]
     assert "Ryzen 5950X: x86-64-v3 against Zen 3: Q 9.6524 does not follow" in wrong[0]
     assert "this Q would fit N100, x86-64-v3 against Alder Lake" in wrong[0]
-    assert has(found, "5 of 9 published statistics follow")
-    assert found.baseline == "generic"
-    f = {each.benchmark: each.one_way.rows[0].f for each in found.analyses}
+    assert has(report, "5 of 9 published statistics follow")
+    assert report.baseline == "generic"
+    f = {analysis.benchmark: analysis.one_way.rows[0].f for analysis in report.analyses}
     means = {
         "Ryzen 5950X": (79.8, 79.456, 79.44),
         "i7-4790K": (344.28, 342.035, 342.189),
@@ -91,27 +95,29 @@ def test_the_published_table_is_analysed_and_the_qs_that_do_not_follow_are_flagg
     for machine, three in means.items():
         between = 12 * np.var(three, ddof=1)
         assert f[machine] == pytest.approx(between / np.mean(np.square(sds[machine])))
-    for analysis in found.analyses:
-        [tukey] = (each for each in analysis.pairs if each.method == "tukey")
+    for analysis in report.analyses:
+        [tukey] = (pair for pair in analysis.pairs if pair.method == "tukey")
         assert len(tukey.tests) == 3
     [alike] = (
-        test for test in found.analyses[0].pairs[0].tests if {test.first, test.second} == {"x86-64-v3", "CPU family"}
+        test for test in report.analyses[0].pairs[0].tests if {test.first, test.second} == {"x86-64-v3", "CPU family"}
     )
     assert alike.statistic == pytest.approx(0.597, abs=0.001)
     assert alike.p == pytest.approx(0.907, abs=0.001)
 
 
 def test_the_same_table_in_markdown_says_the_same() -> None:
-    found = judge_files([str(DATA / "compiler_patch.md")], JudgeRequest(n="12", unit="s"))
+    report = judge_files([str(DATA / "compiler_patch.md")], JudgeRequest(n="12", unit="s"))
     plain = judge_files([str(DATA / "compiler_patch.csv")], JudgeRequest())
-    assert [each.estimate for each in found.comparisons] == [each.estimate for each in plain.comparisons]
-    assert has(found, "line 15", "Zen 3", "does not follow")
-    assert has(found, "5 of 9 published statistics follow")
+    assert [comparison.estimate for comparison in report.comparisons] == [
+        comparison.estimate for comparison in plain.comparisons
+    ]
+    assert has(report, "line 15", "Zen 3", "does not follow")
+    assert has(report, "5 of 9 published statistics follow")
 
 
 def test_claims_are_recognised_among_the_files() -> None:
-    found = judge_files([str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")], JudgeRequest())
-    assert has(found, "5 of 9 published statistics follow")
+    report = judge_files([str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")], JudgeRequest())
+    assert has(report, "5 of 9 published statistics follow")
 
 
 @pytest.mark.parametrize(
@@ -138,30 +144,32 @@ def test_claims_without_means_are_refused() -> None:
 
 
 def test_the_published_gains_of_stress_ng_come_out() -> None:
-    found = judge_files([str(DATA / "stress_ng_published.csv")], JudgeRequest())
-    gain = {each.benchmark: each.estimate.ratio - 1 for each in found.comparisons if each.estimate}
+    report = judge_files([str(DATA / "stress_ng_published.csv")], JudgeRequest())
+    gain = {
+        comparison.benchmark: comparison.estimate.ratio - 1 for comparison in report.comparisons if comparison.estimate
+    }
     assert gain["af-alg"] == pytest.approx(0.027, abs=0.0005)
     assert gain["mmap"] == pytest.approx(0.016, abs=0.0006)
     assert gain["pipe"] == pytest.approx(0.013, abs=0.0005)
-    verdict = {each.benchmark: each.verdict for each in found.comparisons}
+    verdict = {comparison.benchmark: comparison.verdict for comparison in report.comparisons}
     assert verdict == {"af-alg": "faster", "pipe": "faster", "mmap": "faster", "fork": "equivalent"}
-    [fork] = (each for each in found.comparisons if each.benchmark == "fork")
+    [fork] = (comparison for comparison in report.comparisons if comparison.benchmark == "fork")
     assert fork.p_adjusted is not None
     assert fork.p_adjusted > 0.05
 
 
 def test_a_report_is_json_without_nan() -> None:
-    found = judge_files([str(DATA / "lmbench-before-1.txt"), str(DATA / "lmbench-after-1.txt")], JudgeRequest())
-    assert '"schema_version": 1' in to_json(found)
-    assert all(each.verdict == "undecided" for each in found.comparisons)
+    report = judge_files([str(DATA / "lmbench-before-1.txt"), str(DATA / "lmbench-after-1.txt")], JudgeRequest())
+    assert '"schema_version": 1' in to_json(report)
+    assert all(comparison.verdict == "undecided" for comparison in report.comparisons)
 
 
 def test_three_runs_of_lmbench_show_what_five_percent_are() -> None:
     files = [f"{name}={DATA}/lmbench-{name}-{number}.txt" for name in ("after", "before") for number in (1, 2, 3)]
-    found = judge_files(files, JudgeRequest())
-    assert found.baseline == "before"
-    assert found.read_as.startswith("lmbench output (recognised; else --format); baseline before: by its name")
-    [mean] = found.geometric_means
+    report = judge_files(files, JudgeRequest())
+    assert report.baseline == "before"
+    assert report.read_as.startswith("lmbench output (recognised; else --format); baseline before: by its name")
+    [mean] = report.geometric_means
     assert mean.estimate is not None
     assert mean.estimate.ratio == pytest.approx(1 / 0.95, abs=0.004)
     assert mean.verdict == "faster"
@@ -169,24 +177,24 @@ def test_three_runs_of_lmbench_show_what_five_percent_are() -> None:
 
 def test_a_block_in_which_one_variant_is_missing_is_dropped_for_its_pair_and_said(tmp_path: Path) -> None:
     lines = noisy({"base": 1, "v": 0.97, "w": 1.02}).splitlines(keepends=True)
-    found = judged(tmp_path, "".join(line for line in lines if not line.startswith("3,v,")))
-    v, w = found.comparisons
+    report = judged(tmp_path, "".join(line for line in lines if not line.startswith("3,v,")))
+    v, w = report.comparisons
     assert (v.dropped, w.dropped) == (1, 0)
     assert v.estimate is not None
     assert (v.estimate.blocks, v.verdict, w.verdict) == (11, "faster", "slower")
-    assert has(found, "1 block without v or without the baseline: dropped for this pair (time_ns)")
+    assert has(report, "1 block without v or without the baseline: dropped for this pair (time_ns)")
 
 
 def test_times_that_all_are_equal_decide_nothing_since_rounding_hides_their_spread(tmp_path: Path) -> None:
-    found = judged(tmp_path, "variant,time_ns\n" + "a,5\n" * 6 + "b,5\n" * 6)
-    assert found.comparisons[0].verdict == "undecided"
-    assert has(found, "all values of time_ns agree exactly in a (5)", "rounding hides their spread")
+    report = judged(tmp_path, "variant,time_ns\n" + "a,5\n" * 6 + "b,5\n" * 6)
+    assert report.comparisons[0].verdict == "undecided"
+    assert has(report, "all values of time_ns agree exactly in a (5)", "rounding hides their spread")
 
 
 def test_a_single_value_decides_nothing(tmp_path: Path) -> None:
-    found = judged(tmp_path, "variant,time_ns\na,5\nb,6\n")
-    assert found.comparisons[0].verdict == "undecided"
-    assert has(found, "1 value of time_ns")
+    report = judged(tmp_path, "variant,time_ns\na,5\nb,6\n")
+    assert report.comparisons[0].verdict == "undecided"
+    assert has(report, "1 value of time_ns")
 
 
 def test_one_variant_can_t_be_compared(tmp_path: Path) -> None:
@@ -207,8 +215,8 @@ def test_a_baseline_that_is_not_there_is_hinted_at(tmp_path: Path) -> None:
 def test_the_baseline_is_known_by_its_name_or_is_the_first(
     tmp_path: Path, variants: tuple[str, str], baseline: str
 ) -> None:
-    found = judged(tmp_path, "variant,time_ns\n" + "".join(f"{name},5\n{name},6\n" for name in variants))
-    assert found.baseline == baseline
+    report = judged(tmp_path, "variant,time_ns\n" + "".join(f"{name},5\n{name},6\n" for name in variants))
+    assert report.baseline == baseline
 
 
 def test_files_of_two_formats_are_not_judged_together() -> None:
@@ -235,10 +243,10 @@ def test_a_layout_column_with_several_layouts_ends_the_warning(tmp_path: Path) -
     random = np.random.default_rng(4)
     rows = [(name, layout, block) for block in range(12) for layout in (block % 4,) for name in ("a", "b")]
     text = "".join(f"{name},{layout},{block},{random.normal(100, 1):.4f}\n" for name, layout, block in rows)
-    found = judged(tmp_path, "variant,layout,block,time_ns\n" + text)
-    assert not has(found, "layout wasn't sampled")
-    assert found.comparisons[0].estimate is not None
-    assert (found.comparisons[0].estimate.method, found.comparisons[0].estimate.units) == ("layouts", 4)
+    report = judged(tmp_path, "variant,layout,block,time_ns\n" + text)
+    assert not has(report, "layout wasn't sampled")
+    assert report.comparisons[0].estimate is not None
+    assert (report.comparisons[0].estimate.method, report.comparisons[0].estimate.units) == ("layouts", 4)
     one = judged(tmp_path, noisy({"a": 1, "b": 1}))
     assert has(one, "layout wasn't sampled")
 
@@ -266,26 +274,26 @@ def test_variants_measured_one_after_the_other_are_warned_of(tmp_path: Path) -> 
 
 
 def test_a_spread_too_wide_for_a_summary_is_warned_of(tmp_path: Path) -> None:
-    found = judged(tmp_path, "kernel,mean,sd,n,unit\na,10,5,12,s\nb,10,1,12,s\n")
-    assert has(found, "the standard deviation is 50.0 % of the mean")
-    assert found.comparisons[0].verdict == "undecided"
+    report = judged(tmp_path, "kernel,mean,sd,n,unit\na,10,5,12,s\nb,10,1,12,s\n")
+    assert has(report, "the standard deviation is 50.0 % of the mean")
+    assert report.comparisons[0].verdict == "undecided"
 
 
 def test_more_values_than_a_plot_needs_are_thinned_and_said(tmp_path: Path) -> None:
     n = MOST_VALUES
     values = np.random.default_rng(8).normal(100, 1, 2 * n).round(3).tolist()
     text = "variant,time_ns\n" + "".join(f"{'ab'[at % 2]},{value}\n" for at, value in enumerate(values))
-    found = judged(tmp_path, text)
-    assert len(found.values) == MOST_VALUES
-    assert has(found, "plots show 20,000 of 40,000 values")
-    assert found.comparisons[0].estimate is not None
-    assert found.comparisons[0].estimate.units == n
+    report = judged(tmp_path, text)
+    assert len(report.values) == MOST_VALUES
+    assert has(report, "plots show 20,000 of 40,000 values")
+    assert report.comparisons[0].estimate is not None
+    assert report.comparisons[0].estimate.units == n
 
 
 def test_the_correction_reaches_the_judge(tmp_path: Path) -> None:
     text = noisy({"base": 1, "v": 1.002, "w": 1.003, "x": 1.001})
     holm, bh = (judged(tmp_path, text, correction=name) for name in ("holm", "bh"))
-    ps = [[each.p_adjusted for each in report.comparisons] for report in (holm, bh)]
+    ps = [[comparison.p_adjusted for comparison in report.comparisons] for report in (holm, bh)]
     assert ps[0] != ps[1]
     assert bh.correction == "bh"
 
@@ -293,10 +301,10 @@ def test_the_correction_reaches_the_judge(tmp_path: Path) -> None:
 def test_the_verb_prints_the_report_and_what_is_wrong_with_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     table, claims = str(DATA / "compiler_patch.csv"), str(DATA / "compiler_patch_claims.csv")
     assert main(["judge", table, "--claims", claims, "--margin", "0.003"]) == 0
-    said = capsys.readouterr().out
-    assert "does not follow" in said
-    assert "x86-64-v3 against generic" in said
-    assert "Tukey" in said
+    output = capsys.readouterr().out
+    assert "does not follow" in output
+    assert "x86-64-v3 against generic" in output
+    assert "Tukey" in output
     assert main(["judge", table, "--baseline", "CPU family", "--higher", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["baseline"], report["comparisons"][0]["direction"]) == ("CPU family", "higher")

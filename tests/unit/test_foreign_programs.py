@@ -91,23 +91,23 @@ def test_json_that_breaks_off_is_refused() -> None:
 
 def test_hyperfine_s_times_are_read_by_command() -> None:
     document = json.loads((DATA / "hyperfine-one.json").read_text())
-    found = hyperfine.read(read(str(DATA / "hyperfine-one.json")))
-    assert [each.command for each in found.series] == [each["command"] for each in document["results"]]
-    assert found.series[0].values == tuple(document["results"][0]["times"])
-    assert found.series[0].unit == "s"
+    parsed = hyperfine.read(read(str(DATA / "hyperfine-one.json")))
+    assert [one_series.command for one_series in parsed.series] == [result["command"] for result in document["results"]]
+    assert parsed.series[0].values == tuple(document["results"][0]["times"])
+    assert parsed.series[0].unit == "s"
 
 
 def test_runs_of_hyperfine_that_failed_are_left_out_and_said() -> None:
     text = '{"results": [{"command": "make", "times": [1.0, 0.1, 1.2], "exit_codes": [0, 2, 0]}]}'
-    found = hyperfine.read(source(text))
-    assert found.series[0].values == (1.0, 1.2)
-    assert found.notes == ("1 of 3 runs of make failed: left out",)
+    parsed = hyperfine.read(source(text))
+    assert parsed.series[0].values == (1.0, 1.2)
+    assert parsed.notes == ("1 of 3 runs of make failed: left out",)
 
 
 def test_a_command_of_hyperfine_without_single_times_is_said() -> None:
-    found = hyperfine.read(source('{"results": [{"command": "make", "mean": 1.0, "times": null}]}'))
-    assert found.series == ()
-    assert "no single times" in found.notes[0]
+    parsed = hyperfine.read(source('{"results": [{"command": "make", "mean": 1.0, "times": null}]}'))
+    assert parsed.series == ()
+    assert "no single times" in parsed.notes[0]
 
 
 @pytest.mark.parametrize("text", ['{"results": [{"times": [1]}]}', '{"results": [{"command": "a", "times": ["x"]}]}'])
@@ -120,10 +120,10 @@ def test_pyperf_counts_a_process_once_and_leaves_warmups_and_calibration_out() -
     document = json.loads((DATA / "pyperf-calibrated.json").read_text())
     runs = document["benchmarks"][0]["runs"]
     assert "values" not in runs[0]
-    found = pyperf.read(read(str(DATA / "pyperf-calibrated.json")))
-    assert len(of(found, "lenlist")) == len(runs) - 1
+    parsed = pyperf.read(read(str(DATA / "pyperf-calibrated.json")))
+    assert len(of(parsed, "lenlist")) == len(runs) - 1
     first = sorted(runs[1]["values"])
-    assert of(found, "lenlist")[0] == pytest.approx((first[0] + first[1]) / 2)
+    assert of(parsed, "lenlist")[0] == pytest.approx((first[0] + first[1]) / 2)
 
 
 def test_pyperf_takes_the_name_from_wherever_it_stands() -> None:
@@ -133,43 +133,43 @@ def test_pyperf_takes_the_name_from_wherever_it_stands() -> None:
 
 
 def test_stress_ng_s_lines_are_read_run_after_run() -> None:
-    found = stress_ng.read(read(str(DATA / "stress-before.txt")))
-    assert len(of(found, "pipe")) == 3
-    assert of(found, "pipe")[0] == 86441.28
-    assert of(found, "get")[0] == 408.71
-    assert {each.direction for each in found.series} == {"higher"}
+    parsed = stress_ng.read(read(str(DATA / "stress-before.txt")))
+    assert len(of(parsed, "pipe")) == 3
+    assert of(parsed, "pipe")[0] == 86441.28
+    assert of(parsed, "get")[0] == 408.71
+    assert {one_series.direction for one_series in parsed.series} == {"higher"}
 
 
 def test_stress_ng_s_yaml_says_what_its_lines_say() -> None:
-    found = stress_ng.read(read(str(DATA / "stress-before.yaml")))
-    assert [each.benchmark for each in found.series] == ["pipe", "get"]
-    assert all(len(each.values) == 1 and each.unit == "bogo ops/s" for each in found.series)
+    parsed = stress_ng.read(read(str(DATA / "stress-before.yaml")))
+    assert [one_series.benchmark for one_series in parsed.series] == ["pipe", "get"]
+    assert all(len(one_series.values) == 1 and one_series.unit == "bogo ops/s" for one_series in parsed.series)
 
 
 def test_perf_s_standard_error_is_kept_and_what_was_not_counted_is_said() -> None:
-    found = perf_stat.read(read(str(DATA / "perf-r-before.csv")))
-    [clock] = (each for each in found.series if each.benchmark == "task-clock")
+    parsed = perf_stat.read(read(str(DATA / "perf-r-before.csv")))
+    [clock] = (one_series for one_series in parsed.series if one_series.benchmark == "task-clock")
     assert (clock.values, clock.unit) == ((1.79,), "ms")
     assert clock.error == pytest.approx(0.1408)
-    assert "cycles was not supported: left out" in found.notes
-    assert any("context-switches is 0" in note for note in found.notes)
+    assert "cycles was not supported: left out" in parsed.notes
+    assert any("context-switches is 0" in note for note in parsed.notes)
 
 
 def test_perf_s_multiplexing_warns() -> None:
-    found = perf_stat.read(source("12345,,cycles,1000000,42.50,1.2,GHz\n"))
-    assert found.notes == ("cycles was counted 42.50 % of the time and scaled up (multiplexing)",)
+    parsed = perf_stat.read(source("12345,,cycles,1000000,42.50,1.2,GHz\n"))
+    assert parsed.notes == ("cycles was counted 42.50 % of the time and scaled up (multiplexing)",)
 
 
 def test_event_names_of_perf_may_hold_the_separator() -> None:
-    found = perf_stat.read(source("77,,cpu/event=0x3c,umask=0x1/u,1.50%,1000000,100.00,,\n"))
-    [series] = found.series
+    parsed = perf_stat.read(source("77,,cpu/event=0x3c,umask=0x1/u,1.50%,1000000,100.00,,\n"))
+    [series] = parsed.series
     assert (series.benchmark, series.values, series.error) == ("cpu/event=0x3c,umask=0x1/u", (77.0,), 0.015)
 
 
 def test_perf_s_counts_of_single_cpus_are_benchmarks_of_their_own() -> None:
     lines = ("CPU0,10.5,msec,cpu-clock", "CPU1,11.5,msec,cpu-clock", "S0,2,22.0,msec,cpu-clock")
     text = "".join(f"{line},1000,100.00,,\n" for line in lines)
-    assert [each.benchmark for each in perf_stat.read(source(text)).series] == [
+    assert [one_series.benchmark for one_series in perf_stat.read(source(text)).series] == [
         "cpu-clock, CPU0",
         "cpu-clock, CPU1",
         "cpu-clock, S0",
@@ -182,8 +182,8 @@ def test_intervals_of_perf_are_refused() -> None:
 
 
 def test_lmbench_s_lines_and_tables_are_read() -> None:
-    found = lmbench.read(read(str(DATA / "lmbench-before-1.txt")))
-    units = {each.benchmark: (each.unit, each.direction) for each in found.series}
+    parsed = lmbench.read(read(str(DATA / "lmbench-before-1.txt")))
+    units = {one_series.benchmark: (one_series.unit, one_series.direction) for one_series in parsed.series}
     assert units["Simple syscall"] == ("us", "lower")
     assert units["Pipe bandwidth"] == ("MB/s", "higher")
     assert units["File write bandwidth"] == ("KB/s", "higher")
@@ -196,7 +196,7 @@ def test_lmbench_s_lines_and_tables_are_read() -> None:
     assert units["Socket bandwidth using localhost, 10.485760 MB"] == ("MB/s", "higher")
     assert units["Memory bzero bandwidth, 0.000512 MB"] == ("MB/s", "higher")
     assert len(units) == 26
-    assert found.notes == ("int64 mul is -0.02, and ratios need positive numbers: left out",)
+    assert parsed.notes == ("int64 mul is -0.02, and ratios need positive numbers: left out",)
 
 
 def test_a_lone_table_of_lat_ctx_is_lmbench() -> None:
@@ -206,27 +206,27 @@ def test_a_lone_table_of_lat_ctx_is_lmbench() -> None:
 
 
 def test_commands_of_a_lone_hyperfine_file_are_the_variants() -> None:
-    found = gather([read(str(DATA / "hyperfine-one.json"))], "hyperfine")
-    [observed] = found.observations
+    gathered = gather([read(str(DATA / "hyperfine-one.json"))], "hyperfine")
+    [observed] = gathered.observations
     assert tuple(observed.groups) == ("find /usr/share/doc", "seq 100000")
     assert (observed.unit, observed.direction) == ("ms", "lower")
 
 
 def test_of_several_hyperfine_files_each_is_a_variant() -> None:
     files = [read(str(DATA / f"hyperfine-{name}.json")) for name in ("before", "after")]
-    found = gather(files, "hyperfine")
-    assert [each.benchmark for each in found.observations] == ["ls /", "seq 1000"]
-    assert found.variants == ("hyperfine-before", "hyperfine-after")
+    gathered = gather(files, "hyperfine")
+    assert [observation.benchmark for observation in gathered.observations] == ["ls /", "seq 1000"]
+    assert gathered.variants == ("hyperfine-before", "hyperfine-after")
 
 
 def test_several_files_of_a_name_are_replicates() -> None:
     files = [read(f"{name}={DATA}/lmbench-{name}-{number}.txt") for name in ("before", "after") for number in (1, 2, 3)]
-    found = gather(files, "lmbench")
-    assert found.variants == ("before", "after")
-    [syscall] = (each for each in found.observations if each.benchmark == "Simple syscall")
+    gathered = gather(files, "lmbench")
+    assert gathered.variants == ("before", "after")
+    [syscall] = (observation for observation in gathered.observations if observation.benchmark == "Simple syscall")
     assert all(isinstance(group, Sample) and len(group.values) == 3 for group in syscall.groups.values())
-    assert "each file counts once for its variant, with the median of its values" in found.notes
-    assert found.boots == "nothing says whether each file is another boot"
+    assert "each file counts once for its variant, with the median of its values" in gathered.notes
+    assert gathered.boots == "nothing says whether each file is another boot"
 
 
 def test_of_several_files_of_a_variant_each_is_a_boot_and_the_same_in_all_benchmarks() -> None:

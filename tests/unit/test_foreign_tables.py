@@ -27,8 +27,8 @@ def rows(*texts: str | bytes, **options: object) -> Gathered:
     return gather(sources, BY_NAME["csv"], JudgeRequest(**options))  # type: ignore[arg-type]
 
 
-def sample(found: Gathered, variant: str, benchmark: int = 0) -> Sample:
-    group = found.observations[benchmark].groups[variant]
+def sample(gathered: Gathered, variant: str, benchmark: int = 0) -> Sample:
+    group = gathered.observations[benchmark].groups[variant]
     assert isinstance(group, Sample)
     return group
 
@@ -36,10 +36,10 @@ def sample(found: Gathered, variant: str, benchmark: int = 0) -> Sample:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(delimiter: str) -> None:
     text = "kernel,time_ms,pair\na,1.5,1\nb,1.25,1\n".replace(",", delimiter)
-    found = rows(text)
-    assert found.columns == {"value": "time_ms", "variant": "kernel", "block": "pair"}
-    assert found.observations[0].unit == "ms"
-    assert sample(found, "b").values.tolist() == [1.25]
+    gathered = rows(text)
+    assert gathered.columns == {"value": "time_ms", "variant": "kernel", "block": "pair"}
+    assert gathered.observations[0].unit == "ms"
+    assert sample(gathered, "b").values.tolist() == [1.25]
 
 
 def test_decimal_commas_are_read_where_the_comma_is_not_the_delimiter() -> None:
@@ -47,8 +47,8 @@ def test_decimal_commas_are_read_where_the_comma_is_not_the_delimiter() -> None:
 
 
 def test_lines_of_comment_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
-    found = rows("\ufeff# made by hand\r\nvariant,value\r\na,1.5\r\nb,2.5\r\n")
-    assert sample(found, "a").values.tolist() == [1.5]
+    gathered = rows("\ufeff# made by hand\r\nvariant,value\r\na,1.5\r\nb,2.5\r\n")
+    assert sample(gathered, "a").values.tolist() == [1.5]
 
 
 def test_names_in_quotes_may_hold_the_delimiter() -> None:
@@ -69,27 +69,30 @@ def test_columns_are_guessed_from_their_names(header: str, columns: dict[str, st
 
 
 def test_columns_that_are_named_win_over_guesses_and_what_is_left_is_said() -> None:
-    found = rows("kernel,cc,value\n6.1,gcc,1\n6.1,clang,2\n", columns={"variant": "CC"})
-    assert found.variants == ("gcc", "clang")
-    assert found.columns == {"value": "value", "variant": "cc"}
-    assert "columns that weren't used: kernel" in found.notes
+    gathered = rows("kernel,cc,value\n6.1,gcc,1\n6.1,clang,2\n", columns={"variant": "CC"})
+    assert gathered.variants == ("gcc", "clang")
+    assert gathered.columns == {"value": "value", "variant": "cc"}
+    assert "columns that weren't used: kernel" in gathered.notes
 
 
 def test_versions_are_names_and_not_numbers() -> None:
-    found = rows("kernel,time_s\n6.1,1\n6.10,2\n6.1,3\n")
-    assert found.variants == ("6.1", "6.10")
-    assert sample(found, "6.1").values.tolist() == [1, 3]
+    gathered = rows("kernel,time_s\n6.1,1\n6.10,2\n6.1,3\n")
+    assert gathered.variants == ("6.1", "6.10")
+    assert sample(gathered, "6.1").values.tolist() == [1, 3]
 
 
 def test_several_value_columns_are_several_benchmarks() -> None:
-    found = rows("variant,read_ns,write_us\na,1,2\nb,3,4\n", values=("read_ns", "write_us"))
-    assert [(each.benchmark, each.unit) for each in found.observations] == [("read_ns", "ns"), ("write_us", "us")]
+    gathered = rows("variant,read_ns,write_us\na,1,2\nb,3,4\n", values=("read_ns", "write_us"))
+    assert [(observation.benchmark, observation.unit) for observation in gathered.observations] == [
+        ("read_ns", "ns"),
+        ("write_us", "us"),
+    ]
 
 
 def test_a_time_of_day_is_not_taken_for_the_value() -> None:
-    found = rows("variant,time,value\na,2025-03-01 10:00,5\nb,2025-03-01 11:00,6\n")
-    assert found.columns == {"value": "value", "variant": "variant", "day": "time"}
-    assert sample(found, "b").order is not None
+    gathered = rows("variant,time,value\na,2025-03-01 10:00,5\nb,2025-03-01 11:00,6\n")
+    assert gathered.columns == {"value": "value", "variant": "variant", "day": "time"}
+    assert sample(gathered, "b").order is not None
 
 
 def test_a_file_without_a_variant_is_one_variant() -> None:
@@ -103,16 +106,16 @@ def test_a_boot_counts_once_however_often_it_was_read() -> None:
         for boot in (1, 2)
         for iteration in (1, 2, 9)
     )
-    found = rows(text)
-    assert sample(found, "a").values.tolist() == [12, 22]
-    assert sample(found, "a").blocks is None
-    assert found.notes[0] == "each boot counts once, with the median of its values (12 rows, 4 medians)"
+    gathered = rows(text)
+    assert sample(gathered, "a").values.tolist() == [12, 22]
+    assert sample(gathered, "a").blocks is None
+    assert gathered.notes[0] == "each boot counts once, with the median of its values (12 rows, 4 medians)"
 
 
 def test_a_block_counts_once_for_each_variant() -> None:
     text = "variant,block,iteration,value\na,7,1,1\na,7,2,3\na,7,3,2\nb,7,1,5\nb,9,1,6\n"
-    found = rows(text, unit="s")
-    first, second = sample(found, "a"), sample(found, "b")
+    gathered = rows(text, unit="s")
+    first, second = sample(gathered, "a"), sample(gathered, "b")
     assert first.values.tolist() == [2]
     assert first.blocks is not None
     assert second.blocks is not None
@@ -125,24 +128,24 @@ def test_blocks_of_two_runs_are_not_mixed_up() -> None:
 
 
 def test_a_layout_is_a_cluster() -> None:
-    found = rows("variant,layout,value\na,0,1\na,1,2\nb,0,3\nb,1,4\n")
-    clusters = sample(found, "b").clusters
+    gathered = rows("variant,layout,value\na,0,1\na,1,2\nb,0,3\nb,1,4\n")
+    clusters = sample(gathered, "b").clusters
     assert clusters is not None
     assert clusters.tolist() == [0, 1]
 
 
 def test_one_layout_of_a_variant_is_not_a_sample_of_layouts() -> None:
-    found = rows("variant,build_id,value\na,x,1\na,x,2\nb,y,3\nb,z,4\n")
-    assert found.columns["layout"] == "build_id"
-    assert sample(found, "b").clusters is None
-    assert sample(found, "a").values.tolist() == [1, 2]
+    gathered = rows("variant,build_id,value\na,x,1\na,x,2\nb,y,3\nb,z,4\n")
+    assert gathered.columns["layout"] == "build_id"
+    assert sample(gathered, "b").clusters is None
+    assert sample(gathered, "a").values.tolist() == [1, 2]
 
 
 def test_units_of_a_benchmark_are_converted_to_its_first() -> None:
-    found = rows("variant,test,value,unit\na,x,1.5,us\na,y,7,MB/s\nb,x,1400,ns\nb,y,7000,KB/s\nb,x,2,us\n")
-    assert [each.unit for each in found.observations] == ["us", "MB/s"]
-    assert sample(found, "b").values.tolist() == pytest.approx([1.4, 2])
-    assert sample(found, "b", 1).values.tolist() == pytest.approx([7])
+    gathered = rows("variant,test,value,unit\na,x,1.5,us\na,y,7,MB/s\nb,x,1400,ns\nb,y,7000,KB/s\nb,x,2,us\n")
+    assert [observation.unit for observation in gathered.observations] == ["us", "MB/s"]
+    assert sample(gathered, "b").values.tolist() == pytest.approx([1.4, 2])
+    assert sample(gathered, "b", 1).values.tolist() == pytest.approx([7])
 
 
 def test_units_that_do_not_fit_are_named() -> None:
@@ -257,9 +260,9 @@ def test_millions_of_rows_come_out_as_arrays_in_their_order() -> None:
     values = np.random.default_rng(3).normal(100, 1, count).round(4)
     names = np.where(np.arange(count) % 3 == 0, "base", "new")
     text = "variant,value\n" + "".join(f"{n},{v}\n" for n, v in zip(names.tolist(), values.tolist(), strict=True))
-    found = rows(text, unit="ns")
-    assert np.array_equal(sample(found, "base").values, values[names == "base"])
-    assert np.array_equal(sample(found, "new").values, values[names == "new"])
+    gathered = rows(text, unit="ns")
+    assert np.array_equal(sample(gathered, "base").values, values[names == "base"])
+    assert np.array_equal(sample(gathered, "new").values, values[names == "new"])
 
 
 def summaries(*texts: str, **options: object) -> Gathered:
@@ -271,16 +274,16 @@ LONG = "kernel,test,mean,sd,n,unit\na,x,10,0.5,12,ms\nb,x,11000,500,6,us\n"
 
 
 def test_a_row_of_mean_sd_and_n_is_a_summary() -> None:
-    [found] = summaries(LONG).observations
-    assert found.groups == {"a": Summary(10, 0.5, 12), "b": Summary(11, 0.5, 6)}
-    assert (found.benchmark, found.unit, found.direction) == ("x", "ms", "lower")
+    [observed] = summaries(LONG).observations
+    assert observed.groups == {"a": Summary(10, 0.5, 12), "b": Summary(11, 0.5, 6)}
+    assert (observed.benchmark, observed.unit, observed.direction) == ("x", "ms", "lower")
 
 
 @pytest.mark.parametrize("cell", ["{m} ({s})", "{m} ± {s}", "{m} +/- {s}", "**{m}** (±{s})", "Zen 3: {m} ({s})"])
 def test_cells_of_mean_and_sd_are_read_in_every_spelling(cell: str) -> None:
     one, two = cell.format(m="79.800", s="0.1076"), cell.format(m="1,079.5", s="0.0772")
-    [found] = summaries(f"| machine | a | b |\n|:--|--:|---|\n| X | {one} | {two} |\n", n="12").observations
-    assert found.groups == {"a": Summary(79.8, 0.1076, 12), "b": Summary(1079.5, 0.0772, 12)}
+    [observed] = summaries(f"| machine | a | b |\n|:--|--:|---|\n| X | {one} | {two} |\n", n="12").observations
+    assert observed.groups == {"a": Summary(79.8, 0.1076, 12), "b": Summary(1079.5, 0.0772, 12)}
 
 
 def test_the_size_of_a_summary_must_come_from_somewhere() -> None:
@@ -313,9 +316,9 @@ def test_two_summaries_of_one_variant_are_refused() -> None:
 
 def test_all_tables_of_a_markdown_file_are_found() -> None:
     text = "words | here\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nmore\n\nc | d\n--- | ---\n3 | 4\n5 | 6\n"
-    found = grids(source(text))
-    assert [grid.header for grid in found] == [("a", "b"), ("c", "d")]
-    assert [(row.line, row.cells) for row in found[1].rows] == [(11, ("3", "4")), (12, ("5", "6"))]
+    tables = grids(source(text))
+    assert [grid.header for grid in tables] == [("a", "b"), ("c", "d")]
+    assert [(row.line, row.cells) for row in tables[1].rows] == [(11, ("3", "4")), (12, ("5", "6"))]
 
 
 def _agree(texts: Sequence[str]) -> set[str]:

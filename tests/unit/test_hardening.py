@@ -10,7 +10,7 @@ from kdyno.kernel.build import check_configuration
 from kdyno.kernel.hardening import candidates, protections, table, to_be_met
 from kdyno.kernel.kconfig import resolve_base
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs import Ask
+from kdyno.kernel.knobs import KconfigRequest
 from kdyno.kernel.knobs.kconfig import parse_fragment
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
@@ -52,8 +52,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def dyno_asks() -> dict[str, Ask]:
-    return {ask.symbol: ask for ask in parse_fragment(resolve_base("dyno").text, "base dyno")}
+def dyno_asks() -> dict[str, KconfigRequest]:
+    return {request.symbol: request for request in parse_fragment(resolve_base("dyno").text, "base dyno")}
 
 
 def states(config: str) -> dict[str, str]:
@@ -64,7 +64,7 @@ def open_asks(config: str, tree: Path, overruled: tuple[str, ...] = ()) -> set[s
     """Those of dyno's asks for what the little tree has that are to be met, under old and new names."""
     symbols = ("CPU_MITIGATIONS", "MITIGATION_RETPOLINE", "RETPOLINE", "MITIGATION_RETHUNK", "VMAP_STACK", "SMP")
     asks = [dyno_asks()[symbol] for symbol in symbols]
-    return {ask.symbol for ask in to_be_met(asks, read_config(config), overruled, tree)}
+    return {request.symbol for request in to_be_met(asks, read_config(config), overruled, tree)}
 
 
 def test_what_defconfig_has_on_dyno_asks_for_or_the_list_says_why_not(data: Path) -> None:
@@ -78,7 +78,7 @@ def test_dyno_asks_for_what_the_list_says_it_has_and_for_nothing_else_of_it() ->
     names = {name for row in table().values() for name in row.names}
     asks = dyno_asks()
     assert {name for name in names if name in asks} == listed
-    assert {ask.value for name, ask in asks.items() if name in names} == {"y"}
+    assert {request.value for name, request in asks.items() if name in names} == {"y"}
     assert not [name for name in asks if name.startswith("MITIGATION_") and name not in names]
 
 
@@ -91,24 +91,24 @@ def test_every_row_is_whole_and_names_each_option_once() -> None:
 
 
 def test_an_option_is_on_or_off_as_the_config_says() -> None:
-    said = states("CONFIG_VMAP_STACK=y\n# CONFIG_STACKPROTECTOR is not set\n")
-    assert (said["VMAP_STACK"], said["STACKPROTECTOR"]) == ("on", "off")
+    state_of = states("CONFIG_VMAP_STACK=y\n# CONFIG_STACKPROTECTOR is not set\n")
+    assert (state_of["VMAP_STACK"], state_of["STACKPROTECTOR"]) == ("on", "off")
 
 
 def test_what_needs_an_option_that_is_off_is_off_as_well() -> None:
-    said = states("# CONFIG_STACKPROTECTOR is not set\n# CONFIG_CPU_MITIGATIONS is not set\n")
-    assert said["STACKPROTECTOR_STRONG"] == said["MITIGATION_MDS"] == said["MITIGATION_RETHUNK"] == "off"
+    state_of = states("# CONFIG_STACKPROTECTOR is not set\n# CONFIG_CPU_MITIGATIONS is not set\n")
+    assert state_of["STACKPROTECTOR_STRONG"] == state_of["MITIGATION_MDS"] == state_of["MITIGATION_RETHUNK"] == "off"
 
 
 def test_what_a_kernel_could_have_and_does_not_know_is_no_option_of_it() -> None:
-    said = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n")
-    assert said["MITIGATION_MDS"] == said["STRICT_MODULE_RWX"] == "no such option"
+    state_of = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n")
+    assert state_of["MITIGATION_MDS"] == state_of["STRICT_MODULE_RWX"] == "no such option"
 
 
 def test_an_older_kernels_name_stands_for_the_option() -> None:
-    said = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n# CONFIG_RETHUNK is not set\n")
-    assert (said["RETPOLINE"], said["RETHUNK"]) == ("on", "off")
-    assert "MITIGATION_RETPOLINE" not in said
+    state_of = states("CONFIG_CPU_MITIGATIONS=y\nCONFIG_RETPOLINE=y\n# CONFIG_RETHUNK is not set\n")
+    assert (state_of["RETPOLINE"], state_of["RETHUNK"]) == ("on", "off")
+    assert "MITIGATION_RETPOLINE" not in state_of
 
 
 def test_a_mitigation_that_the_list_does_not_have_is_told_at_the_end() -> None:

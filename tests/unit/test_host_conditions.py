@@ -96,9 +96,9 @@ def test_a_group_outside_of_what_is_shown_is_left_out(root: Path) -> None:
 def test_a_bare_host_says_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     read = read_counters(tmp_path, PID)
     assert (read.busy, read.steal, read.own, read.throttled, read.quota_stops, read.swapped) == (None,) * 6
-    with watched(tmp_path, every=0.05) as seen:
+    with watched(tmp_path, every=0.05) as conditions:
         time.sleep(0.6)
-    assert seen == {}
+    assert conditions == {}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_nonsense_in_every_file_breaks_nothing(root: Path, content: bytes) -> No
             path.write_bytes(content)
     sensors = Sensors.of(root)
     sensors.look()
-    with watched(root, every=0.02) as seen:
+    with watched(root, every=0.02) as conditions:
         time.sleep(0.05)
-    assert all(math.isfinite(value) for value in (*seen.values(), *sensors.seen().values()))
+    assert all(math.isfinite(value) for value in (*conditions.values(), *sensors.readings().values()))
 
 
 def test_the_fastest_cpu_and_the_hottest_sensor_of_the_cpu_are_read(root: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_fastest_cpu_and_the_hottest_sensor_of_the_cpu_are_read(root: Path) 
     put(root, "sys/class/hwmon/hwmon0/temp3_input", "-273000\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen() == {"celsius": 64.5, "mhz": 2403.0, "mhz_low": 2403.0}
+    assert sensors.readings() == {"celsius": 64.5, "mhz": 2403.0, "mhz_low": 2403.0}
 
 
 def test_without_a_sensor_chip_the_thermal_zone_is_read(root: Path) -> None:
@@ -131,7 +131,7 @@ def test_without_a_sensor_chip_the_thermal_zone_is_read(root: Path) -> None:
     put(root, "sys/class/thermal/thermal_zone1/temp", "55000\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen()["celsius"] == 55.0
+    assert sensors.readings()["celsius"] == 55.0
 
 
 @pytest.mark.parametrize(("flags", "known"), [("fpu aperfmperf tsc", True), ("fpu tsc", False)])
@@ -141,7 +141,7 @@ def test_cpuinfo_tells_the_frequency_only_of_cpus_that_count_it(root: Path, flag
     put(root, "proc/cpuinfo", f"cpu MHz\t\t: 2596.142\nflags\t\t: {flags}\n\ncpu MHz\t\t: 3100.5\n")
     sensors = Sensors.of(root)
     sensors.look()
-    assert sensors.seen().get("mhz") == (3100.5 if known else None)
+    assert sensors.readings().get("mhz") == (3100.5 if known else None)
 
 
 def test_a_dip_between_two_looks_is_seen_in_the_lowest_frequency(root: Path) -> None:
@@ -151,30 +151,30 @@ def test_a_dip_between_two_looks_is_seen_in_the_lowest_frequency(root: Path) -> 
         for other in (1, 2, 3):
             put(root, f"{CPU}/cpufreq/policy{other}/scaling_cur_freq", "800000\n")
         sensors.look()
-    assert sensors.seen() == {"celsius": 61.0, "mhz": 3000.0, "mhz_low": 1200.0}
+    assert sensors.readings() == {"celsius": 61.0, "mhz": 3000.0, "mhz_low": 1200.0}
 
 
 def test_a_boot_that_is_watched_gets_every_condition_that_the_host_shows(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getpid", lambda: PID)
-    with watched(root, every=0.1) as seen:
+    with watched(root, every=0.1) as conditions:
         time.sleep(0.3)
         put(root, "proc/stat", f"cpu  {1000 + TICKS} 0 500 9000 10 0 0 {20 + TICKS} 0 0\n")
         put(root, "proc/vmstat", "pswpin 10\npswpout 25\n")
         put(root, f"{CPU}/cpu0/thermal_throttle/core_throttle_count", "3\n")
         time.sleep(0.3)
-    assert set(seen) == set(UNITS)
-    assert seen["steal_percent"] == 50
-    assert 1.0 < seen["other_load"] < 1.7
-    assert (seen["loadavg"], seen["celsius"], seen["mhz"]) == (0.52, 61.0, 2403.0)
-    assert (seen["throttled"], seen["quota_stops"], seen["swapped_pages"]) == (3, 0, 5)
+    assert set(conditions) == set(UNITS)
+    assert conditions["steal_percent"] == 50
+    assert 1.0 < conditions["other_load"] < 1.7
+    assert (conditions["loadavg"], conditions["celsius"], conditions["mhz"]) == (0.52, 61.0, 2403.0)
+    assert (conditions["throttled"], conditions["quota_stops"], conditions["swapped_pages"]) == (3, 0, 5)
 
 
 def test_of_a_moment_nothing_is_said(root: Path) -> None:
-    with watched(root) as seen:
+    with watched(root) as conditions:
         pass
-    assert seen == {}
+    assert conditions == {}
 
 
 def test_a_boot_that_breaks_off_leaves_no_thread_behind(root: Path) -> None:
@@ -190,9 +190,9 @@ def test_a_host_without_another_thread_to_give_is_watched_without_sensors(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
-    with watched(root) as seen:
+    with watched(root) as conditions:
         time.sleep(0.55)
-    assert "steal_percent" in seen and "mhz" not in seen
+    assert "steal_percent" in conditions and "mhz" not in conditions
 
 
 def test_work_that_this_host_does_for_us_is_our_own() -> None:

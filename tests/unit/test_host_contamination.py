@@ -74,7 +74,7 @@ def test_two_boots_have_no_median_worth_comparing_with() -> None:
 
 
 def test_what_a_host_does_not_show_is_not_flagged() -> None:
-    boots = [each.model_copy(update={"conditions": {}}) for each in run(steal_percent=50)]
+    boots = [boot.model_copy(update={"conditions": {}}) for boot in run(steal_percent=50)]
     assert contamination(boots, "wall") == ()
 
 

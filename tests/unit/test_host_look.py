@@ -39,37 +39,40 @@ def shown(root: Path, state: State, width: int = 100) -> str:
 
 
 def test_a_host_with_everything_wrong_is_told_so(root: Path) -> None:
-    found = facts(root)
-    good = {name for name, fact in found.items() if fact.status == "good"}
+    facts_by_name = facts(root)
+    good = {name for name, fact in facts_by_name.items() if fact.status == "good"}
     assert good == {"isolated CPUs", "throttling", "hypervisor", "stolen time", "other load"}
-    assert {name for name, fact in found.items() if fact.status != "change"} == good
+    assert {name for name, fact in facts_by_name.items() if fact.status != "change"} == good
 
 
 def test_each_knob_says_how_it_stands_and_how_it_should(root: Path) -> None:
-    found = facts(root)
-    said = {name: (found[name].now, found[name].wanted, found[name].settable) for name in ("governor", "turbo", "smt")}
-    assert said == {
+    facts_by_name = facts(root)
+    shown = {
+        name: (facts_by_name[name].now, facts_by_name[name].wanted, facts_by_name[name].settable)
+        for name in ("governor", "turbo", "smt")
+    }
+    assert shown == {
         "governor": ("powersave (4 times)", "performance", "yes"),
         "turbo": ("on", "off", "yes"),
         "smt": ("on", "off", "by name"),
     }
-    assert (found["irqs"].now, found["irqs"].wanted) == ("0-63 (1), 0-3 (1), 3 (1)", "0-2")
-    assert found["CPU limit"].now == "1.5 CPUs, which stopped it 2 times"
-    assert found["swap"].now == "on"
+    assert (facts_by_name["irqs"].now, facts_by_name["irqs"].wanted) == ("0-63 (1), 0-3 (1), 3 (1)", "0-2")
+    assert facts_by_name["CPU limit"].now == "1.5 CPUs, which stopped it 2 times"
+    assert facts_by_name["swap"].now == "on"
 
 
 def test_after_setting_everything_that_can_be_set_is_good(root: Path, tmp_path: Path) -> None:
     state = State(tmp_path / "state")
     set_knobs(state, root=root, write=Kernel(root))
     set_knobs(state, ["smt", "thp"], root=root, write=Kernel(root))
-    found = facts(root)
-    assert {found[knob.name].status for knob in KNOBS} == {"good"}
+    facts_by_name = facts(root)
+    assert {facts_by_name[knob.name].status for knob in KNOBS} == {"good"}
 
 
 def test_on_a_bare_host_what_is_missing_is_not_wrong(tmp_path: Path) -> None:
-    found = facts(tmp_path)
-    assert {fact.status for fact in found.values()} <= {"absent", "good", "plain"}
-    assert {found[knob.name].status for knob in KNOBS} == {"absent"}
+    facts_by_name = facts(tmp_path)
+    assert {fact.status for fact in facts_by_name.values()} <= {"absent", "good", "plain"}
+    assert {facts_by_name[knob.name].status for knob in KNOBS} == {"absent"}
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\x00\x1b[2J[red]", b"9" * 5000, b"[", b"0-99999999", b"max 0"])
@@ -88,9 +91,9 @@ def test_policies_that_differ_are_counted(root: Path) -> None:
 
 def test_without_isolated_cpus_interrupts_may_stay_where_they_are(root: Path) -> None:
     put(root, "sys/devices/system/cpu/isolated", "\n")
-    found = facts(root)
-    assert (found["irqs"].status, found["irqs"].wanted) == ("plain", "")
-    assert found["isolated CPUs"].now == "none"
+    facts_by_name = facts(root)
+    assert (facts_by_name["irqs"].status, facts_by_name["irqs"].wanted) == ("plain", "")
+    assert facts_by_name["isolated CPUs"].now == "none"
 
 
 def test_a_guest_of_a_hypervisor_is_told_so(root: Path) -> None:
@@ -142,11 +145,11 @@ def test_what_was_turned_is_said_once_for_files_of_one_kind(root: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("text", "meant"),
     [("0-3,8", {0, 1, 2, 3, 8}), ("", set()), ("5", {5}), ("x", set()), ("0-99999999", set()), ("3-1", set())],
 )
-def test_lists_of_cpus_are_read(said: str, meant: set[int]) -> None:
-    assert cpus.parse_list(said) == meant
+def test_lists_of_cpus_are_read(text: str, meant: set[int]) -> None:
+    assert cpus.parse_list(text) == meant
 
 
 @pytest.mark.parametrize("members", [{0}, {0, 1, 2, 3, 8}, {31, 32}, {33}, set(range(128)), {127}])
@@ -165,9 +168,9 @@ def test_every_file_of_a_knob_has_an_owner_and_no_other_file_has() -> None:
 
 def test_this_host_can_be_looked_at(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["doctor", "--host", "--json", "--state", str(tmp_path)]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert {knob.name for knob in KNOBS} < {fact["name"] for fact in said["facts"]}
-    assert said["before_set"] == {}
+    document = json.loads(capsys.readouterr().out)
+    assert {knob.name for knob in KNOBS} < {fact["name"] for fact in document["facts"]}
+    assert document["before_set"] == {}
 
 
 @pytest.mark.parametrize(

@@ -27,27 +27,27 @@ def root(tmp_path: Path) -> Path:
     return make_host(tmp_path / "host")
 
 
-def said(root: Path, name: str) -> str:
+def content_of(root: Path, name: str) -> str:
     return (root / name).read_text().strip()
 
 
 def test_setting_makes_the_host_ready_for_measuring(root: Path, state: State) -> None:
     turned = set_knobs(state, root=root, write=Kernel(root))
     assert {turn.outcome for turn in turned.turns} == {"set"}
-    assert said(root, GOVERNOR) == said(root, ENERGY) == "performance"
-    assert said(root, NO_TURBO) == "1"
-    assert said(root, "proc/sys/kernel/randomize_va_space") == "2"
-    assert said(root, "proc/irq/24/smp_affinity_list") == "0-2"
-    assert said(root, "proc/irq/default_smp_affinity") == "00000000,00000007"
+    assert content_of(root, GOVERNOR) == content_of(root, ENERGY) == "performance"
+    assert content_of(root, NO_TURBO) == "1"
+    assert content_of(root, "proc/sys/kernel/randomize_va_space") == "2"
+    assert content_of(root, "proc/irq/24/smp_affinity_list") == "0-2"
+    assert content_of(root, "proc/irq/default_smp_affinity") == "00000000,00000007"
 
 
 def test_what_takes_cpus_away_or_changes_what_is_measured_is_set_only_by_name(root: Path, state: State) -> None:
     kernel = Kernel(root)
     set_knobs(state, root=root, write=kernel)
-    assert (said(root, SMT), said(root, THP)) == ("on", "[always] madvise never")
+    assert (content_of(root, SMT), content_of(root, THP)) == ("on", "[always] madvise never")
     turned = set_knobs(state, ["smt", "thp"], root=root, write=kernel)
     assert {turn.knob for turn in turned.turns} == {"smt", "thp"}
-    assert (said(root, SMT), said(root, THP)) == ("off", "always madvise [never]")
+    assert (content_of(root, SMT), content_of(root, THP)) == ("off", "always madvise [never]")
 
 
 def test_restoring_brings_back_every_byte(root: Path, state: State) -> None:
@@ -175,7 +175,7 @@ def test_setting_after_a_restart_begins_a_journal_of_its_own(root: Path, state: 
 def test_what_the_kernel_refuses_is_said_and_the_others_are_set(root: Path, state: State) -> None:
     turned = set_knobs(state, root=root, write=Kernel(root, refuses=frozenset({NO_TURBO})))
     assert [(turn.knob, turn.why) for turn in turned.refused] == [("turbo", "Invalid argument")]
-    assert said(root, GOVERNOR) == "performance"
+    assert content_of(root, GOVERNOR) == "performance"
     journal = read_journal(state)
     assert journal and GOVERNOR in journal.values and NO_TURBO not in journal.values
 
@@ -196,7 +196,7 @@ def test_a_value_that_is_taken_and_forgotten_counts_as_refused(root: Path, state
 def test_a_value_that_becomes_a_third_one_can_still_be_restored(root: Path, state: State) -> None:
     set_knobs(state, ["perf-rate"], root=root, write=lambda path, _value: write_value(path, "5"))
     restore(state, root=root)
-    assert said(root, "proc/sys/kernel/perf_event_max_sample_rate") == "63000"
+    assert content_of(root, "proc/sys/kernel/perf_event_max_sample_rate") == "63000"
 
 
 def test_what_can_not_be_restored_stays_on_record(root: Path, state: State) -> None:
@@ -330,7 +330,7 @@ def test_setting_waits_for_who_sets_already(root: Path, state: State) -> None:
             second.result(timeout=0.2)
         go.set()
         assert first.result().turns and second.result().turns
-    assert said(root, NO_TURBO) == "0"
+    assert content_of(root, NO_TURBO) == "0"
     assert (state.locks / f"{SETTING.name}.lock").exists()
 
 

@@ -89,17 +89,17 @@ def test_to_look_for_deep_keys_takes_time_in_proportion() -> None:
 def test_numbers_and_texts_that_nothing_can_take_are_named_with_their_line(
     tmp_path: Path, line: str, complaint: str
 ) -> None:
-    with pytest.raises(BadExperiment) as said:
+    with pytest.raises(BadExperiment) as raised:
         load_experiment(written(tmp_path, f"{line}\n{MINIMAL}"))
-    assert complaint in str(said.value)
+    assert complaint in str(raised.value)
 
 
 def test_of_many_mistakes_the_first_are_shown(tmp_path: Path) -> None:
     text = MINIMAL + "".join(f"mistake{number} = 1\n" for number in range(20_000))
-    with pytest.raises(BadExperiment) as said:
+    with pytest.raises(BadExperiment) as raised:
         load_experiment(written(tmp_path, text))
-    assert str(said.value).count("\n") == load.PROBLEMS_SHOWN
-    assert str(said.value).endswith("... and 19,980 more")
+    assert str(raised.value).count("\n") == load.PROBLEMS_SHOWN
+    assert str(raised.value).endswith("... and 19,980 more")
 
 
 def test_to_find_the_line_of_a_key_takes_time_in_proportion() -> None:

@@ -166,8 +166,8 @@ def test_following_a_line_without_end_takes_no_more_memory_than_a_line_may_have(
 
 def test_following_stops_at_a_line_that_is_too_long_for_all_that_comes_later(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
-    said = line({"v": 1, "type": "output", "stream": "stdout", "hex": b"hi".hex()})
-    stream.write_bytes(line(HELLO) + said + b"x" * (LONGEST_LINE + 1) + b"\n" + said)
+    output_line = line({"v": 1, "type": "output", "stream": "stdout", "hex": b"hi".hex()})
+    stream.write_bytes(line(HELLO) + output_line + b"x" * (LONGEST_LINE + 1) + b"\n" + output_line)
     ended, heard = threading.Event(), io.BytesIO()
     ended.set()
     follow_output(stream, ended, heard, io.BytesIO())

@@ -102,11 +102,11 @@ def test_a_run_whose_variant_has_the_baselines_kernel_ends_before_its_first_boot
         (image.directory / "image.json").write_text(changed.model_dump_json())
     shutil.copyfile(plain.bzimage, tuned.bzimage)
     refused = pytest.raises(ImageCorrupt, match="bzImage is not the file that was built")
-    with Store(sqlite_file(state.store_file)) as store, refused as said:
+    with Store(sqlite_file(state.store_file)) as store, refused as raised:
         run_experiment(experiment, state, store, talk, again=False)
-    assert str(tuned.directory) in str(said.value)
+    assert str(tuned.directory) in str(raised.value)
     assert not [words for words in qemu.commands if "-kernel" in words], "it was booted"
-    assert f"rm -r {tuned.directory}" in said.value.advice and "kdyno run" in said.value.advice
+    assert f"rm -r {tuned.directory}" in raised.value.advice and "kdyno run" in raised.value.advice
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -213,9 +213,9 @@ def test_boot_takes_no_kernel_that_its_record_is_not_of(state: State, place: Pat
     for name in named:
         with pytest.raises(ImageCorrupt, match="bzImage is not the file that was built"):
             bootone.find_kernel(name, state)
-    with pytest.raises(bootone.NotOfItsRecord, match="bzImage is not the file") as said:
+    with pytest.raises(bootone.NotOfItsRecord, match="bzImage is not the file") as raised:
         bootone.find_kernel(str(tmp_path / "copy"), state)
-    assert "rm -r" not in said.value.advice, "the directory is the user's own"
+    assert "rm -r" not in raised.value.advice, "the directory is the user's own"
 
 
 def test_boot_does_not_follow_a_link_from_one_image_to_another_kernel(

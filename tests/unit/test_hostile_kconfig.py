@@ -103,8 +103,8 @@ def test_a_value_that_the_tree_itself_brings_is_refused_before_make_reads_it(tmp
 def test_the_name_of_a_fragment_adds_no_line_to_what_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "x\nCONFIG_Y=y\n.config"
     path.write_text("CONFIG_SMP=y\n")
-    [ask] = read_fragment(path)
-    assert kconfig.fragment([ask]).count("\n") == 2
+    [request] = read_fragment(path)
+    assert kconfig.fragment([request]).count("\n") == 2
 
 
 def test_an_option_of_make_is_no_target() -> None:

@@ -189,7 +189,7 @@ def test_statistics_that_can_t_be_checked_are_refused(
 
 
 def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> None:
-    def said(machines: int) -> str:
+    def notice_text(machines: int) -> str:
         published = [
             Published(f"m{machine}", f"v{v}", "", str(10 + v * (machine + 1)), "1", 12, "s", "")
             for machine in range(machines)
@@ -197,8 +197,8 @@ def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> No
         ]
         return contradicted([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
 
-    assert "this Q would fit" in said(30)
-    assert "this Q would fit" not in said(60)
+    assert "this Q would fit" in notice_text(30)
+    assert "this Q would fit" not in notice_text(60)
 
 
 HYPERFINE = '{{"results":[{{"command":"a","times":[1.0,2.0,1.5]}},{{"command":{command},"times":[{times}]{more}}}]}}'
@@ -254,9 +254,9 @@ def test_a_number_that_can_t_be_compared_leaves_its_benchmark_out(tmp_path: Path
 
 @pytest.mark.parametrize("number", ["1", "12345678901234567890", "1.5e3", "0.1"])
 def test_numbers_are_read_as_they_are(tmp_path: Path, number: str) -> None:
-    [_, value] = [each.value for each in judged(tmp_path, hyperfine(times=number)).values if each.variant == "a"][:2]
+    [_, value] = [value.value for value in judged(tmp_path, hyperfine(times=number)).values if value.variant == "a"][:2]
     assert value == 2.0
-    assert [each.value for each in judged(tmp_path, hyperfine(times=number)).values if each.variant == "b"] == [
+    assert [value.value for value in judged(tmp_path, hyperfine(times=number)).values if value.variant == "b"] == [
         float(number)
     ]
 

@@ -34,8 +34,8 @@ def boot(variant: str, block: int, values: dict[str, float], **other: object) ->
             "started": specimen.NOON,
             "seconds": 1,
             "samples": tuple(
-                Sample(benchmark=name, iteration=0, elapsed=round(each * 10**9), work=10**9)
-                for name, each in values.items()
+                Sample(benchmark=name, iteration=0, elapsed=round(value * 10**9), work=10**9)
+                for name, value in values.items()
             ),
             **other,
         }
@@ -50,18 +50,18 @@ def simulated(seed: int, *, effects: dict[str, float], blocks: int = 6, count: i
         weather = random.normal(0, 0.03, count)
         for variant, ratio in effects.items():
             values = 1000 * ratio * np.exp(weather + random.normal(0, 0.01, count))
-            boots.append(boot(variant, block, {f"b{i}": float(each) for i, each in enumerate(values)}))
+            boots.append(boot(variant, block, {f"b{i}": float(value) for i, value in enumerate(values)}))
     return boots
 
 
 def judged(boots: list[BootRecord], count: int = 1, direction: Direction = "lower", margin: float = 0.01) -> Judgement:
-    variants = list(dict.fromkeys(each.variant for each in boots))
+    variants = list(dict.fromkeys(boot.variant for boot in boots))
     observed = observations(boots, benchmarks(count, direction), sorted({boot.variant for boot in boots}))
     return judge(observed, variants, "base", margin=margin, alpha=0.05, why=partial(absence.reason, boots, {}))
 
 
-def only(found: Judgement) -> Comparison:
-    [comparison] = found.comparisons
+def only(judgement: Judgement) -> Comparison:
+    [comparison] = judgement.comparisons
     return comparison
 
 
@@ -72,18 +72,18 @@ def test_a_kernel_against_itself_is_called_different_in_at_most_one_run_of_twent
     monkeypatch.setattr("gc.collect", lambda: 0)
     false = 0
     for seed in range(150):
-        found = judged(simulated(seed, effects={"base": 1, "same": 1, "again": 1}, count=3), 3)
-        false += any(each.verdict in ("faster", "slower") for each in found.comparisons)
+        judgement = judged(simulated(seed, effects={"base": 1, "same": 1, "again": 1}, count=3), 3)
+        false += any(comparison.verdict in ("faster", "slower") for comparison in judgement.comparisons)
     assert false / 150 <= 0.05 + 0.05
 
 
 def test_a_planted_two_percent_is_found_with_the_right_sign() -> None:
-    found = judged(simulated(3, effects={"base": 1, "quick": 0.98, "slow": 1.02}, blocks=20), 10)
-    verdicts = {(each.variant, each.verdict) for each in found.comparisons}
+    judgement = judged(simulated(3, effects={"base": 1, "quick": 0.98, "slow": 1.02}, blocks=20), 10)
+    verdicts = {(comparison.variant, comparison.verdict) for comparison in judgement.comparisons}
     assert verdicts == {("quick", "faster"), ("slow", "slower")}
-    assert [mean.verdict for mean in found.geometric_means] == ["faster", "slower"]
-    assert found.geometric_means[0].estimate
-    assert found.geometric_means[0].estimate.ratio == pytest.approx(1 / 0.98, abs=0.003)
+    assert [mean.verdict for mean in judgement.geometric_means] == ["faster", "slower"]
+    assert judgement.geometric_means[0].estimate
+    assert judgement.geometric_means[0].estimate.ratio == pytest.approx(1 / 0.98, abs=0.003)
 
 
 def test_more_is_faster_where_higher_is_better() -> None:
@@ -98,10 +98,10 @@ def test_more_is_faster_where_higher_is_better() -> None:
 
 def test_identical_samples_are_equivalent_and_the_ratio_is_exactly_one() -> None:
     boots = [boot(v, b, {"b0": 1 + b / 7, "b1": 3.3}) for b in range(5) for v in ("base", "v")]
-    found = judged(boots, 2, margin=0.0)
-    assert {each.verdict for each in found.comparisons} == {"equivalent"}
-    assert {each.estimate.ratio for each in found.comparisons if each.estimate} == {1.0}
-    assert found.geometric_means[0].verdict == "equivalent"
+    judgement = judged(boots, 2, margin=0.0)
+    assert {comparison.verdict for comparison in judgement.comparisons} == {"equivalent"}
+    assert {comparison.estimate.ratio for comparison in judgement.comparisons if comparison.estimate} == {1.0}
+    assert judgement.geometric_means[0].verdict == "equivalent"
 
 
 def test_an_exact_difference_outside_the_margin_is_a_verdict_and_inside_it_is_negligible() -> None:
@@ -117,38 +117,38 @@ def test_an_exact_difference_outside_the_margin_is_a_verdict_and_inside_it_is_ne
 
 def test_noise_wider_than_the_margin_stays_undecided() -> None:
     boots = [boot(v, b, {"b0": 100 + (3 * (-1) ** b if v == "v" else 0)}) for b in range(6) for v in ("base", "v")]
-    found = only(judged(boots))
-    assert found.verdict == "undecided"
-    assert found.estimate
-    assert found.estimate.detectable
-    assert found.estimate.detectable > 0.03
-    assert "this run could have seen" in found.sentence
+    comparison = only(judged(boots))
+    assert comparison.verdict == "undecided"
+    assert comparison.estimate
+    assert comparison.estimate.detectable
+    assert comparison.estimate.detectable > 0.03
+    assert "this run could have seen" in comparison.sentence
 
 
 def test_one_block_is_undecided_even_when_equal() -> None:
-    found = only(judged([boot("base", 0, {"b0": 5.0}), boot("v", 0, {"b0": 5.0})]))
-    assert (found.verdict, found.reason) == ("undecided", "one block: no spread known")
-    assert found.estimate
-    assert found.estimate.ratio == 1
+    comparison = only(judged([boot("base", 0, {"b0": 5.0}), boot("v", 0, {"b0": 5.0})]))
+    assert (comparison.verdict, comparison.reason) == ("undecided", "one block: no spread known")
+    assert comparison.estimate
+    assert comparison.estimate.ratio == 1
 
 
 def test_blocks_without_one_of_the_two_are_dropped_and_counted() -> None:
     boots = [boot(v, b, {"b0": 100.0 + b}) for b in range(5) for v in ("base", "v") if (v, b) != ("v", 3)]
     boots.append(boot("v", 3, {}, status="failed", reason="panic"))
-    found = only(judged(boots))
-    assert found.estimate
-    assert (found.estimate.blocks, found.dropped) == (4, 1)
+    comparison = only(judged(boots))
+    assert comparison.estimate
+    assert (comparison.estimate.blocks, comparison.dropped) == (4, 1)
 
 
 def test_a_benchmark_that_cannot_run_says_why_and_is_left_out_of_the_mean() -> None:
     boots = [boot("base", b, {"b0": 1.0, "b1": 2.0}) for b in range(3)] + [
         boot("v", b, {"b0": 1.0}, unsupported={"b1": "no CONFIG_UNIX"}) for b in range(3)
     ]
-    found = judged(boots, 2)
-    absent = found.comparisons[1]
+    judgement = judged(boots, 2)
+    absent = judgement.comparisons[1]
     assert (absent.verdict, absent.estimate) == (None, None)
     assert absent.reason == "unsupported in v: no CONFIG_UNIX"
-    assert (found.geometric_means[0].benchmarks, found.geometric_means[0].left_out) == (1, ("b1",))
+    assert (judgement.geometric_means[0].benchmarks, judgement.geometric_means[0].left_out) == (1, ("b1",))
 
 
 @pytest.mark.parametrize(
@@ -162,19 +162,23 @@ def test_a_benchmark_that_cannot_run_says_why_and_is_left_out_of_the_mean() -> N
     ],
 )
 def test_the_reason_for_no_comparison_is_the_first_cause(theirs: list[BootRecord], reason: str) -> None:
-    found = judged([boot("base", 0, {"b0": 1.0}), *theirs])
-    assert only(found).reason.startswith(reason)
-    assert found.geometric_means[0].estimate is None
-    assert found.geometric_means[0].reason
+    judgement = judged([boot("base", 0, {"b0": 1.0}), *theirs])
+    assert only(judgement).reason.startswith(reason)
+    assert judgement.geometric_means[0].estimate is None
+    assert judgement.geometric_means[0].reason
 
 
 def test_holm_counts_every_comparison_of_the_run() -> None:
     boots = simulated(11, effects={"base": 1, "v": 1.004, "w": 1}, count=6)
     few, many = judged([b for b in boots if b.variant != "w"], 6), judged(boots, 6)
-    smallest = min(each.estimate.p for each in many.comparisons if each.estimate and each.estimate.p is not None)
-    assert min(each.p_adjusted for each in many.comparisons if each.p_adjusted is not None) == pytest.approx(
-        12 * smallest
+    smallest = min(
+        comparison.estimate.p
+        for comparison in many.comparisons
+        if comparison.estimate and comparison.estimate.p is not None
     )
+    assert min(
+        comparison.p_adjusted for comparison in many.comparisons if comparison.p_adjusted is not None
+    ) == pytest.approx(12 * smallest)
     first_few, first_many = few.comparisons[0].p_adjusted, many.comparisons[0].p_adjusted
     assert first_few is not None
     assert first_many is not None
@@ -183,5 +187,5 @@ def test_holm_counts_every_comparison_of_the_run() -> None:
 
 def test_a_run_without_a_single_boot_is_judged_without_a_verdict() -> None:
     why = partial(absence.reason, [], {})
-    found = judge(observations([], benchmarks(1), ()), ["base", "v"], "base", margin=0.01, alpha=0.05, why=why)
-    assert only(found).reason == "no boot of base yet"
+    judgement = judge(observations([], benchmarks(1), ()), ["base", "v"], "base", margin=0.01, alpha=0.05, why=why)
+    assert only(judgement).reason == "no boot of base yet"

@@ -17,37 +17,39 @@ from tests.unit.judge_data import apart, in_blocks, noisy, observed, sample
 
 
 def judged(*benchmarks: Observations, margin: float = 0.01, correction: Correction = "holm") -> Judgement:
-    names = list(dict.fromkeys(name for each in benchmarks for name in each.groups))
+    names = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.groups))
     return judge(benchmarks, names, "base", margin=margin, alpha=0.05, correction=correction)
 
 
 def only(benchmark: Observations, margin: float = 0.01) -> Comparison:
-    [found] = judged(benchmark, margin=margin).comparisons
-    return found
+    [comparison] = judged(benchmark, margin=margin).comparisons
+    return comparison
 
 
 def estimate(benchmark: Observations) -> Estimate:
-    found = only(benchmark).estimate
-    assert found is not None
-    return found
+    result = only(benchmark).estimate
+    assert result is not None
+    return result
 
 
 def test_values_without_blocks_are_compared_after_welch() -> None:
     random = np.random.default_rng(1)
     base, v = random.lognormal(0, 0.05, 9), random.lognormal(0.1, 0.01, 20)
-    found = estimate(apart({"base": base, "v": v}))
+    result = estimate(apart({"base": base, "v": v}))
     welch = stats.ttest_ind(np.log(v), np.log(base), equal_var=False)
     interval = welch.confidence_interval(0.95)
-    assert (found.method, found.blocks, found.units) == ("welch", 0, 9)
-    assert found.p == pytest.approx(welch.pvalue)
-    assert (found.low, found.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
-    assert found.df == pytest.approx(welch.df)
+    assert (result.method, result.blocks, result.units) == ("welch", 0, 9)
+    assert result.p == pytest.approx(welch.pvalue)
+    assert (result.low, result.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
+    assert result.df == pytest.approx(welch.df)
 
 
 def test_a_published_summary_gives_what_its_values_give_where_the_spread_is_small() -> None:
     random = np.random.default_rng(2)
     values = {"base": random.normal(100, 2, 12), "v": random.normal(97, 1, 12)}
-    summaries = {name: Summary(float(each.mean()), float(each.std(ddof=1)), len(each)) for name, each in values.items()}
+    summaries = {
+        name: Summary(float(value.mean()), float(value.std(ddof=1)), len(value)) for name, value in values.items()
+    }
     one, two = estimate(apart(values)), estimate(observed(summaries))
     assert two.ratio == pytest.approx(one.ratio, rel=1e-3)
     assert (two.low, two.high) == pytest.approx((one.low, one.high), rel=2e-3)
@@ -55,8 +57,8 @@ def test_a_published_summary_gives_what_its_values_give_where_the_spread_is_smal
 
 
 def test_a_summary_that_varies_by_half_its_mean_gets_no_verdict() -> None:
-    found = only(observed({"base": Summary(100, 50, 1000), "v": Summary(200, 20, 1000)}))
-    assert (found.verdict, found.reason) == (
+    comparison = only(observed({"base": Summary(100, 50, 1000), "v": Summary(200, 20, 1000)}))
+    assert (comparison.verdict, comparison.reason) == (
         "undecided",
         "the standard deviation is 50.0 % of the mean: a ratio needs the single values",
     )
@@ -68,10 +70,10 @@ def test_layouts_are_the_replicates_where_they_were_sampled() -> None:
         "base": sample(np.full(6, 100.0), range(6), [0, 0, 1, 1, 2, 2]),
         "v": sample(100 * np.exp(differences), range(6), [0, 0, 1, 1, 2, 2]),
     }
-    found = estimate(observed(groups))
+    result = estimate(observed(groups))
     expected = stats.ttest_1samp([0.011, 0.029, -0.011], 0.0)
-    assert (found.method, found.blocks, found.units, found.df) == ("layouts", 6, 3, 2)
-    assert found.p == pytest.approx(expected.pvalue)
+    assert (result.method, result.blocks, result.units, result.df) == ("layouts", 6, 3, 2)
+    assert result.p == pytest.approx(expected.pvalue)
 
 
 def test_one_layout_is_undecided_however_many_boots_it_had() -> None:
@@ -79,9 +81,9 @@ def test_one_layout_is_undecided_however_many_boots_it_had() -> None:
         "base": sample(np.linspace(100, 101, 20), range(20), [0] * 20),
         "v": sample(np.linspace(110, 111, 20), range(20), [0] * 20),
     }
-    found = only(observed(groups))
-    assert (found.verdict, found.reason) == ("undecided", "one layout: no spread known")
-    assert found.sentence.endswith("; one layout: no spread known")
+    comparison = only(observed(groups))
+    assert (comparison.verdict, comparison.reason) == ("undecided", "one layout: no spread known")
+    assert comparison.sentence.endswith("; one layout: no spread known")
 
 
 def test_blocks_whose_variants_had_other_layouts_are_compared_as_groups_of_layouts() -> None:
@@ -90,8 +92,8 @@ def test_blocks_whose_variants_had_other_layouts_are_compared_as_groups_of_layou
         "base": sample(random.lognormal(0, 0.01, 8), range(8), [0, 0, 1, 1, 2, 2, 3, 3]),
         "v": sample(random.lognormal(0, 0.01, 8), range(8), [0, 1, 2, 3, 0, 1, 2, 3]),
     }
-    found = estimate(observed(groups))
-    assert (found.method, found.units) == ("welch", 4)
+    result = estimate(observed(groups))
+    assert (result.method, result.units) == ("welch", 4)
 
 
 def test_exact_layouts_are_exact() -> None:
@@ -107,15 +109,15 @@ def test_equal_values_in_both_groups_are_judged_by_how_many_there_are() -> None:
 
 
 def test_a_group_without_spread_beside_one_with_is_still_compared() -> None:
-    found = estimate(apart({"base": [5.0] * 4, "v": [6.0, 6.1, 5.9, 6.05]}))
-    assert found.df == pytest.approx(3)
-    assert found.p is not None
-    assert 0 < found.p < 0.01
+    result = estimate(apart({"base": [5.0] * 4, "v": [6.0, 6.1, 5.9, 6.05]}))
+    assert result.df == pytest.approx(3)
+    assert result.p is not None
+    assert 0 < result.p < 0.01
 
 
 def test_a_single_value_is_undecided() -> None:
-    found = only(apart({"base": [5.0], "v": [6.0, 6.1]}))
-    assert (found.verdict, found.reason) == ("undecided", "one value: no spread known")
+    comparison = only(apart({"base": [5.0], "v": [6.0, 6.1]}))
+    assert (comparison.verdict, comparison.reason) == ("undecided", "one value: no spread known")
     assert only(observed({"base": Summary(5, 0, 1), "v": Summary(6, 0.1, 12)})).verdict == "undecided"
 
 
@@ -140,9 +142,9 @@ def test_a_summary_that_cannot_be_one_is_named(bad: Summary) -> None:
 
 
 def test_a_variant_without_values_says_so() -> None:
-    found = judge([apart({"base": [1.0, 2.0]})], ["base", "v"], "base", margin=0.01, alpha=0.05)
-    assert found.comparisons[0].reason == "no value of v"
-    assert found.geometric_means[0].estimate is None
+    judgement = judge([apart({"base": [1.0, 2.0]})], ["base", "v"], "base", margin=0.01, alpha=0.05)
+    assert judgement.comparisons[0].reason == "no value of v"
+    assert judgement.geometric_means[0].estimate is None
 
 
 def test_the_geometric_mean_of_values_that_belong_to_nothing_is_a_number_without_a_verdict() -> None:
@@ -162,12 +164,12 @@ def test_blocks_in_any_order_make_the_same_geometric_mean() -> None:
     one, two = noisy(5, 0.02), noisy(6, 0.01)
     backwards = observed(
         {
-            name: Sample(each.values[::-1], each.blocks[::-1])
-            for name, each in two.groups.items()
-            if isinstance(each, Sample) and each.blocks is not None
+            name: Sample(group.values[::-1], group.blocks[::-1])
+            for name, group in two.groups.items()
+            if isinstance(group, Sample) and group.blocks is not None
         }
     )
-    straight, turned = (judged(one, each).geometric_means[0].estimate for each in (two, backwards))
+    straight, turned = (judged(one, observation).geometric_means[0].estimate for observation in (two, backwards))
     assert straight
     assert turned
     assert turned.low == pytest.approx(straight.low)
@@ -177,19 +179,25 @@ def test_blocks_in_any_order_make_the_same_geometric_mean() -> None:
 def test_benjamini_hochberg_is_milder_than_holm_on_many_real_effects() -> None:
     benchmarks = [noisy(seed, 0.012, blocks=6) for seed in range(12)]
     holm, bh = (judged(*benchmarks, correction=name) for name in ("holm", "bh"))
-    ps = [float(each.estimate.p) for each in bh.comparisons if each.estimate and each.estimate.p is not None]
-    assert [each.p_adjusted for each in bh.comparisons] == pytest.approx(stats.false_discovery_control(np.array(ps)))
+    ps = [
+        float(comparison.estimate.p)
+        for comparison in bh.comparisons
+        if comparison.estimate and comparison.estimate.p is not None
+    ]
+    assert [comparison.p_adjusted for comparison in bh.comparisons] == pytest.approx(
+        stats.false_discovery_control(np.array(ps))
+    )
     pairs = list(zip(holm.comparisons, bh.comparisons, strict=True))
     assert all((one.p_adjusted or 0) >= (two.p_adjusted or 0) for one, two in pairs)
     assert any((one.p_adjusted or 0) > 1.5 * (two.p_adjusted or 0) for one, two in pairs)
 
 
 def test_a_look_at_a_stricter_level_has_a_wider_interval_and_says_how_wide() -> None:
-    found = judge([noisy(7, 0.02)], ["base", "v1"], "base", margin=0.01, alpha=0.003, confidence=0.997)
-    estimate = found.comparisons[0].estimate
+    judgement = judge([noisy(7, 0.02)], ["base", "v1"], "base", margin=0.01, alpha=0.003, confidence=0.997)
+    estimate = judgement.comparisons[0].estimate
     assert estimate
     assert estimate.confidence == 0.997
-    assert "99.7 % interval" in found.comparisons[0].sentence
+    assert "99.7 % interval" in judgement.comparisons[0].sentence
     usual = judge([noisy(7, 0.02)], ["base", "v1"], "base", margin=0.01, alpha=0.05).comparisons[0].estimate
     assert usual
     assert estimate.high
@@ -198,9 +206,9 @@ def test_a_look_at_a_stricter_level_has_a_wider_interval_and_says_how_wide() -> 
 
 
 def test_values_at_the_ends_of_what_a_double_holds_stay_finite() -> None:
-    found = only(in_blocks({"base": [1e-300, 1e300, 1e-300], "v": [1e300, 1e-300, 1e-300]}))
-    assert found.verdict == "undecided"
-    assert found.model_dump_json()
+    comparison = only(in_blocks({"base": [1e-300, 1e300, 1e-300], "v": [1e300, 1e-300, 1e-300]}))
+    assert comparison.verdict == "undecided"
+    assert comparison.model_dump_json()
 
 
 def test_ten_million_values_are_judged_in_two_seconds() -> None:

@@ -12,20 +12,20 @@ from kdyno.judge.estimate import Estimate, Limits, estimate_ratio
 
 
 def estimate(differences: ArrayLike, alpha: float) -> Estimate:
-    found = np.asarray(differences, dtype=float)
-    return estimate_ratio(logratio.of_differences(found), "paired", Limits(margin=0.01, alpha=alpha), len(found))
+    values = np.asarray(differences, dtype=float)
+    return estimate_ratio(logratio.of_differences(values), "paired", Limits(margin=0.01, alpha=alpha), len(values))
 
 
 def test_the_interval_is_the_t_interval_of_the_mean_log_ratio() -> None:
     logs = [0.01, 0.03, 0.02, 0.05]
-    found = estimate(logs, alpha=0.05)
+    result = estimate(logs, alpha=0.05)
     expected = stats.ttest_1samp(logs, 0.0)
     interval = expected.confidence_interval(0.95)
-    assert found.ratio == pytest.approx(math.exp(np.mean(logs)))
-    assert found.low == pytest.approx(math.exp(interval.low))
-    assert found.high == pytest.approx(math.exp(interval.high))
-    assert found.p == pytest.approx(expected.pvalue)
-    assert found.blocks == 4
+    assert result.ratio == pytest.approx(math.exp(np.mean(logs)))
+    assert result.low == pytest.approx(math.exp(interval.low))
+    assert result.high == pytest.approx(math.exp(interval.high))
+    assert result.p == pytest.approx(expected.pvalue)
+    assert result.blocks == 4
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
@@ -38,21 +38,21 @@ def test_replicates_that_agree_exactly_have_no_interval_but_a_bound_on_what_they
 
 
 def test_one_block_gives_a_ratio_and_no_interval() -> None:
-    found = estimate([0.1], alpha=0.05)
-    assert found.ratio == pytest.approx(math.exp(0.1))
-    assert found.low is found.high is found.p is found.detectable is None
+    result = estimate([0.1], alpha=0.05)
+    assert result.ratio == pytest.approx(math.exp(0.1))
+    assert result.low is result.high is result.p is result.detectable is None
 
 
 def test_two_blocks_that_disagree_wildly_stay_finite() -> None:
-    found = estimate([-200.0, 200.0], alpha=0.05)
-    assert found.high is not None
-    assert math.isfinite(found.high)
+    result = estimate([-200.0, 200.0], alpha=0.05)
+    assert result.high is not None
+    assert math.isfinite(result.high)
 
 
 def test_the_95_percent_interval_covers_the_truth_95_times_in_a_hundred() -> None:
     random = np.random.default_rng(1)
     covered = [
-        (found.low or 0) <= math.exp(0.02) <= (found.high or 0)
-        for found in (estimate(random.normal(0.02, 0.01, 8), alpha=0.05) for _ in range(2000))
+        (result.low or 0) <= math.exp(0.02) <= (result.high or 0)
+        for result in (estimate(random.normal(0.02, 0.01, 8), alpha=0.05) for _ in range(2000))
     ]
     assert 0.93 <= np.mean(covered) <= 0.97

@@ -49,12 +49,12 @@ def test_power_far_out_is_one_and_without_an_effect_is_alpha() -> None:
 
 
 def test_a_curve_falls_with_the_replicates_and_rises_with_the_effect() -> None:
-    found = power.curve("v", 12, 0.008, Limits(margin=0.0))
-    effects = [point.effect for point in found.detectable]
+    result = power.curve("v", 12, 0.008, Limits(margin=0.0))
+    effects = [point.effect for point in result.detectable]
     assert effects == sorted(effects, reverse=True)
-    assert [point.power for point in found.power] == sorted(point.power for point in found.power)
-    assert any(point.power == pytest.approx(0.8) for point in found.power)
-    assert found.blocks_needed is None
+    assert [point.power for point in result.power] == sorted(point.power for point in result.power)
+    assert any(point.power == pytest.approx(0.8) for point in result.power)
+    assert result.blocks_needed is None
     assert power.curve("v", 12, 0.008, Limits(margin=0.01)).blocks_needed == power.replicates_needed(0.01, 0.008, 0.05)
 
 
@@ -65,37 +65,37 @@ def test_more_replicates_call_effects_inside_the_margin_equivalent() -> None:
 
 def nested(seed: int, layouts: int, boots: int, iterations: int, sds: tuple[float, float, float]) -> Components:
     random = np.random.default_rng(seed)
-    found = components(
+    result = components(
         [
             [layout + boot + random.normal(0, sds[2], iterations) for boot in random.normal(0, sds[1], boots)]
             for layout in random.normal(0, sds[0], layouts)
         ]
     )
-    assert found
-    return found
+    assert result
+    return result
 
 
 def test_components_of_variance_are_found_again_on_average() -> None:
     sds = (0.03, 0.02, 0.05)
-    found = [nested(seed, 6, 3, 5, sds) for seed in range(400)]
+    results = [nested(seed, 6, 3, 5, sds) for seed in range(400)]
     means = [
-        np.mean([each.layout for each in found]),
-        np.mean([each.boot for each in found]),
-        np.mean([each.iteration for each in found]),
+        np.mean([result.layout for result in results]),
+        np.mean([result.boot for result in results]),
+        np.mean([result.iteration for result in results]),
     ]
     assert means == pytest.approx([sd**2 for sd in sds], rel=0.15)
 
 
 def test_a_component_that_comes_out_negative_is_nothing() -> None:
-    found = [nested(seed, 3, 3, 3, (0.0, 0.0, 0.05)) for seed in range(20)]
-    assert min(each.boot for each in found) == 0
-    assert min(each.layout or 0 for each in found) == 0
+    results = [nested(seed, 3, 3, 3, (0.0, 0.0, 0.05)) for seed in range(20)]
+    assert min(result.boot for result in results) == 0
+    assert min(result.layout or 0 for result in results) == 0
 
 
 def test_a_single_layout_has_no_component_and_a_single_reading_none_either() -> None:
-    found = nested(1, 1, 8, 1, (0.1, 0.02, 0.0))
-    assert (found.layout, found.iteration, found.boots, found.iterations) == (None, None, 8, 1)
-    assert found.boot == pytest.approx(0.02**2, rel=0.8)
+    result = nested(1, 1, 8, 1, (0.1, 0.02, 0.0))
+    assert (result.layout, result.iteration, result.boots, result.iterations) == (None, None, 8, 1)
+    assert result.boot == pytest.approx(0.02**2, rel=0.8)
 
 
 def test_boots_without_readings_are_left_out_and_too_few_give_nothing() -> None:
@@ -103,24 +103,24 @@ def test_boots_without_readings_are_left_out_and_too_few_give_nothing() -> None:
     assert components([]) is None
     assert components([[np.array([1.0, 2.0])]]) is None
     assert components([[np.array([1.0]), empty], [np.array([1.0])]]) is None
-    found = components([[np.array([1.0, 1.1]), empty, np.array([1.2])]])
-    assert found
-    assert found.boots == 2
+    result = components([[np.array([1.0, 1.1]), empty, np.array([1.2])]])
+    assert result
+    assert result.boots == 2
 
 
 NOISY = Components(layout=None, boot=0.006**2, iteration=0.02**2, layouts=1, boots=8, iterations=5)
 
 
 def test_a_plan_reaches_its_power_at_the_optimal_number_of_iterations() -> None:
-    found = plan(NOISY, Costs(iteration=0.5, boot=5), 0.01)
+    result = plan(NOISY, Costs(iteration=0.5, boot=5), 0.01)
     # 8 boots of 5 readings: mean squares of 116e-6 with 7 and 80e-6 with 32 degrees of freedom, whose chi-square
     # quantiles of 15 and 85 % are 3.358 and 40.26
     reach = math.hypot(116e-6 * (7 / 3.358 - 1), 80e-6 * (1 - 32 / 40.26))
-    assert found.iterations == math.ceil(math.sqrt(5 / 0.5 * 0.02**2 / (0.006**2 + reach)))
-    assert found.enough
-    assert found.power >= 0.8
-    assert found.layouts == 0
-    assert found.seconds == pytest.approx(found.blocks * (5 + found.iterations * 0.5))
+    assert result.iterations == math.ceil(math.sqrt(5 / 0.5 * 0.02**2 / (0.006**2 + reach)))
+    assert result.enough
+    assert result.power >= 0.8
+    assert result.layouts == 0
+    assert result.seconds == pytest.approx(result.blocks * (5 + result.iterations * 0.5))
 
 
 def test_no_other_number_of_iterations_is_much_cheaper() -> None:
@@ -132,9 +132,9 @@ def test_no_other_number_of_iterations_is_much_cheaper() -> None:
 
 
 def test_layouts_that_cost_more_and_differ_less_get_more_boots_each() -> None:
-    found = NOISY.model_copy(update={"layout": 0.004**2, "layouts": 8, "boots": 16})
-    dear = plan(found, Costs(iteration=0.5, boot=5, layout=100), 0.005)
-    cheap = plan(found, Costs(iteration=0.5, boot=5, layout=1), 0.005)
+    noisier = NOISY.model_copy(update={"layout": 0.004**2, "layouts": 8, "boots": 16})
+    dear = plan(noisier, Costs(iteration=0.5, boot=5, layout=100), 0.005)
+    cheap = plan(noisier, Costs(iteration=0.5, boot=5, layout=1), 0.005)
     assert dear.boots_per_layout > cheap.boots_per_layout >= 1
     assert dear.blocks == dear.layouts * dear.boots_per_layout
     assert dear.power >= 0.8
@@ -142,21 +142,21 @@ def test_layouts_that_cost_more_and_differ_less_get_more_boots_each() -> None:
 
 def test_exact_counts_need_the_fewest_boots_and_single_readings() -> None:
     exact = Components(layout=None, boot=0.0, iteration=0.0, layouts=1, boots=4, iterations=3)
-    found = plan(exact, Costs(iteration=1, boot=5), 0.01)
-    assert (found.iterations, found.blocks, found.enough, found.half_width) == (1, 4, True, 0)
+    result = plan(exact, Costs(iteration=1, boot=5), 0.01)
+    assert (result.iterations, result.blocks, result.enough, result.half_width) == (1, 4, True, 0)
 
 
 def test_an_effect_beyond_reach_gets_the_largest_plan_and_says_that_it_is_not_enough() -> None:
-    found = plan(NOISY, Costs(iteration=0.5, boot=5), 0.0001, bounds=Bounds(replicates=(4, 30)))
-    assert (found.blocks, found.enough) == (30, False)
-    assert found.power < 0.8
+    result = plan(NOISY, Costs(iteration=0.5, boot=5), 0.0001, bounds=Bounds(replicates=(4, 30)))
+    assert (result.blocks, result.enough) == (30, False)
+    assert result.power < 0.8
 
 
 @pytest.mark.parametrize("blocks", [2, 6, 12])
 def test_the_bound_of_one_level_is_that_of_the_chi_square(blocks: int) -> None:
-    seen = Components(layout=None, boot=0.01**2, iteration=None, layouts=1, boots=blocks, iterations=1)
+    variances = Components(layout=None, boot=0.01**2, iteration=None, layouts=1, boots=blocks, iterations=1)
     expected = 0.01**2 * (blocks - 1) / stats.chi2.ppf(1 - bound.CONFIDENCE, blocks - 1)
-    assert bound.upper(seen, 1, 1) == pytest.approx(expected)
+    assert bound.upper(variances, 1, 1) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,9 @@ def test_what_follows_is_not_flagged_whoever_computed_it(machine: str, pair: tup
     q = abs(table[pair[0]][0] - table[pair[1]][0]) / np.sqrt(variance / 12)
     exact, interpolated = stats.studentized_range.sf(q, 3, 33), float(np.ravel(psturng(q, 3, 33))[0])
     for p in (f"{exact:.{digits}f}", f"{exact:.3g}", f"{interpolated:.7f}"):
-        found = check_pair(pair, f"{q:.{digits}f}", p, means=TABLES[machine])
-        assert (found.q_follows, found.p_follows, found.resembles) == (True, True, "")
-        assert found.sentence.endswith("follows from the means and sds")
+        checked = check_pair(pair, f"{q:.{digits}f}", p, means=TABLES[machine])
+        assert (checked.q_follows, checked.p_follows, checked.resembles) == (True, True, "")
+        assert checked.sentence.endswith("follows from the means and sds")
 
 
 @pytest.mark.parametrize(("machine", "pair"), PAIRS)
@@ -170,9 +170,9 @@ def test_the_q_of_any_other_row_is_flagged(machine: str, pair: tuple[str, str]) 
 
 
 def test_a_p_that_is_not_that_of_its_q_is_flagged_though_the_q_is_right() -> None:
-    found = check_pair(("generic", "v3"), "5.5205", "0.02", means=TABLES["N100"])
-    assert (found.q_follows, found.p_follows) == (True, False)
-    assert "p 0.02 is not that of Q 5.5205" in found.sentence
+    checked = check_pair(("generic", "v3"), "5.5205", "0.02", means=TABLES["N100"])
+    assert (checked.q_follows, checked.p_follows) == (True, False)
+    assert "p 0.02 is not that of Q 5.5205" in checked.sentence
 
 
 def test_a_printed_number_stands_for_all_that_round_to_it() -> None:
@@ -184,17 +184,17 @@ def test_a_printed_number_stands_for_all_that_round_to_it() -> None:
 
 @pytest.mark.parametrize("machine", PUBLISHED)
 def test_variance_and_pairs_are_recomputed_from_the_published_summaries(machine: str) -> None:
-    found = analyse(observed(summaries(machine)), "generic", 0.05, 0.01)
-    assert found.one_way == anova.one_way(groups_of(observed(summaries(machine))))
-    f, p = found.one_way.rows[0].f, found.one_way.rows[0].p
-    means = [each.mean for each in summaries(machine).values()]
-    variance = np.mean([each.sd**2 for each in summaries(machine).values()])
+    analysis = analyse(observed(summaries(machine)), "generic", 0.05, 0.01)
+    assert analysis.one_way == anova.one_way(groups_of(observed(summaries(machine))))
+    f, p = analysis.one_way.rows[0].f, analysis.one_way.rows[0].p
+    means = [summary.mean for summary in summaries(machine).values()]
+    variance = np.mean([summary.sd**2 for summary in summaries(machine).values()])
     assert f is not None
     assert f == pytest.approx(12 * np.var(means, ddof=1) / variance)
     assert p == pytest.approx(stats.f.sf(f, 2, 33))
-    tukey = next(table for table in found.pairs if table.method == "tukey")
+    tukey = next(table for table in analysis.pairs if table.method == "tukey")
     assert len(tukey.tests) == 3
-    for each in tukey.tests:
-        assert each.statistic == pytest.approx(q_of(machine, (each.first, each.second)).q)
+    for test in tukey.tests:
+        assert test.statistic == pytest.approx(q_of(machine, (test.first, test.second)).q)
     alike = {"5950X": "tukey", "i7-4790K": "games-howell", "N100": "tukey"}
-    assert found.pairs[0].method == alike[machine]
+    assert analysis.pairs[0].method == alike[machine]

@@ -57,9 +57,9 @@ def covers(parameter: Parameter, truth: float) -> bool:
     return parameter.low <= truth <= parameter.high
 
 
-def fits(found: Scaling) -> tuple[laws.Fit, laws.Fit]:
-    assert found.amdahl is not None and found.usl is not None
-    return found.amdahl, found.usl
+def fits(curve: Scaling) -> tuple[laws.Fit, laws.Fit]:
+    assert curve.amdahl is not None and curve.usl is not None
+    return curve.amdahl, curve.usl
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 0.001), (0.0, 0.01), (0.3, 0.0), (0.0, 0.0), (1.0, 0.0), (1.7, 0.2)])
@@ -73,16 +73,16 @@ def test_a_law_without_noise_is_recovered_exactly(a: float, b: float) -> None:
 
 @pytest.mark.parametrize("serial", [0.0, 0.02, 0.5, 1.0])
 def test_a_serial_fraction_without_noise_is_recovered_exactly(serial: float) -> None:
-    found = scaling(levels(serial, 0, noise=0, replicates=1, counts=(1, 7))).amdahl
-    assert found is not None and found.contention.value == pytest.approx(serial, abs=1e-8)
-    assert found.contention.bound == {0.0: "lowest", 1.0: "highest"}.get(serial)
+    law = scaling(levels(serial, 0, noise=0, replicates=1, counts=(1, 7))).amdahl
+    assert law is not None and law.contention.value == pytest.approx(serial, abs=1e-8)
+    assert law.contention.bound == {0.0: "lowest", 1.0: "highest"}.get(serial)
 
 
 def test_the_law_does_not_need_n_1_and_then_its_x1_is_an_extrapolation() -> None:
-    found = scaling(levels(0.05, 0.002, noise=0, replicates=1, counts=(3, 6, 12, 24)))
-    _, usl = fits(found)
+    curve = scaling(levels(0.05, 0.002, noise=0, replicates=1, counts=(3, 6, 12, 24)))
+    _, usl = fits(curve)
     assert usl.single.value == pytest.approx(100, rel=1e-7) and not usl.knows(1)
-    assert [point.speedup for point in found.points] == [None] * 4
+    assert [point.speedup for point in curve.points] == [None] * 4
 
 
 @pytest.mark.parametrize("shared", [None, 0.1], ids=["replicates", "blocks"])
@@ -105,7 +105,7 @@ def test_95_percent_intervals_cover_the_truth_in_90_to_99_of_a_hundred_experimen
 def test_at_the_bound_of_coherency_the_interval_of_the_contention_beside_it_is_too_narrow() -> None:
     """86 to 89 % in docs/scaling.md, which says to read Amdahl's there: a gain would be a reason to change that."""
     data = [levels(0.05, 0, counts=(1, 2, 4, 8, 16), shared=0.1, seed=seed) for seed in range(SIMULATIONS)]
-    hits = sum(covers(fits(scaling(each, draws=200))[1].contention, 0.05) for each in data)
+    hits = sum(covers(fits(scaling(level, draws=200))[1].contention, 0.05) for level in data)
     assert 0.78 * SIMULATIONS <= hits <= 0.94 * SIMULATIONS
 
 
@@ -133,9 +133,9 @@ def test_layouts_are_drawn_before_blocks() -> None:
 def test_a_block_that_lacks_a_value_is_drawn_with_those_that_it_has() -> None:
     full = levels(0.05, 0.001, shared=0.05)
     holed = [*full[:-1], Level(32, Sample(full[-1].sample.values[:-1], np.arange(7)))]
-    found = scaling(holed)
-    _, usl = fits(found)
-    assert found.drawn == "blocks" and covers(usl.contention, 0.05)
+    curve = scaling(holed)
+    _, usl = fits(curve)
+    assert curve.drawn == "blocks" and covers(usl.contention, 0.05)
 
 
 def test_the_usl_is_better_where_throughput_falls_and_no_law_is_where_it_adds_nothing() -> None:

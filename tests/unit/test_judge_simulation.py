@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from kdyno.judge import bootstrap
-from kdyno.judge.checks import boots, seen
+from kdyno.judge.checks import boots, replication
 from kdyno.judge.checks.holes import holes
 from kdyno.judge.checks.plans import PILOTS, Pilot, plans
 from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
@@ -21,17 +21,17 @@ DRAWS = 20_000
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_95_percent_intervals_cover_the_truth_in_94_to_96_of_a_hundred_runs(noise: Noise) -> None:
-    found = coverage(noise, blocks=12, draws=DRAWS, seed=1, bootstraps=400)
+    rates = coverage(noise, blocks=12, draws=DRAWS, seed=1, bootstraps=400)
     tolerance = 3 * math.sqrt(0.95 * 0.05 / DRAWS)
-    assert 0.94 - tolerance <= found.t <= 0.96 + tolerance
-    assert found.studentized >= 0.91
-    assert found.percentile < found.t
+    assert 0.94 - tolerance <= rates.t <= 0.96 + tolerance
+    assert rates.studentized >= 0.91
+    assert rates.percentile < rates.t
 
 
 def test_the_percentile_bootstrap_of_six_blocks_covers_too_little_and_the_studentized_enough() -> None:
-    found = coverage("normal", blocks=6, draws=600, seed=2, bootstraps=600)
-    assert found.percentile < 0.90
-    assert found.studentized > 0.925
+    rates = coverage("normal", blocks=6, draws=600, seed=2, bootstraps=600)
+    assert rates.percentile < 0.90
+    assert rates.studentized > 0.925
 
 
 def test_layouts_that_differ_in_link_order_only_are_told_apart_by_boots_but_not_by_layouts() -> None:
@@ -96,7 +96,7 @@ def test_geometric_means_of_boots_that_have_a_speed_of_their_own_are_seldom_call
 
 @pytest.mark.parametrize(("comparisons", "runs"), [(1, 400), (34, 24), (238, 8)])
 def test_the_effect_that_is_printed_gets_a_verdict_in_four_of_five_runs(comparisons: int, runs: int) -> None:
-    rates = seen.seen(comparisons, 12, draws=5000, runs=runs, seed=8)
+    rates = replication.replication_rates(comparisons, 12, draws=5000, runs=runs, seed=8)
     assert rates.now == pytest.approx(0.8, abs=0.05)
     assert comparisons == 1 or rates.before < 0.3
 
@@ -107,16 +107,16 @@ def test_the_rule_that_this_simulation_has_is_that_of_the_judge() -> None:
     for run in runs:
         # one effect, if any, among 34 comparisons; the others are far from any verdict
         others = 0.01 * np.tile([1.0, -1.0], (33, 6))
-        verdict = seen.judged(np.vstack([run, others]))[0].verdict
-        assert (verdict in ("faster", "slower")) == bool(seen.called_different(run[None, :], 34)[0])
+        verdict = replication.judged(np.vstack([run, others]))[0].verdict
+        assert (verdict in ("faster", "slower")) == bool(replication.called_different(run[None, :], 34)[0])
 
 
 def test_what_all_seeds_alike_do_not_exclude_is_in_truth_seldom_larger() -> None:
-    rates = seen.unseen(0.1, 12, DRAWS, seed=10)
+    rates = replication.unseen(0.1, 12, DRAWS, seed=10)
     assert rates.alike == pytest.approx(0.9**12, abs=0.01)
     assert rates.bound == pytest.approx(1 - 0.05 ** (1 / 12))
     assert rates.beyond == 0
-    assert 0.03 < seen.unseen(rates.bound + 0.001, 12, DRAWS, seed=10).beyond <= 0.055
+    assert 0.03 < replication.unseen(rates.bound + 0.001, 12, DRAWS, seed=10).beyond <= 0.055
 
 
 def test_skew_in_one_variant_makes_intervals_too_narrow_and_in_both_too_wide() -> None:

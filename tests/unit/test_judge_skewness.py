@@ -24,18 +24,18 @@ def skew(benchmark: Observations) -> Skew | None:
 
 def test_a_long_tail_of_the_differences_is_seen_and_said() -> None:
     assert of_differences(EVEN) is None
-    found = of_differences(TAILED)
-    assert found
-    assert (found.of, found.n) == ("differences", 12)
-    assert found.skewness == pytest.approx(stats.skew(TAILED, bias=False))
-    assert sentence(found) == (
+    skewed = of_differences(TAILED)
+    assert skewed
+    assert (skewed.of, skewed.n) == ("differences", 12)
+    assert skewed.skewness == pytest.approx(stats.skew(TAILED, bias=False))
+    assert sentence(skewed) == (
         "the differences are skewed: if one of the two has rare large values that the other one hasn't, 95 % intervals "
         "cover 84 to 89 %"
     )
     comparison = judge(
         [in_blocks({"base": np.ones(12), "v": np.exp(TAILED)})], ["base", "v"], "base", margin=0.01, alpha=0.05
     )
-    assert comparison.comparisons[0].caution == sentence(found)
+    assert comparison.comparisons[0].caution == sentence(skewed)
 
 
 @pytest.mark.parametrize("n", [8, 12, 60, 3000])
@@ -52,15 +52,15 @@ def test_what_blocks_share_is_not_skew() -> None:
 
 
 def test_a_tail_of_one_group_is_seen_and_one_that_both_have_is_not() -> None:
-    found = skew(apart({"base": np.exp(EVEN), "v": np.exp(TAILED)}))
-    assert found
-    assert found.of == "variant"
+    skewed = skew(apart({"base": np.exp(EVEN), "v": np.exp(TAILED)}))
+    assert skewed
+    assert skewed.of == "variant"
     turned = skew(apart({"base": np.exp(-TAILED), "v": np.exp(EVEN)}))
     assert turned
     assert turned.of == "baseline"
-    assert turned.skewness == pytest.approx(-found.skewness)
+    assert turned.skewness == pytest.approx(-skewed.skewness)
     assert skew(apart({"base": np.exp(TAILED), "v": np.exp(TAILED + 0.1)})) is None
-    assert "values of the variant are skewed" in sentence(found)
+    assert "values of the variant are skewed" in sentence(skewed)
 
 
 def test_skew_that_many_values_outweigh_is_not_worth_a_word() -> None:

@@ -24,9 +24,9 @@ from tests.unit.judge_data import in_blocks as complete
 
 
 def analysed(benchmark: Observations) -> Analysis:
-    found = analyse(benchmark, "base", 0.05, 0.01)
-    json.loads(json.dumps(found.model_dump(mode="json"), allow_nan=False))
-    return found
+    analysis = analyse(benchmark, "base", 0.05, 0.01)
+    json.loads(json.dumps(analysis.model_dump(mode="json"), allow_nan=False))
+    return analysis
 
 
 def ragged() -> Observations:
@@ -37,7 +37,7 @@ def ragged() -> Observations:
 
 def with_a_hole() -> Observations:
     full = noisy(2, 0.01, 0.02)
-    groups = {name: each for name, each in full.groups.items() if isinstance(each, Sample)}
+    groups = {name: group for name, group in full.groups.items() if isinstance(group, Sample)}
     kept = np.arange(12) != 4
     v1 = groups["v1"]
     assert v1.blocks is not None
@@ -46,13 +46,13 @@ def with_a_hole() -> Observations:
 
 
 def logs(benchmark: Observations) -> list[Values]:
-    return [np.log(each.values) for each in benchmark.groups.values() if isinstance(each, Sample)]
+    return [np.log(group.values) for group in benchmark.groups.values() if isinstance(group, Sample)]
 
 
 def row(table: AnovaTable | None, source: str) -> tuple[float | None, ...]:
     assert table
-    [found] = (each for each in table.rows if each.source == source)
-    return found.df, found.sum_of_squares, found.f, found.p
+    [of_source] = (row for row in table.rows if row.source == source)
+    return of_source.df, of_source.sum_of_squares, of_source.f, of_source.p
 
 
 def test_one_way_is_the_f_test_of_scipy() -> None:
@@ -71,31 +71,31 @@ def test_welch_does_without_equal_spreads() -> None:
 def test_the_blocked_table_is_that_of_statsmodels_with_sums_of_type_two(benchmark: Observations) -> None:
     rows = [
         (name, block, float(np.log(value)))
-        for name, each in benchmark.groups.items()
-        if isinstance(each, Sample) and each.blocks is not None
-        for block, value in zip(each.blocks, each.values, strict=True)
+        for name, group in benchmark.groups.items()
+        if isinstance(group, Sample) and group.blocks is not None
+        for block, value in zip(group.blocks, group.values, strict=True)
     ]
     fit = smf.ols("y ~ v + C(b)", pd.DataFrame(rows, columns=["v", "b", "y"])).fit()
     expected = sm.stats.anova_lm(fit, typ=2)
     table = in_blocks(benchmark)
     assert table
-    found = anova.blocked(table)
+    blocked = anova.blocked(table)
     for source, name in (("variant", "v"), ("block", "C(b)")):
         want = expected.loc[name]
-        assert row(found, source) == pytest.approx((want["df"], want["sum_sq"], want["F"], want["PR(>F)"]))
-    assert row(found, "residual")[:2] == pytest.approx(tuple(expected.loc["Residual"][["df", "sum_sq"]]))
+        assert row(blocked, source) == pytest.approx((want["df"], want["sum_sq"], want["F"], want["PR(>F)"]))
+    assert row(blocked, "residual")[:2] == pytest.approx(tuple(expected.loc["Residual"][["df", "sum_sq"]]))
 
 
 def test_blocks_take_out_what_they_share() -> None:
-    found = analysed(noisy(4, 0.015, 0.0))
-    p_blocked, p_one_way = row(found.blocked, "variant")[3], row(found.one_way, "variant")[3]
+    analysis = analysed(noisy(4, 0.015, 0.0))
+    p_blocked, p_one_way = row(analysis.blocked, "variant")[3], row(analysis.one_way, "variant")[3]
     assert p_blocked is not None
     assert p_one_way is not None
     assert p_blocked < 0.01 < p_one_way
-    assert found.blocked
-    assert found.blocked.omega_squared
-    assert found.one_way.omega_squared is not None
-    assert found.blocked.omega_squared > found.one_way.omega_squared
+    assert analysis.blocked
+    assert analysis.blocked.omega_squared
+    assert analysis.one_way.omega_squared is not None
+    assert analysis.blocked.omega_squared > analysis.one_way.omega_squared
 
 
 def test_all_pairs_are_those_of_scipy() -> None:
@@ -107,24 +107,24 @@ def test_all_pairs_are_those_of_scipy() -> None:
 
 
 def _same(table: PairTable, expected: Any) -> None:
-    places = {"base": 0, "v": 1, "w": 2}
+    indices = {"base": 0, "v": 1, "w": 2}
     interval = expected.confidence_interval(0.95)
-    for each in table.tests:
-        at = places[each.first], places[each.second]
-        assert each.p == pytest.approx(expected.pvalue[at], abs=1e-9)
-        assert (each.low, each.high) == pytest.approx((interval.low[at], interval.high[at]), abs=1e-6)
-        assert each.ratio == pytest.approx(np.exp(each.difference))
+    for test in table.tests:
+        at = indices[test.first], indices[test.second]
+        assert test.p == pytest.approx(expected.pvalue[at], abs=1e-9)
+        assert (test.low, test.high) == pytest.approx((interval.low[at], interval.high[at]), abs=1e-6)
+        assert test.ratio == pytest.approx(np.exp(test.difference))
 
 
 def test_dunnett_against_the_baseline_is_that_of_scipy() -> None:
     base, v, w = logs(ragged())
     expected = stats.dunnett(v, w, control=base, rng=np.random.default_rng(1))
     interval = expected.confidence_interval(0.95)
-    found = dunnett(groups_of(ragged()), "base", "log", 0.05)
-    assert found
-    assert [each.statistic for each in found.tests] == pytest.approx(expected.statistic)
-    assert [each.p for each in found.tests] == pytest.approx(expected.pvalue, abs=5e-4)
-    assert [each.low for each in found.tests] == pytest.approx(interval.low, abs=5e-4)
+    result = dunnett(groups_of(ragged()), "base", "log", 0.05)
+    assert result
+    assert [test.statistic for test in result.tests] == pytest.approx(expected.statistic)
+    assert [test.p for test in result.tests] == pytest.approx(expected.pvalue, abs=5e-4)
+    assert [test.low for test in result.tests] == pytest.approx(interval.low, abs=5e-4)
 
 
 @pytest.mark.parametrize(("q", "k", "df"), [(3.5, 3, 33), (0.6, 3, 33), (12, 3, 18.2), (3, 4, 2), (3, 8, 1000)])
@@ -134,12 +134,12 @@ def test_the_studentized_range_is_that_of_scipy(q: float, k: int, df: float) -> 
 
 def test_the_table_that_fits_the_spreads_comes_first() -> None:
     alike = analysed(noisy(5, 0.01, 0.02)).pairs
-    assert [each.method for each in alike] == ["tukey", "games-howell"]
+    assert [table.method for table in alike] == ["tukey", "games-howell"]
     assert "alike; within blocks" in alike[0].reason
     random = np.random.default_rng(6)
     wild = apart({"base": random.lognormal(0, 0.01, 9), "v": random.lognormal(0, 0.05, 9), "w": [1.0, 1.01, 0.99]})
     unlike = analysed(wild).pairs
-    assert [each.method for each in unlike] == ["games-howell", "tukey"]
+    assert [table.method for table in unlike] == ["games-howell", "tukey"]
     assert "not alike" in unlike[0].reason
 
 
@@ -168,13 +168,13 @@ def test_dunnetts_quantile_is_exceeded_by_none_in_95_of_a_hundred_runs(k: int) -
 def test_more_than_twenty_variants_are_all_compared_with_the_baseline_and_the_table_of_pairs_says_why_it_is_none() -> (
     None
 ):
-    found = analysed(noisy(13, *[0.0] * 24, 0.03))
-    assert found.dunnett
-    assert [each.first for each in found.dunnett.tests] == [f"v{i}" for i in range(1, 26)]
-    last = found.dunnett.tests[-1]
+    analysis = analysed(noisy(13, *[0.0] * 24, 0.03))
+    assert analysis.dunnett
+    assert [test.first for test in analysis.dunnett.tests] == [f"v{i}" for i in range(1, 26)]
+    last = analysis.dunnett.tests[-1]
     assert last.low < np.log(1.03) < last.high
     assert last.p < 0.001
-    [pairs] = found.pairs
+    [pairs] = analysis.pairs
     assert (pairs.tests, pairs.reason) == (
         (),
         "not made: 26 variants are 325 pairs; it is made for up to 20 variants",
@@ -191,14 +191,14 @@ def test_a_drift_over_the_run_is_seen() -> None:
         name: 100 * np.exp(0.002 * (3 * np.arange(20) + i) + random.normal(0, 0.002, 20))
         for i, name in enumerate(("base", "v", "w"))
     }
-    found = analysed(complete(drifting)).assumptions
-    assert found
-    assert found.drift == pytest.approx(np.expm1(0.2), abs=0.02)
-    assert found.drift_p is not None
-    assert found.drift_p < 1e-6
-    assert found.autocorrelation is not None
-    assert found.autocorrelation > 0.5
-    assert len(found.residuals) == 60
+    result = analysed(complete(drifting)).assumptions
+    assert result
+    assert result.drift == pytest.approx(np.expm1(0.2), abs=0.02)
+    assert result.drift_p is not None
+    assert result.drift_p < 1e-6
+    assert result.autocorrelation is not None
+    assert result.autocorrelation > 0.5
+    assert len(result.residuals) == 60
     quiet = analysed(noisy(9, 0.0, blocks=40)).assumptions
     assert quiet
     assert quiet.drift_p is not None
@@ -207,10 +207,10 @@ def test_a_drift_over_the_run_is_seen() -> None:
 
 def test_the_mixed_model_is_fitted_where_boots_are_missing_and_finds_the_effects() -> None:
     assert analysed(noisy(2, 0.01, 0.02)).mixed is None
-    found = analysed(with_a_hole()).mixed
-    assert found
-    assert found.converged
-    one, two = found.effects
+    result = analysed(with_a_hole()).mixed
+    assert result
+    assert result.converged
+    one, two = result.effects
     assert (one.variant, two.variant) == ("v1", "v2")
     assert one.low < 1.01 < one.high
     assert two.low < 1.02 < two.high
@@ -222,15 +222,15 @@ def test_the_mixed_models_effects_and_errors_are_those_of_statsmodels_and_its_in
     assert table
     frame = pd.DataFrame({"y": 1000 * table.logs, "v": table.variants, "b": table.blocks})
     expected = smf.mixedlm("y ~ C(v)", frame, groups="b").fit(reml=True)
-    found = analysed(benchmark).mixed
-    assert found
+    result = analysed(benchmark).mixed
+    assert result
     # 35 values less 12 blocks and 2 effects
     reach = stats.t.ppf(0.975, 21)
-    for place, each in enumerate(found.effects, 1):
-        assert 1000 * np.log(each.ratio) == pytest.approx(expected.fe_params.iloc[place], rel=1e-3)
-        error = np.log(each.high / each.low) / 2 / reach
+    for place, effect in enumerate(result.effects, 1):
+        assert 1000 * np.log(effect.ratio) == pytest.approx(expected.fe_params.iloc[place], rel=1e-3)
+        error = np.log(effect.high / effect.low) / 2 / reach
         assert 1000 * error == pytest.approx(expected.bse_fe.iloc[place], rel=1e-2)
-        assert each.p == pytest.approx(2 * stats.t.sf(abs(np.log(each.ratio)) / error, 21))
+        assert effect.p == pytest.approx(2 * stats.t.sf(abs(np.log(effect.ratio)) / error, 21))
 
 
 def test_blocks_that_explain_nothing_leave_the_fit_of_least_squares() -> None:
@@ -245,9 +245,9 @@ def test_blocks_that_explain_nothing_leave_the_fit_of_least_squares() -> None:
 
 
 def test_a_run_without_a_value_too_many_has_no_mixed_model_and_says_why() -> None:
-    found = analysed(observed({"base": sample([1.0, 1.1], [0, 1]), "v": sample([1.2], [0])})).mixed
-    assert found
-    assert (found.effects, found.reason) == ((), "too few values: variants and blocks explain all of them")
+    result = analysed(observed({"base": sample([1.0, 1.1], [0, 1]), "v": sample([1.2], [0])})).mixed
+    assert result
+    assert (result.effects, result.reason) == ((), "too few values: variants and blocks explain all of them")
 
 
 def test_layouts_widen_the_mixed_model() -> None:
@@ -262,8 +262,8 @@ def test_layouts_widen_the_mixed_model() -> None:
     v = groups["v"]
     assert v.blocks is not None
     groups["v"] = Sample(v.values[kept], v.blocks[kept], None, labels[kept])
-    without = {name: Sample(each.values, each.blocks) for name, each in groups.items()}
-    wide, narrow = (analysed(observed(each)).mixed for each in (groups, without))
+    without = {name: Sample(group.values, group.blocks) for name, group in groups.items()}
+    wide, narrow = (analysed(observed(groups_)).mixed for groups_ in (groups, without))
     assert wide
     assert narrow
     assert wide.effects[0].high - wide.effects[0].low > 1.5 * (narrow.effects[0].high - narrow.effects[0].low)
@@ -274,24 +274,24 @@ def test_with_layouts_the_tables_have_layouts_for_replicates() -> None:
         name: sample(random.lognormal(0, 0.02, 12), range(12), [0, 1, 2] * 4)
         for name, random in ((name, np.random.default_rng(i)) for i, name in enumerate(("base", "v", "w")))
     }
-    found = analysed(observed(groups))
-    assert row(found.one_way, "residual")[0] == 6
-    assert row(found.blocked, "residual")[0] == 4
-    assert [each.n for each in found.groups] == [12, 12, 12]
+    analysis = analysed(observed(groups))
+    assert row(analysis.one_way, "residual")[0] == 6
+    assert row(analysis.blocked, "residual")[0] == 4
+    assert [group.n for group in analysis.groups] == [12, 12, 12]
 
 
 def test_summaries_make_the_tables_that_their_values_make() -> None:
     random = np.random.default_rng(11)
     values = {name: random.normal(100 + i, 1, 12) for i, name in enumerate(("base", "v", "w"))}
-    found = analysed(
-        observed({name: Summary(float(each.mean()), float(each.std(ddof=1)), 12) for name, each in values.items()})
+    analysis = analysed(
+        observed({name: Summary(float(value.mean()), float(value.std(ddof=1)), 12) for name, value in values.items()})
     )
     expected = stats.f_oneway(*values.values())
-    assert row(found.one_way, "variant")[2:] == pytest.approx((expected.statistic, expected.pvalue))
-    assert (found.scale, found.assumptions, found.blocked, found.mixed) == ("raw", None, None, None)
+    assert row(analysis.one_way, "variant")[2:] == pytest.approx((expected.statistic, expected.pvalue))
+    assert (analysis.scale, analysis.assumptions, analysis.blocked, analysis.mixed) == ("raw", None, None, None)
     tukeys = stats.tukey_hsd(*values.values())
-    assert found.pairs[0].tests[0].p == pytest.approx(tukeys.pvalue[0, 1], abs=1e-9)
-    assert len(found.power) == 2
+    assert analysis.pairs[0].tests[0].p == pytest.approx(tukeys.pvalue[0, 1], abs=1e-9)
+    assert len(analysis.power) == 2
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,9 @@ def test_summaries_make_the_tables_that_their_values_make() -> None:
     ],
 )
 def test_data_without_noise_leave_tables_out_and_say_why(benchmark: Observations, reason: str) -> None:
-    found = analysed(benchmark)
-    assert found.reason.startswith(reason)
-    assert (found.one_way.rows, found.pairs, found.power) == ((), (), ())
+    analysis = analysed(benchmark)
+    assert analysis.reason.startswith(reason)
+    assert (analysis.one_way.rows, analysis.pairs, analysis.power) == ((), (), ())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from kdyno.measurement import Direction, Quantity
 from kdyno.text import percent, signed
 
 
-def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:
+def estimated(ratio: float, low: float, high: float, detectable: float = 0.006) -> Estimate:
     return Estimate(
         ratio=ratio,
         low=low,
@@ -27,12 +27,12 @@ def found(ratio: float, low: float, high: float, detectable: float = 0.006) -> E
 @pytest.mark.parametrize(
     ("estimate", "p_adjusted", "direction", "verdict"),
     [
-        (found(0.97, 0.96, 0.98), 0.001, "lower", "faster"),
-        (found(0.97, 0.96, 0.98), 0.001, "higher", "slower"),
-        (found(1.03, 1.02, 1.04), 0.001, "lower", "slower"),
-        (found(1.03, 1.02, 1.04), 0.2, "lower", "undecided"),
-        (found(1.005, 1.001, 1.009), 0.001, "lower", "equivalent"),
-        (found(1.0, 0.98, 1.02), 1.0, "lower", "undecided"),
+        (estimated(0.97, 0.96, 0.98), 0.001, "lower", "faster"),
+        (estimated(0.97, 0.96, 0.98), 0.001, "higher", "slower"),
+        (estimated(1.03, 1.02, 1.04), 0.001, "lower", "slower"),
+        (estimated(1.03, 1.02, 1.04), 0.2, "lower", "undecided"),
+        (estimated(1.005, 1.001, 1.009), 0.001, "lower", "equivalent"),
+        (estimated(1.0, 0.98, 1.02), 1.0, "lower", "undecided"),
     ],
 )
 def test_equal_is_looked_for_before_different(
@@ -54,7 +54,7 @@ def test_equal_is_looked_for_before_different(
 def test_counts_are_fewer_or_more_and_what_has_no_direction_is_higher_or_lower(
     ratio: float, direction: Direction | None, quantity: Quantity, verdict: Verdict
 ) -> None:
-    assert decide(found(ratio, ratio - 0.01, ratio + 0.01), 0.001, direction, quantity, 0.01, 0.05) == verdict
+    assert decide(estimated(ratio, ratio - 0.01, ratio + 0.01), 0.001, direction, quantity, 0.01, 0.05) == verdict
 
 
 def test_a_verdict_says_what_it_is_about() -> None:
@@ -62,22 +62,22 @@ def test_a_verdict_says_what_it_is_about() -> None:
     assert in_scope("fewer", "images") == "fewer (these images)"
     assert in_scope("equivalent", "boots") == "equivalent (these boots)"
     assert in_scope("undecided", "boots") == "undecided"
-    lower = found(0.969, 0.962, 0.976)
+    lower = estimated(0.969, 0.962, 0.976)
     assert "3.8: faster (these images); this" in sentence("pipe", lower, "faster", "images", 0.01, "", "")
 
 
 def test_every_verdict_has_its_sentence() -> None:
-    lower = found(0.969, 0.962, 0.976)
+    lower = estimated(0.969, 0.962, 0.976)
     assert sentence("pipe latency", lower, "faster", "kernels", 0.01, "", "") == (
         "pipe latency 3.1 % lower, 95 % interval 2.4 to 3.8: faster; this run could have seen 0.60 %"
     )
-    assert sentence("pipe bandwidth", found(1.031, 1.024, 1.038), "faster", "kernels", 0.01, "", "").startswith(
+    assert sentence("pipe bandwidth", estimated(1.031, 1.024, 1.038), "faster", "kernels", 0.01, "", "").startswith(
         "pipe bandwidth 3.1 % higher, 95 % interval 2.4 to 3.8"
     )
-    assert sentence("fork", found(1.001, 0.998, 1.004), "equivalent", "kernels", 0.01, "", "") == (
+    assert sentence("fork", estimated(1.001, 0.998, 1.004), "equivalent", "kernels", 0.01, "", "") == (
         "fork equivalent within 1 %: +0.10 %, 95 % interval -0.20 to +0.40; this run could have seen 0.60 %"
     )
-    assert sentence("fork", found(1.01, 0.99, 1.03), "undecided", "kernels", 0.01, "", "").startswith(
+    assert sentence("fork", estimated(1.01, 0.99, 1.03), "undecided", "kernels", 0.01, "", "").startswith(
         "fork undecided: +1.0 %"
     )
 

@@ -198,11 +198,11 @@ def test_a_config_that_was_refused_stops_the_build_with_every_reason(source: Sou
     ):
         with pytest.raises(kconfig_check.ConfigRefused) as raised:
             attempt()
-        said = str(raised.value).splitlines()
-        assert len(said) == 4
-        assert "CONFIG_VIRTIO_NET=y (asked by kconfig) is n: unmet dependency: PCI (PCI is n); INET" in said[1]
-        assert "CONFIG_CRC32=y (asked by kconfig) is n: it has no prompt" in said[2]
-        assert "did you mean EXT4?" in said[3]
+        lines = str(raised.value).splitlines()
+        assert len(lines) == 4
+        assert "CONFIG_VIRTIO_NET=y (asked by kconfig) is n: unmet dependency: PCI (PCI is n); INET" in lines[1]
+        assert "CONFIG_CRC32=y (asked by kconfig) is n: it has no prompt" in lines[2]
+        assert "did you mean EXT4?" in lines[3]
     assert left_in(state.images) == []
 
 
@@ -214,7 +214,7 @@ def test_a_configuration_can_be_checked_without_a_build(source: Source, state: S
 def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vain(source: Source, state: State) -> None:
     made = configured(plan(Recipe(kconfig={"EXT4": True, "VIRTIO_NET": True, "CRC32": False}), source, state), state)
     assert made.config["EXT4"] == made.config["CRC32"] == "y"
-    assert {miss.ask.symbol: miss.why for miss in made.unmet} == {
+    assert {miss.request.symbol: miss.why for miss in made.unmet} == {
         "VIRTIO_NET": "unmet dependency: NET (NET is n); PCI (PCI is n); INET (INET is n) (net/Kconfig:9)",
         "CRC32": "it is selected by EXT4",
     }
@@ -225,7 +225,7 @@ def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vai
 
 
 @pytest.mark.parametrize(
-    ("symbol", "said"),
+    ("symbol", "message"),
     [
         ("FAKE_BREAK", r"doesn't build: fs/open\.c:13:16: error: .undeclared_file. undeclared"),
         ("FAKE_UNDEFINED", "undefined reference to `nowhere_to_be_found'"),
@@ -233,10 +233,10 @@ def test_what_kconfig_makes_of_a_plan_can_be_asked_with_all_that_is_asked_in_vai
     ],
 )
 def test_a_failed_build_shows_the_first_error_and_keeps_its_log(
-    source: Source, state: State, symbol: str, said: str
+    source: Source, state: State, symbol: str, message: str
 ) -> None:
     failing = plan(Recipe(kconfig={symbol: True}), source, state)
-    with pytest.raises(BuildFailed, match=said) as raised:
+    with pytest.raises(BuildFailed, match=message) as raised:
         build(failing, state, no_progress)
     log = build_directory.log_file(failing.key, state)
     assert str(log) in raised.value.advice
@@ -261,9 +261,9 @@ def test_a_file_system_that_fills_up_is_said_wherever_it_happens(tmp_path: Path,
     ).returncode:
         pytest.skip("can't mount a small file system here")
     child = build_elsewhere(toy_tree(tmp_path), State(root), Recipe(), 1, "unshare", "-rm", "sh", "-c", inside, "sh")
-    said = child.communicate(timeout=60)[0]
-    assert child.returncode == 1, said
-    assert said.splitlines()[-1].startswith(f"DiskFull the disk that holds {root}"), said
+    output = child.communicate(timeout=60)[0]
+    assert child.returncode == 1, output
+    assert output.splitlines()[-1].startswith(f"DiskFull the disk that holds {root}"), output
 
 
 def test_too_little_space_is_said_before_the_build(
@@ -346,24 +346,24 @@ def test_of_two_builds_at_once_one_waits_and_takes_the_others_image(
     slow = plan(SLOW, source, state)
     child = build_elsewhere(tmp_path / "linux", state, SLOW, 1)
     wait_for_line(child, "CC ")
-    said: list[str] = []
-    image = build(slow, state, lambda _done, _total, line: said.append(line))
-    assert said == ["waiting for another kdyno that builds the same image"]
+    messages: list[str] = []
+    image = build(slow, state, lambda _done, _total, line: messages.append(line))
+    assert messages == ["waiting for another kdyno that builds the same image"]
     assert f"built {image.record.key}" in child.communicate(timeout=30)[0]
 
 
 def test_progress_counts_files_up_to_a_guess_from_the_config_and_then_to_those_of_the_last_image_of_the_base(
     source: Source, state: State
 ) -> None:
-    seen: list[tuple[int, int | None, str]] = []
-    first = build(plan(Recipe(), source, state), state, lambda *step: seen.append(step))
-    assert seen[0] == (0, None, "configuring")
-    assert [done for done, _, _ in seen[1:]] == list(range(1, first.record.steps + 1))
+    steps: list[tuple[int, int | None, str]] = []
+    first = build(plan(Recipe(), source, state), state, lambda *step: steps.append(step))
+    assert steps[0] == (0, None, "configuring")
+    assert [done for done, _, _ in steps[1:]] == list(range(1, first.record.steps + 1))
     options = estimate.options_on(first.config.read_text())
-    assert {total for _, total, _ in seen[1:]} == {estimate.lines(options)}
-    seen.clear()
-    build(plan(Recipe(opt="O3"), source, state), state, lambda *step: seen.append(step))
-    assert {total for done, total, _ in seen if done} == {first.record.steps}
+    assert {total for _, total, _ in steps[1:]} == {estimate.lines(options)}
+    steps.clear()
+    build(plan(Recipe(opt="O3"), source, state), state, lambda *step: steps.append(step))
+    assert {total for done, total, _ in steps if done} == {first.record.steps}
 
 
 def test_every_failure_is_one_that_can_be_shown(source: Source, state: State) -> None:

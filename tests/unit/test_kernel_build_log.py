@@ -10,7 +10,7 @@ NOISE = ["  CC      fs/open.o", "../fs/open.c:3:4: warning: unused variable 'x' 
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (
             "../fs/open.c:13:16: error: 'undeclared_file' undeclared (first use in this function)",
@@ -34,12 +34,12 @@ NOISE = ["  CC      fs/open.o", "../fs/open.c:3:4: warning: unused variable 'x' 
         ("as: Assertion failure in x.c: Assertion `y' failed.", None),
     ],
 )
-def test_the_first_error_is_found_among_noise(line: str, said: str | None) -> None:
+def test_the_first_error_is_found_among_noise(line: str, message: str | None) -> None:
     tail = [
         "make[2]: *** [../scripts/Makefile.build:229: fs/open.o] Error 1",
         "make: *** [Makefile:224: __sub-make] Error 2",
     ]
-    assert first_error([*NOISE, line, *tail]) == (said or line.removeprefix("../"))
+    assert first_error([*NOISE, line, *tail]) == (message or line.removeprefix("../"))
 
 
 def test_the_linkers_line_that_only_says_where_is_passed_over() -> None:

@@ -12,12 +12,12 @@ from kdyno.kernel.kconfig import fragment, resolve_base
 from kdyno.kernel.kconfig_check import explain, is_met, read_config
 from kdyno.kernel.kconfig_expr import parse, tokens
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree, statements
-from kdyno.kernel.knobs import Ask
+from kdyno.kernel.knobs import KconfigRequest
 from tests.unit.kernel_toy import FAKELINUX
 
 
-def ask(symbol: str, value: str = "y") -> Ask:
-    return Ask(symbol=symbol, value=value, by="a test")
+def request(symbol: str, value: str = "y") -> KconfigRequest:
+    return KconfigRequest(symbol=symbol, value=value, by="a test")
 
 
 @pytest.fixture(scope="module")
@@ -110,33 +110,33 @@ def test_prompts_and_selects_are_known(tree: KconfigTree) -> None:
 @pytest.mark.parametrize(
     ("asked", "config", "why"),
     [
-        (ask("VIRTIO_NET"), {"NET": "y", "INET": "y"}, "unmet dependency: PCI (PCI is n) (net/Kconfig:9)"),
-        (ask("EXT5"), {}, "this source has no such symbol; did you mean EXT4?"),
-        (ask("QQQ"), {}, "this source has no such symbol"),
-        (ask("64BIT", "n"), {}, "it has no prompt (Kconfig:3), so it can't be set directly"),
-        (ask("CRC32", "n"), {"EXT4": "y"}, "it is selected by EXT4"),
-        (ask("NR_CPUS", "8"), {}, "unmet dependency: SMP (SMP is n) (Kconfig:50)"),
+        (request("VIRTIO_NET"), {"NET": "y", "INET": "y"}, "unmet dependency: PCI (PCI is n) (net/Kconfig:9)"),
+        (request("EXT5"), {}, "this source has no such symbol; did you mean EXT4?"),
+        (request("QQQ"), {}, "this source has no such symbol"),
+        (request("64BIT", "n"), {}, "it has no prompt (Kconfig:3), so it can't be set directly"),
+        (request("CRC32", "n"), {"EXT4": "y"}, "it is selected by EXT4"),
+        (request("NR_CPUS", "8"), {}, "unmet dependency: SMP (SMP is n) (Kconfig:50)"),
         (
-            ask("LTO_CLANG_THIN"),
+            request("LTO_CLANG_THIN"),
             {},
             "unmet dependency: HAS_LTO_CLANG (HAS_LTO_CLANG is n)"
             " for want of CC_IS_CLANG (CC_IS_CLANG is n) (Kconfig:41)",
         ),
         (
-            ask("CC_OPTIMIZE_FOR_SIZE"),
+            request("CC_OPTIMIZE_FOR_SIZE"),
             {"CC_OPTIMIZE_FOR_PERFORMANCE": "y"},
             "its choice has one member that is set, and that is CC_OPTIMIZE_FOR_PERFORMANCE",
         ),
-        (ask("LTO_NONE", "n"), {"LTO_NONE": "y"}, "one of its choice must be set: LTO_NONE, LTO_CLANG_THIN"),
-        (ask("NET", "m"), {"NET": "y"}, "it can't be a module here"),
+        (request("LTO_NONE", "n"), {"LTO_NONE": "y"}, "one of its choice must be set: LTO_NONE, LTO_CLANG_THIN"),
+        (request("NET", "m"), {"NET": "y"}, "it can't be a module here"),
         (
-            ask("NR_CPUS", "0"),
+            request("NR_CPUS", "0"),
             {"SMP": "y"},
             "its dependencies are met, but Kconfig doesn't take this value; see its type and range at Kconfig:50",
         ),
     ],
 )
-def test_an_unmet_ask_is_explained(tree: KconfigTree, asked: Ask, config: dict[str, str], why: str) -> None:
+def test_an_unmet_ask_is_explained(tree: KconfigTree, asked: KconfigRequest, config: dict[str, str], why: str) -> None:
     assert explain(asked, config, tree) == why
 
 
@@ -146,26 +146,26 @@ def test_a_config_is_read_with_what_is_not_set() -> None:
 
 
 def test_numbers_are_compared_as_numbers_and_absence_is_n() -> None:
-    assert is_met(ask("A", "16"), {"A": "0x10"})
-    assert is_met(ask("A", "n"), {})
-    assert is_met(ask("A", '""'), {})
-    assert not is_met(ask("A", "m"), {"A": "y"})
+    assert is_met(request("A", "16"), {"A": "0x10"})
+    assert is_met(request("A", "n"), {})
+    assert is_met(request("A", '""'), {})
+    assert not is_met(request("A", "m"), {"A": "y"})
 
 
 def test_all_that_was_refused_is_named_at_once() -> None:
     failures = kconfig_check.unmet(
-        [ask("VIRTIO_NET"), ask("SMP"), ask("NET", "n")], {"SMP": "y", "NET": "y"}, FAKELINUX
+        [request("VIRTIO_NET"), request("SMP"), request("NET", "n")], {"SMP": "y", "NET": "y"}, FAKELINUX
     )
     with pytest.raises(kconfig_check.ConfigRefused) as raised:
         kconfig_check.refuse(failures)
-    said = str(raised.value)
-    assert "didn't take 2 of what was asked" in said
-    assert "CONFIG_VIRTIO_NET=y (asked by a test) is not there: unmet dependency" in said
-    assert "CONFIG_NET=n (asked by a test) is y" in said
+    message = str(raised.value)
+    assert "didn't take 2 of what was asked" in message
+    assert "CONFIG_VIRTIO_NET=y (asked by a test) is not there: unmet dependency" in message
+    assert "CONFIG_NET=n (asked by a test) is y" in message
 
 
 def test_a_fragment_names_who_asked() -> None:
-    assert fragment([ask("A"), ask("B", "n")]) == (
+    assert fragment([request("A"), request("B", "n")]) == (
         "# asked by a test\nCONFIG_A=y\n# asked by a test\n# CONFIG_B is not set\n"
     )
 

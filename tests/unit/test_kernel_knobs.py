@@ -12,9 +12,9 @@ from kdyno.kernel import knobs
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import (
     KNOBS,
-    Ask,
     Context,
     Contribution,
+    KconfigRequest,
     block,
     cflags,
     cmdline,
@@ -40,8 +40,8 @@ SOURCE = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.
 def context(name: str = "gcc", version: str = "12.2.0") -> Context:
     family = name.partition("-")[0]
     identity = ToolchainIdentity(name=name, family=family, version=version, banner="", digest="")
-    found = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
-    return Context(source=SOURCE, toolchain=found, cpu=read_cpu, state=State(Path("/nowhere")))
+    toolchain = Toolchain(identity=identity, command=name, make=(f"CC={name}",))
+    return Context(source=SOURCE, toolchain=toolchain, cpu=read_cpu, state=State(Path("/nowhere")))
 
 
 def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
@@ -52,7 +52,7 @@ def contribute(knob: str, value: Any, where: Context | None = None) -> Contribut
 
 
 def asked(contribution: Contribution) -> dict[str, str]:
-    return {ask.symbol: ask.value for ask in contribution.asks}
+    return {request.symbol: request.value for request in contribution.asks}
 
 
 def test_every_field_of_the_recipe_is_a_knob() -> None:
@@ -140,8 +140,8 @@ def test_what_is_no_64_bit_cpu_is_refused(value: str) -> None:
 
 
 def test_clangs_list_of_cpus_is_read_as_well() -> None:
-    said = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
-    assert compiler.known_cpus(said) == ["nocona", "core2", "znver5"]
+    output = "error: unknown target CPU 'foo'\nnote: valid target CPU values are: nocona, core2, znver5"
+    assert compiler.known_cpus(output) == ["nocona", "core2", "znver5"]
 
 
 def test_a_layout_is_a_flag_for_all_objects_and_a_seed_for_the_linker_alone() -> None:
@@ -195,7 +195,7 @@ def test_a_fragment_says_on_which_line_it_asked(tmp_path: Path) -> None:
     path.write_text('# smaller\nCONFIG_SMP=y\n\n# CONFIG_NET is not set\nCONFIG_LOCALVERSION="-a"\n')
     made = contribute("fragments", (str(path),))
     assert asked(made) == {"SMP": "y", "NET": "n", "LOCALVERSION": '"-a"'}
-    assert [ask.by for ask in made.asks] == [f"fragment small.config:{line}" for line in (2, 4, 5)]
+    assert [request.by for request in made.asks] == [f"fragment small.config:{line}" for line in (2, 4, 5)]
 
 
 def test_a_fragment_with_a_stray_line_is_refused_with_its_place(tmp_path: Path) -> None:
@@ -208,7 +208,10 @@ def test_a_fragment_with_a_stray_line_is_refused_with_its_place(tmp_path: Path) 
 
 
 def test_later_fragments_overrule_earlier_ones_and_inline_symbols() -> None:
-    first, second = Ask(symbol="A", value="y", by="kconfig"), Ask(symbol="A", value="n", by="fragment b:1")
+    first, second = (
+        KconfigRequest(symbol="A", value="y", by="kconfig"),
+        KconfigRequest(symbol="A", value="n", by="fragment b:1"),
+    )
     assert decided(Contribution(asks=(first, second))) == {"A": second}
 
 

@@ -31,7 +31,7 @@ def plans(source: Source, state: State) -> dict[int | None, BuildPlan]:
 
 
 def test_every_seed_is_another_image_of_the_same_objects(plans: dict[int | None, BuildPlan]) -> None:
-    assert len({each.key for each in plans.values()}) == 3
+    assert len({plan.key for plan in plans.values()}) == 3
     assert plans[0].objects_key == plans[1].objects_key != plans[None].objects_key
 
 
@@ -70,9 +70,11 @@ def test_another_idea_of_what_a_seed_stands_for_changes_the_key(
 
 @pytest.mark.parametrize(("name", "linker"), [("gcc", "ld"), ("clang-19", "ld.lld-19"), ("clang", "ld.lld")])
 def test_the_real_linker_is_the_toolchains(plans: dict[int | None, BuildPlan], name: str, linker: str) -> None:
-    found = plans[0].toolchain
+    toolchain = plans[0].toolchain
     family = name.partition("-")[0]
-    named = found.model_copy(update={"identity": found.identity.model_copy(update={"name": name, "family": family})})
+    named = toolchain.model_copy(
+        update={"identity": toolchain.identity.model_copy(update={"name": name, "family": family})}
+    )
     assert lkd.environment(named)["KDYNO_LD"] == linker
 
 

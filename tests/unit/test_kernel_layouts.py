@@ -72,14 +72,14 @@ def test_the_functions_of_a_file_come_first_and_the_rest_as_it_was_or_as_the_see
     if shutil.which(toolchain) is None:
         pytest.skip(f"needs {toolchain}")
     path = order_file(tmp_path, "sys_close", "nowhere", "crc32", "sys_close")
-    said: list[str] = []
+    messages: list[str] = []
     recipes = [
         Recipe(toolchain=toolchain, **settings)
         for settings in ({"order": path}, {"layout_seed": 3}, {"order": path, "layout_seed": 3})
     ]
     plans = [plan(recipe, source, state) for recipe in recipes]
-    assert len({each.key for each in plans}) == 3
-    asked, shuffled, both = build_layouts(plans, state, no_progress, jobs=2, say=said.append)
+    assert len({plan.key for plan in plans}) == 3
+    asked, shuffled, both = build_layouts(plans, state, no_progress, jobs=2, say=messages.append)
     plain = functions(built(Recipe(toolchain=toolchain), source, state))
     first = ["sys_close", "crc32"]
     assert functions(asked) == first + [name for name in plain if name not in first]
@@ -87,7 +87,7 @@ def test_the_functions_of_a_file_come_first_and_the_rest_as_it_was_or_as_the_see
     for image in (asked, both):
         [note] = image.record.notes
         assert note.startswith("order: 2 of its 3 functions come first; 1 (33.3 %) were not placed: 0 have no section")
-        assert note in said
+        assert note in messages
         assert image.record.inputs.keys() == {"order"}
     assert shuffled.record.notes == ()
 
@@ -183,10 +183,10 @@ def test_an_image_keeps_what_compilers_called_hot_or_cold(tmp_path: Path, state:
 
 
 def test_only_the_first_layout_compiles(source: Source, state: State) -> None:
-    seen: list[str] = []
-    first, *others = build_layouts(plans(source, state), state, lambda _done, _total, line: seen.append(line), jobs=1)
-    assert sum("CC " in line for line in seen) == 3
-    assert [line for line in seen if "LD " in line] == [f"layout {seed}: LD      vmlinux" for seed in SEEDS]
+    lines: list[str] = []
+    first, *others = build_layouts(plans(source, state), state, lambda _done, _total, line: lines.append(line), jobs=1)
+    assert sum("CC " in line for line in lines) == 3
+    assert [line for line in lines if "LD " in line] == [f"layout {seed}: LD      vmlinux" for seed in SEEDS]
     assert {image.record.steps for image in others} == {first.record.steps}
     assert "seed 2" not in log_of(first) and "KDYNO_LAYOUT_SEED=2" not in log_of(others[1])
     for image, links in ((first, 1), (others[0], 2), (others[1], 2)):
@@ -207,13 +207,13 @@ def test_the_same_seed_gives_the_same_bytes_wherever_and_after_whichever_other(
 
 def test_layouts_that_are_there_are_not_built_again(source: Source, state: State) -> None:
     two = build(plans(source, state)[1], state, no_progress)
-    seen: list[str] = []
+    lines: list[str] = []
     asked = [*plans(source, state), plans(source, state)[0]]
-    images = build_layouts(asked, state, lambda _done, _total, line: seen.append(line))
+    images = build_layouts(asked, state, lambda _done, _total, line: lines.append(line))
     assert [image.record.recipe.layout_seed for image in images] == [1, 2, 3, 1]
     assert images[1] == two
-    assert sum("LD " in line for line in seen) == 2
-    assert [each.cached for each in plans(source, state)] == [True, True, True]
+    assert sum("LD " in line for line in lines) == 2
+    assert [plan.cached for plan in plans(source, state)] == [True, True, True]
 
 
 def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: State) -> None:
@@ -223,7 +223,7 @@ def test_ctrl_c_keeps_the_layouts_that_were_finished(source: Source, state: Stat
 
     with pytest.raises(KeyboardInterrupt):
         build_layouts(plans(source, state), state, progress)
-    assert [each.cached for each in plans(source, state)] == [True, False, False]
+    assert [plan.cached for plan in plans(source, state)] == [True, False, False]
     assert list(state.builds.iterdir()) == []
     assert len(build_layouts(plans(source, state), state, no_progress)) == 3
 
@@ -321,8 +321,8 @@ def test_a_layout_and_full_link_time_optimisation_contradict_each_other(source: 
 def test_a_missing_delegate_is_said_before_the_build(
     tmp_path: Path, source: Source, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = shutil.which
+    real_which = shutil.which
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
-    monkeypatch.setattr("shutil.which", lambda name: None if name == lkd.BINARY else found(name))
+    monkeypatch.setattr("shutil.which", lambda name: None if name == lkd.BINARY else real_which(name))
     with pytest.raises(ProgramMissing, match=f"a layout needs kdyno-delegate, .* .neither in {tmp_path} nor"):
         plan(Recipe(layout_seed=1), source, state)

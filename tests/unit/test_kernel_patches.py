@@ -83,9 +83,9 @@ def test_patches_are_applied_in_order(tmp_path: Path, source: Source, state: Sta
 def test_a_patched_tree_is_kept(tmp_path: Path, source: Source, state: State) -> None:
     series = [write(tmp_path, "a.patch", GOOD)]
     first = patched(source, series, state, silent)
-    said: list[str] = []
-    assert patched(source, series, state, said.append) == first
-    assert said == []
+    messages: list[str] = []
+    assert patched(source, series, state, messages.append) == first
+    assert messages == []
 
 
 def test_a_patch_that_is_in_already_is_noted_each_time(tmp_path: Path, source: Source, state: State) -> None:
@@ -99,10 +99,10 @@ def test_a_failing_hunk_is_shown_with_its_file_and_line(tmp_path: Path, source: 
     before = snapshot(source.tree)
     with pytest.raises(patches.PatchFailed) as raised:
         patched(source, [write(tmp_path, "bad.patch", FAILING)], state, silent)
-    said = str(raised.value)
-    assert "bad.patch doesn't apply" in said
-    assert "the hunk at fs/open.c:27 doesn't fit" in said
-    assert "-\treturn fd < 0 ? -5 : 0;" in said
+    message = str(raised.value)
+    assert "bad.patch doesn't apply" in message
+    assert "the hunk at fs/open.c:27 doesn't fit" in message
+    assert "-\treturn fd < 0 ? -5 : 0;" in message
     assert snapshot(source.tree) == before
     assert not list(state.sources.glob("*patched*"))
 

@@ -26,11 +26,11 @@ def tarball_of(tree: Path, name: str) -> Path:
 
 def test_a_directory_is_copied_and_named_by_its_content(tmp_path: Path, state: State) -> None:
     tree = toy_tree(tmp_path)
-    found = fetch(str(tree), state, silent)
-    assert found.identity.identity.startswith("tree:")
-    assert found.identity.version == "6.12.1-fake"
-    assert found.tree.is_relative_to(state.sources)
-    assert (found.tree / "fs/open.c").read_bytes() == (tree / "fs/open.c").read_bytes()
+    fetched = fetch(str(tree), state, silent)
+    assert fetched.identity.identity.startswith("tree:")
+    assert fetched.identity.version == "6.12.1-fake"
+    assert fetched.tree.is_relative_to(state.sources)
+    assert (fetched.tree / "fs/open.c").read_bytes() == (tree / "fs/open.c").read_bytes()
 
 
 def test_the_same_content_has_the_same_identity_wherever_it_is(tmp_path: Path, state: State) -> None:
@@ -42,12 +42,12 @@ def test_the_same_content_has_the_same_identity_wherever_it_is(tmp_path: Path, s
 
 def test_a_changed_line_and_a_changed_mode_change_the_identity(tmp_path: Path, state: State) -> None:
     tree = toy_tree(tmp_path)
-    seen = {fetch(str(tree), state, silent).identity.identity}
+    identities = {fetch(str(tree), state, silent).identity.identity}
     (tree / "fs/open.c").write_text("/* nothing */\n")
-    seen.add(fetch(str(tree), state, silent).identity.identity)
+    identities.add(fetch(str(tree), state, silent).identity.identity)
     (tree / "fs/open.c").chmod(0o755)
-    seen.add(fetch(str(tree), state, silent).identity.identity)
-    assert len(seen) == 3
+    identities.add(fetch(str(tree), state, silent).identity.identity)
+    assert len(identities) == 3
 
 
 def test_fetching_writes_nothing_into_the_users_tree(tmp_path: Path, state: State) -> None:
@@ -65,11 +65,11 @@ def test_of_a_work_tree_only_what_git_tracks_or_would_add_is_copied(tmp_path: Pa
     (tree / "fs/open.o").write_text("an object of an old build")
     (tree / "fs/new.c").write_text("int new;\n")
     (tree / "lib/crc32.c").unlink()
-    found = fetch(str(tree), state, silent)
-    assert not (found.tree / "fs/open.o").exists()
-    assert not (found.tree / ".git").exists()
-    assert not (found.tree / "lib/crc32.c").exists()
-    assert (found.tree / "fs/new.c").exists()
+    fetched = fetch(str(tree), state, silent)
+    assert not (fetched.tree / "fs/open.o").exists()
+    assert not (fetched.tree / ".git").exists()
+    assert not (fetched.tree / "lib/crc32.c").exists()
+    assert (fetched.tree / "fs/new.c").exists()
 
 
 def test_a_tree_that_was_built_in_is_refused_unless_git_can_tell(tmp_path: Path, state: State) -> None:
@@ -90,8 +90,8 @@ def test_object_directories_inside_a_tree_are_left_out(tmp_path: Path, state: St
 def test_symlinks_stay_symlinks(tmp_path: Path, state: State) -> None:
     tree = toy_tree(tmp_path)
     (tree / "scripts/dtc").symlink_to("kconfig")
-    found = fetch(str(tree), state, silent)
-    assert (found.tree / "scripts/dtc").readlink() == Path("kconfig")
+    fetched = fetch(str(tree), state, silent)
+    assert (fetched.tree / "scripts/dtc").readlink() == Path("kconfig")
 
 
 def test_an_unchanged_directory_is_not_read_again(
@@ -100,18 +100,18 @@ def test_an_unchanged_directory_is_not_read_again(
     monkeypatch.setattr("kdyno.digests.SETTLED_SECONDS", -1.0)
     tree = toy_tree(tmp_path)
     first = fetch(str(tree), state, silent)
-    said: list[str] = []
-    assert fetch(str(tree), state, said.append) == first
-    assert said == []
+    messages: list[str] = []
+    assert fetch(str(tree), state, messages.append) == first
+    assert messages == []
 
 
 @pytest.mark.parametrize("name", ["linux.tar", "linux.tar.xz", "linux.tar.gz", "linux.tar.bz2", "linux.tar.zst"])
 def test_a_tarball_is_unpacked_without_its_top_directory(tmp_path: Path, state: State, name: str) -> None:
     path = tarball_of(toy_tree(tmp_path), name)
-    found = fetch(str(path), state, silent)
-    assert found.identity.identity == f"tarball:{file_digest(path, state)}"
-    assert found.identity.origin == name
-    assert (found.tree / "Makefile").is_file()
+    fetched = fetch(str(path), state, silent)
+    assert fetched.identity.identity == f"tarball:{file_digest(path, state)}"
+    assert fetched.identity.origin == name
+    assert (fetched.tree / "Makefile").is_file()
 
 
 @pytest.mark.parametrize(("name", "package"), [("linux.tar.bz2", "bzip2"), ("linux.tar.zst", "zstd")])
@@ -167,9 +167,9 @@ def test_a_package_of_debian_or_ubuntu_is_found_by_name(
 ) -> None:
     tarball_of(toy_tree(tmp_path), name)
     monkeypatch.setattr(source, "USR_SRC", tmp_path)
-    found = fetch("debian:linux-source-0.1", state, silent)
-    assert found.identity.spec == "debian:linux-source-0.1"
-    assert found.identity.origin == name
+    fetched = fetch("debian:linux-source-0.1", state, silent)
+    assert fetched.identity.spec == "debian:linux-source-0.1"
+    assert fetched.identity.origin == name
 
 
 def test_a_missing_package_comes_with_the_line_that_installs_it(state: State) -> None:

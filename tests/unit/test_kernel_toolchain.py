@@ -41,21 +41,21 @@ def made(name: str, make: tuple[str, ...]) -> Toolchain:
 
 
 def test_gcc_is_found_with_its_version_and_a_digest(state: State) -> None:
-    found = find("gcc", state)
-    assert found.identity.family == "gcc"
-    assert found.identity.version.split(".")[0].isdigit()
-    assert found.identity.banner.startswith("gcc")
-    assert len(found.identity.digest) == 64
-    assert found.make == ("CC=gcc",)
+    toolchain = find("gcc", state)
+    assert toolchain.identity.family == "gcc"
+    assert toolchain.identity.version.split(".")[0].isdigit()
+    assert toolchain.identity.banner.startswith("gcc")
+    assert len(toolchain.identity.digest) == 64
+    assert toolchain.make == ("CC=gcc",)
 
 
 def test_clang_brings_all_of_its_llvm(bin_only: Path, state: State) -> None:
     for name in ("clang-19", *(f"{tool}-19" for tool in toolchain.LLVM_TOOLS)):
         program(bin_only, name, CLANG)
     program(bin_only, "ldd", "true")
-    found = find("clang-19", state)
-    assert found.identity.version == "19.1.7"
-    assert found.make == ("LLVM=-19",)
+    clang = find("clang-19", state)
+    assert clang.identity.version == "19.1.7"
+    assert clang.make == ("LLVM=-19",)
 
 
 def test_clang_without_its_linker_says_what_to_install(bin_only: Path, state: State) -> None:
@@ -83,9 +83,9 @@ def test_another_compiler_of_the_same_version_has_another_digest(bin_only: Path,
     for patch_level in ("1", "2"):
         script = f"case $1 in -dump*) echo 12.2.0;; --version) echo gcc 12.2.0;; esac # build {patch_level}"
         program(bin_only, "gcc", script)
-        found = find("gcc", state)
-        assert found.identity.version == "12.2.0"
-        digests.add(found.identity.digest)
+        toolchain = find("gcc", state)
+        assert toolchain.identity.version == "12.2.0"
+        digests.add(toolchain.identity.digest)
     assert len(digests) == 2
 
 

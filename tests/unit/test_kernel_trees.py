@@ -67,12 +67,12 @@ def test_what_is_unpacked_runs_as_nobody_else_and_is_written_by_nobody_else(tmp_
     )
     mask = os.umask(0)
     try:
-        found = modes(fetch(str(path), state, silent).tree)
+        mode_of = modes(fetch(str(path), state, silent).tree)
     finally:
         os.umask(mask)
-    assert (found["bin"], found["bin/su"], found["."]) == ("drwxr-xr-x", "-rwxr-xr-x", "drwxr-xr-x")
-    assert (found["shut"], found["shut/file"]) == ("drwx------", "-rw-------")
-    assert not [name for name, mode in found.items() if set("sStT") & set(mode) or mode[5] == "w" or mode[8] == "w"]
+    assert (mode_of["bin"], mode_of["bin/su"], mode_of["."]) == ("drwxr-xr-x", "-rwxr-xr-x", "drwxr-xr-x")
+    assert (mode_of["shut"], mode_of["shut/file"]) == ("drwx------", "-rw-------")
+    assert not [name for name, mode in mode_of.items() if set("sStT") & set(mode) or mode[5] == "w" or mode[8] == "w"]
 
 
 @pytest.mark.parametrize(
@@ -199,18 +199,18 @@ def test_a_tree_can_not_bring_what_kdyno_makes_beside_the_objects(tmp_path: Path
 def test_all_that_kdyno_makes_beside_the_objects_is_known(
     tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     remove = source_trees.remove_tree
 
     def look(path: Path) -> None:
         if path.is_dir():
-            seen.update(entry.name for entry in path.iterdir())
+            names.update(entry.name for entry in path.iterdir())
         remove(path)
 
     monkeypatch.setattr("kdyno.kernel.make.remove_tree", look)
     kernel = toy_source(tmp_path, state)
     built(Recipe(layout_seed=1), kernel, state)
-    made = seen - {entry.name for entry in kernel.tree.iterdir()}
+    made = names - {entry.name for entry in kernel.tree.iterdir()}
     assert made and made <= build_directory.OWN
 
 

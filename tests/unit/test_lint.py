@@ -49,7 +49,7 @@ def lint(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> An
     return json.loads(capsys.readouterr().out)
 
 
-def found(report: dict[str, Any]) -> list[tuple[str, str]]:
+def findings(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(finding["lint"], finding["function"]) for finding in report["findings"]]
 
 
@@ -58,7 +58,7 @@ def test_the_miscompiled_atomic_of_2004_is_found_by_file_function_line_and_instr
     compiler: str, compile_c: Compile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = lint(capsys, compile_c("lock", compiler))
-    assert found(report) == [("lock-on-stack-copy", "planted_dec_and_lock")]
+    assert findings(report) == [("lock-on-stack-copy", "planted_dec_and_lock")]
     (finding,) = report["findings"]
     assert (finding["source"], finding["line"], finding["level"]) == ("kernel/lock.c", 6, "error")
     assert finding["instruction"].startswith("lock cmpxchg [rsp")
@@ -67,9 +67,9 @@ def test_the_miscompiled_atomic_of_2004_is_found_by_file_function_line_and_instr
 def test_clang_copies_an_operand_in_register_or_memory_and_gcc_does_not(
     compile_c: Compile, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert found(lint(capsys, compile_c("register_or_memory", "gcc-12"))) == []
+    assert findings(lint(capsys, compile_c("register_or_memory", "gcc-12"))) == []
     report = lint(capsys, compile_c("register_or_memory", "clang-19"))
-    assert found(report) == [("lock-on-stack-copy", "planted_dec")]
+    assert findings(report) == [("lock-on-stack-copy", "planted_dec")]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -78,7 +78,7 @@ def test_each_other_lint_finds_its_plant_and_nothing_else(
 ) -> None:
     source = tree(tmp_path, {"kernel/others.c": (DATA / "others.c").read_text()})
     report = lint(capsys, compile_c("others", compiler), "--source", str(source), "--family", "skylake")
-    assert sorted(found(report)) == [
+    assert sorted(findings(report)) == [
         # The entry of planted_data_patched: what it names is data, which is in no function.
         ("alternatives", ""),
         ("alternatives", "planted_half_patched"),
@@ -97,7 +97,7 @@ def test_each_other_lint_finds_its_plant_and_nothing_else(
 def test_vectors_between_begin_and_end_are_fine(
     compiler: str, compile_c: Compile, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert found(lint(capsys, compile_c("guarded", compiler))) == []
+    assert findings(lint(capsys, compile_c("guarded", compiler))) == []
 
 
 def test_a_name_that_neither_objects_nor_symbols_have_is_unknown(
@@ -111,7 +111,7 @@ def test_a_name_that_neither_objects_nor_symbols_have_is_unknown(
         "calls kernel_fpu_end, which neither these objects nor the given symbols define"
     ]
     symbols.write_text("ffffffff81000000 T kernel_fpu_begin_mask\nffffffff81000010 T kernel_fpu_end\n")
-    assert found(lint(capsys, path, "--symbols", str(symbols))) == []
+    assert findings(lint(capsys, path, "--symbols", str(symbols))) == []
     symbols.write_text("no symbols\n")
     assert main(["kernel", "lint", path, "--symbols", str(symbols)]) == 1
     assert "can't read the symbols" in capsys.readouterr().err
@@ -156,10 +156,10 @@ def test_ci_may_fail_on_errors_and_warnings_and_not_on_notes(
 
 def test_people_read_place_level_and_instruction(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernel", "lint", compile_c("lock", "gcc-12")]) == 0
-    said = capsys.readouterr()
-    assert "kernel/lock.c:6: error: atomic on a copy on the stack" in said.out
-    assert "1 file: 1 error, 0 warnings, 0 notes" in said.out
-    assert "costly-instruction was not run: it needs --family NAME" in said.err
+    captured = capsys.readouterr()
+    assert "kernel/lock.c:6: error: atomic on a copy on the stack" in captured.out
+    assert "1 file: 1 error, 0 warnings, 0 notes" in captured.out
+    assert "costly-instruction was not run: it needs --family NAME" in captured.err
 
 
 def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ SILENT = AgentReport(fault="no stream")
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("console", "reason"),
     [
         ("[    0.5] Kernel panic - not syncing: No working init found.  Try passing", "panic: Kernel panic - not"),
         (
@@ -49,8 +49,8 @@ SILENT = AgentReport(fault="no stream")
         ("kdyno-agent: no virtio port", "agent: kdyno-agent: no virtio port"),
     ],
 )
-def test_a_console_names_what_the_kernel_died_of(said: str, reason: str) -> None:
-    assert (diagnose(said) or "").startswith(reason)
+def test_a_console_names_what_the_kernel_died_of(console: str, reason: str) -> None:
+    assert (diagnose(console) or "").startswith(reason)
 
 
 def test_a_healthy_console_gives_no_reason() -> None:
@@ -79,9 +79,9 @@ def test_every_boot_ends_ok_failed_or_lost(
 ) -> None:
     path = tmp_path / "console.log"
     path.write_text(console)
-    found = verdict_on_boot(left, report, path)
-    assert found[0] == status
-    assert found[1].startswith(reason)
+    ending = verdict_on_boot(left, report, path)
+    assert ending[0] == status
+    assert ending[1].startswith(reason)
 
 
 class Clock:

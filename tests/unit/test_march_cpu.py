@@ -44,15 +44,15 @@ def compiler(monkeypatch: pytest.MonkeyPatch, *known: str) -> Toolchain:
     ],
 )
 def test_a_cpu_is_of_the_family_that_its_numbers_name(vendor: str, family: int, model: int, name: str) -> None:
-    found = family_of(cpu(vendor, family, model))
-    assert found is not None and found.name == name
+    cpu_family = family_of(cpu(vendor, family, model))
+    assert cpu_family is not None and cpu_family.name == name
 
 
 def test_families_with_the_same_model_are_told_apart_by_a_flag() -> None:
     names = []
     for more in ([], ["avx512_vnni"], ["avx512_vnni", "avx512_bf16"]):
-        found = family_of(cpu("GenuineIntel", 6, 85, V4 | frozenset(more)))
-        names.append(found and found.name)
+        cpu_family = family_of(cpu("GenuineIntel", 6, 85, V4 | frozenset(more)))
+        names.append(cpu_family and cpu_family.name)
     assert names == ["skylake-avx512", "cascadelake", "cooperlake"]
 
 
@@ -76,17 +76,17 @@ def test_only_the_first_cpu_of_the_text_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no `vendor_id`, so it is not that of an x86 CPU"),
         ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", "no `vendor_id`"),
         ("vendor_id : X\ncpu family : six\nmodel : 1\nflags : fpu\n", "it has a malformed number"),
     ],
 )
-def test_what_is_no_x86_cpuinfo_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_x86_cpuinfo_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(text)
-    with pytest.raises(NoCpuinfo, match=said):
+    with pytest.raises(NoCpuinfo, match=message):
         read_cpu(path)
     with pytest.raises(NoCpuinfo, match="No such file"):
         read_cpu(tmp_path / "nowhere")

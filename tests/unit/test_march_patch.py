@@ -74,8 +74,8 @@ def test_git_am_takes_the_patch_and_the_tree_then_has_every_family(
     series: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = repository_of(series, tmp_path, monkeypatch)
-    said = commit(tree, patch_of(tree))
-    assert said.endswith("x86/Kconfig: choose the CPU that 64-bit code is compiled for")
+    subject = commit(tree, patch_of(tree))
+    assert subject.endswith("x86/Kconfig: choose the CPU that 64-bit code is compiled for")
     kconfig = (tree / KCONFIG).read_text()
     for name, row in table().items():
         if name != "x86-64":
@@ -118,7 +118,7 @@ def test_modules_for_another_cpu_are_told_by_their_version_magic(series: str, tm
     """The header is preprocessed: with a family, without one, and for 32 bits, where it must say what it did."""
     tree = tree_of(series, tmp_path)
     [header] = [path for path in VERMAGIC if (tree / path).is_file()]
-    ask = ["gcc", "-E", "-P", "-include", str(tree / header), "-x", "c", "-"]
+    request = ["gcc", "-E", "-P", "-include", str(tree / header), "-x", "c", "-"]
 
     def magic(*defines: str) -> str:
         text = (
@@ -127,7 +127,7 @@ def test_modules_for_another_cpu_are_told_by_their_version_magic(series: str, tm
             else "\n#ifdef MODULE_ARCH_VERMAGIC\nMODULE_ARCH_VERMAGIC\n#endif"
         )
         fake = [f"-I{tree / 'fake'}"]
-        done = subprocess.run([*ask, *fake, *defines], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run([*request, *fake, *defines], input=text, capture_output=True, text=True, check=True)
         return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
 
     for include in re.findall(r"#include <(.*)>", (tree / header).read_text()):
@@ -167,7 +167,7 @@ def test_the_knob_asks_for_the_symbol_and_brings_the_patch_along(tmp_path: Path)
     tree = tree_of("6.12", tmp_path)
     made = march.contribute("patch:x86-64-v3", context(tree, tmp_path))
     assert made.kcflags == () and made.needs == march.contribute("x86-64-v3", context(tree, tmp_path)).needs
-    assert [(ask.symbol, ask.value) for ask in made.asks] == [("MARCH_X86_64_V3", "y")]
+    assert [(request.symbol, request.value) for request in made.asks] == [("MARCH_X86_64_V3", "y")]
     [patch] = made.patches
     assert patch.path.read_text() == patch_of(tree)
     subprocess.run(["patch", "-p1", "-s", "-i", patch.path], cwd=tree, check=True)
@@ -196,7 +196,7 @@ def test_a_tree_that_has_the_patch_is_told_from_one_with_another_patch(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         (MAKEFILE, "-mno-red-zone", "-mred-zone", r"arch/x86/Makefile has no line `KBUILD_CFLAGS \+= -mno-red-zone`"),
         (KCONFIG, "\nendchoice\n", "\n", "arch/x86/Kconfig.cpu has no end of the choice"),
@@ -205,11 +205,11 @@ def test_a_tree_that_has_the_patch_is_told_from_one_with_another_patch(tmp_path:
         (VERMAGIC[0], "MODULE_ARCH_VERMAGIC MODULE_PROC_FAMILY", "MODULE_ARCH_VERMAGIC 1", "vermagic.h has no line"),
     ],
 )
-def test_a_tree_of_another_structure_is_refused(file: str, old: str, new: str, said: str) -> None:
+def test_a_tree_of_another_structure_is_refused(file: str, old: str, new: str, message: str) -> None:
     files = files_of("6.12")
     assert old in files[file]
     files[file] = files[file].replace(old, new)
-    with pytest.raises(UnknownStructure, match=said):
+    with pytest.raises(UnknownStructure, match=message):
         as_mail(files, "x", "6.12")
 
 

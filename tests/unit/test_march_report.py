@@ -51,30 +51,30 @@ def report(flags: frozenset[str], level: int, **changes: object) -> MarchReport:
 
 
 def test_a_cpu_is_shown_with_its_family_its_level_and_what_compilers_make_of_it() -> None:
-    said = lines(report(V3 | {"hypervisor"}, 4))
-    assert said[0] == "CPU        AMD EPYC: AuthenticAMD, family 25, model 17, under a hypervisor"
-    assert said[1] == "family     znver4: Zen 4 (Ryzen 7000, EPYC 9004); known by gcc 12.3 or clang 16"
-    assert said[2] == "ISA level  x86-64-v4; in kernel code the same as x86-64-v3, because the rest of it is SIMD"
-    assert 'gcc 12.2.0: march = "auto" is znver3' in said
-    assert "    native is znver3, and avx512f, gfni, without pku" in said
-    assert "    of it in kernel code: cx16, popcnt" in said
-    assert said[-1] == 'for others of its kind as well: march = "x86-64-v3"'
+    text_lines = lines(report(V3 | {"hypervisor"}, 4))
+    assert text_lines[0] == "CPU        AMD EPYC: AuthenticAMD, family 25, model 17, under a hypervisor"
+    assert text_lines[1] == "family     znver4: Zen 4 (Ryzen 7000, EPYC 9004); known by gcc 12.3 or clang 16"
+    assert text_lines[2] == "ISA level  x86-64-v4; in kernel code the same as x86-64-v3, because the rest of it is SIMD"
+    assert 'gcc 12.2.0: march = "auto" is znver3' in text_lines
+    assert "    native is znver3, and avx512f, gfni, without pku" in text_lines
+    assert "    of it in kernel code: cx16, popcnt" in text_lines
+    assert text_lines[-1] == 'for others of its kind as well: march = "x86-64-v3"'
 
 
 def test_what_a_hypervisor_hides_is_named() -> None:
-    said = lines(report(V3 - {"bmi2"} | {"hypervisor"}, 2, hidden=("bmi2",), missing=("bmi2",)))
-    assert "           the hypervisor hides bmi2, which kernel code for the family uses" in said
-    assert "ISA level  x86-64-v2; to x86-64-v3 it lacks bmi2" in said
+    text_lines = lines(report(V3 - {"bmi2"} | {"hypervisor"}, 2, hidden=("bmi2",), missing=("bmi2",)))
+    assert "           the hypervisor hides bmi2, which kernel code for the family uses" in text_lines
+    assert "ISA level  x86-64-v2; to x86-64-v3 it lacks bmi2" in text_lines
     assert "           this CPU doesn't show bmi2" in "\n".join(
         lines(report(V3, 2, hidden=("bmi2",), missing=("bmi2",)))
     )
 
 
 def test_an_unknown_cpu_and_a_host_without_compilers_are_said() -> None:
-    said = lines(report(V3, 0, family=None, missing=("sse2",), compilers=()))
-    assert "family     unknown: no row of the table has these numbers" in said
-    assert "ISA level  none: it lacks sse2" in said
-    assert said[-1] == "no compiler is installed: `kdyno doctor` says which are needed"
+    text_lines = lines(report(V3, 0, family=None, missing=("sse2",), compilers=()))
+    assert "family     unknown: no row of the table has these numbers" in text_lines
+    assert "ISA level  none: it lacks sse2" in text_lines
+    assert text_lines[-1] == "no compiler is installed: `kdyno doctor` says which are needed"
 
 
 def test_another_machines_cpu_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,11 +82,11 @@ def test_another_machines_cpu_can_be_looked_at(tmp_path: Path, capsys: pytest.Ca
     path.write_text(CPUINFO.format(vendor="GenuineIntel", family=6, model=60, flags=" ".join(sorted(V3))))
     words = ["march", "--cpuinfo", str(path), "--json", "--state", str(tmp_path)]
     assert main(words) == 0
-    said = json.loads(capsys.readouterr().out)
-    jsonschema.validate(said, schema("march"))
-    assert (said["family"]["name"], said["level"], said["missing"][0]) == ("haswell", 3, "avx512f")
-    assert {view["choice"] for view in said["compilers"]} == {"haswell"}
-    assert {view["native"] for view in said["compilers"]} == {None}, "native is this host's"
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, schema("march"))
+    assert (document["family"]["name"], document["level"], document["missing"][0]) == ("haswell", 3, "avx512f")
+    assert {view["choice"] for view in document["compilers"]} == {"haswell"}
+    assert {view["native"] for view in document["compilers"]} == {None}, "native is this host's"
 
 
 def test_what_is_no_cpuinfo_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

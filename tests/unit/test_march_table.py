@@ -26,7 +26,7 @@ SURVEY = [
 
 
 @cache
-def found(name: str) -> Toolchain:
+def installed(name: str) -> Toolchain:
     try:
         return toolchain.find(name, State(Path(mkdtemp())))
     except UserError as error:
@@ -109,7 +109,7 @@ def test_the_table_agrees_with_the_answers_of_66_builds_of_compilers(
 
 @pytest.mark.parametrize("name", COMPILERS)
 def test_the_table_agrees_with_the_compilers_that_are_here(name: str) -> None:
-    compiler = found(name)
+    compiler = installed(name)
     identity = compiler.identity
     for row in ROWS:
         known = refusal("march", row.name, compiler) is None
@@ -128,7 +128,7 @@ def test_the_table_agrees_with_the_compilers_that_are_here(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPILERS)
 def test_no_64_bit_family_that_a_compiler_offers_is_missing(name: str) -> None:
-    compiler = found(name)
+    compiler = installed(name)
     offered = set(known_cpus(refusal("march", "no-such-cpu", compiler) or ""))
     assert len(offered) > 40
     known = {name for row in ROWS for name in (row.name, *row.aliases)} | {"native"}

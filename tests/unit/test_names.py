@@ -34,11 +34,11 @@ def test_every_text_file_is_opened_as_utf_8() -> None:
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
     assert sources
     lines = {str(path.relative_to(PACKAGE)): opened_in_any_encoding(text) for path, text in sources.items()}
-    assert {path: found for path, found in lines.items() if found} == {}
+    assert {path: numbers for path, numbers in lines.items() if numbers} == {}
 
 
 def test_what_leaves_the_encoding_to_the_locale_is_seen() -> None:
-    seen = (
+    flagged = (
         "p.read_text()",
         "p.write_text(t)",
         "open(p)",
@@ -53,7 +53,7 @@ def test_what_leaves_the_encoding_to_the_locale_is_seen() -> None:
         "NamedTemporaryFile()",
         "p.read_bytes()",
     )
-    assert [opened_in_any_encoding(call) for call in (*seen, *unseen)] == [[1]] * len(seen) + [[]] * len(unseen)
+    assert [opened_in_any_encoding(call) for call in (*flagged, *unseen)] == [[1]] * len(flagged) + [[]] * len(unseen)
 
 
 def test_a_name_is_shown_as_text_whatever_it_is() -> None:

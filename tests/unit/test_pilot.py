@@ -28,21 +28,22 @@ def boots(
     """Boots whose values have these standard deviations of the logarithm, as fractions, by level."""
     noise = np.random.default_rng(1)
     of_layout = {(name, k): noise.normal(0, layout) for name in NAMES for k in range(max(1, layouts))}
-    found: list[BootRecord] = []
+    records: list[BootRecord] = []
     for block in range(blocks):
         for name in NAMES:
             number = block % layouts if layouts else 0
             middle = of_layout[name, number] + noise.normal(0, between)
             readings = 100 * CALLS * np.exp(middle + noise.normal(0, within, 8))
             samples = tuple(
-                Sample(benchmark="lat_x", iteration=i, elapsed=int(each), work=CALLS) for i, each in enumerate(readings)
+                Sample(benchmark="lat_x", iteration=i, elapsed=int(reading), work=CALLS)
+                for i, reading in enumerate(readings)
             )
-            found.append(
+            records.append(
                 BootRecord(
                     key=f"{name}, block {block}",
                     variant=name,
                     block=block,
-                    position=len(found),
+                    position=len(records),
                     layout_index=number,
                     seed=1,
                     status="ok",
@@ -52,7 +53,7 @@ def boots(
                     samples=samples,
                 )
             )
-    return found
+    return records
 
 
 def experiment(effect: float, **settings: Any) -> Experiment:
@@ -91,10 +92,10 @@ def test_noise_within_boots_asks_for_iterations_and_noise_between_boots_for_bloc
 
 
 def test_an_exact_benchmark_needs_the_fewest_blocks() -> None:
-    found = settled(0.01, 0.0, 0.0)
-    assert found.experiment.blocks == 4
-    assert not found.experiment.auto
-    assert "4 blocks" in found.experiment.pilot and "to see 1 % with 90 % power" in found.experiment.pilot
+    settlement = settled(0.01, 0.0, 0.0)
+    assert settlement.experiment.blocks == 4
+    assert not settlement.experiment.auto
+    assert "4 blocks" in settlement.experiment.pilot and "to see 1 % with 90 % power" in settlement.experiment.pilot
 
 
 def test_a_pilot_of_six_blocks_is_not_taken_at_its_word_and_the_plan_says_so() -> None:
@@ -114,16 +115,16 @@ def test_a_pilot_of_six_blocks_is_not_taken_at_its_word_and_the_plan_says_so() -
 
 
 def test_a_benchmark_that_no_allowed_plan_can_judge_is_named() -> None:
-    found = settled(0.0001, 0.01, 0.001)
-    assert found.experiment.blocks == 500
-    assert "Not enough, within the limit set, for: lat_x of gcc-12-O3 (± 0.1" in found.why[-1]
+    settlement = settled(0.0001, 0.01, 0.001)
+    assert settlement.experiment.blocks == 500
+    assert "Not enough, within the limit set, for: lat_x of gcc-12-O3 (± 0.1" in settlement.why[-1]
 
 
 def test_layouts_are_what_is_repeated_where_they_make_the_noise() -> None:
     noisy = boots(0.0005, 0.0005, layout=0.01, layouts=10)
-    found = settle(experiment(0.02, layouts=64), run(10), noisy, [BENCHMARK])
-    assert found.experiment.layouts >= 5
-    assert found.experiment.blocks == found.experiment.layouts
+    settlement = settle(experiment(0.02, layouts=64), run(10), noisy, [BENCHMARK])
+    assert settlement.experiment.layouts >= 5
+    assert settlement.experiment.blocks == settlement.experiment.layouts
 
 
 def test_the_pilot_is_a_short_run_of_its_own_in_which_each_layout_is_there_twice() -> None:

@@ -25,9 +25,9 @@ from tests.unit.test_pmu_symbols import ENTRIES, linked
 
 @pytest.fixture
 def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
-    found = FakeQemu(tmp_path, monkeypatch)
-    ready(found)
-    return found
+    fake = FakeQemu(tmp_path, monkeypatch)
+    ready(fake)
+    return fake
 
 
 @pytest.fixture
@@ -58,7 +58,11 @@ def test_a_boot_is_done_once_and_its_record_names_its_benchmarks(qemu: FakeQemu,
     assert booted(image, state) == first
     assert qemu.boots == 1
     benchmarks, samples = of_specimen(specimen())
-    assert first.benchmarks == read_pmu_record(first.record).benchmarks == tuple(each.name for each in benchmarks)
+    assert (
+        first.benchmarks
+        == read_pmu_record(first.record).benchmarks
+        == tuple(benchmark.name for benchmark in benchmarks)
+    )
     assert first.work == {
         name: [sample.work for sample in samples if sample.benchmark == name]
         for name in {sample.benchmark for sample in samples}

@@ -115,10 +115,10 @@ def test_the_plugin_of_a_wheel_or_a_checkout_wins_over_what_an_older_installatio
     assert find_plugin() == tmp_path / new
 
 
-@pytest.mark.parametrize("said", ["-plugin: invalid option", "plugin interface not enabled in this build"])
-def test_a_qemu_without_plugins_is_said_once_and_before_any_boot(qemu: FakeQemu, said: str) -> None:
-    qemu.probe(said)
-    with pytest.raises(QemuWithoutPlugins, match=f"{said}$") as refused:
+@pytest.mark.parametrize("output", ["-plugin: invalid option", "plugin interface not enabled in this build"])
+def test_a_qemu_without_plugins_is_said_once_and_before_any_boot(qemu: FakeQemu, output: str) -> None:
+    qemu.probe(output)
+    with pytest.raises(QemuWithoutPlugins, match=f"{output}$") as refused:
         QemuMachine(QemuConfig(pmu=PmuConfig())).describe()
     assert "--enable-plugins" in refused.value.advice
 
@@ -135,7 +135,7 @@ def test_the_guests_cpu_is_that_of_the_family_unless_the_user_names_one() -> Non
 
 
 @pytest.mark.parametrize(
-    ("family", "vendor", "has_smap", "said"),
+    ("family", "vendor", "has_smap", "message"),
     [
         ("znver4", "GenuineIntel", False, "of GenuineIntel, not of AuthenticAMD"),
         ("znver4", "AuthenticAMD", False, "it lacks SMAP, which they have"),
@@ -143,10 +143,10 @@ def test_the_guests_cpu_is_that_of_the_family_unless_the_user_names_one() -> Non
     ],
 )
 def test_a_cpu_whose_kernel_paths_are_not_the_familys_is_said(
-    family: str, vendor: str, has_smap: bool, said: str
+    family: str, vendor: str, has_smap: bool, message: str
 ) -> None:
     notice = Pmu(PmuConfig(family=family)).unlike("mine", vendor, has_smap)
-    assert notice is not None and said in notice and f"cycles of {family}'s" in notice
+    assert notice is not None and message in notice and f"cycles of {family}'s" in notice
     own = load_family(family).cpu
     assert Pmu(PmuConfig(family=family)).unlike("mine", own.vendor, own.smap) is None
 

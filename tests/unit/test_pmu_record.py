@@ -14,6 +14,7 @@ import pytest
 from kdyno.errors import KdynoError
 from kdyno.instrument import pmu_values
 from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST
+from kdyno.instrument.pmu_parts import StackNode
 from kdyno.instrument.pmu_record import (
     MarkersNeverClosed,
     NoRegions,
@@ -22,7 +23,6 @@ from kdyno.instrument.pmu_record import (
     OtherPmuRecordVersion,
     PmuRecordCutShort,
     PmuRecordDamaged,
-    StackNode,
     read_pmu_record,
     with_benchmarks,
 )
@@ -76,8 +76,8 @@ def test_what_ran_outside_of_regions_is_read_where_the_plugin_has_written_it(tmp
     assert read_pmu_record(write(tmp_path / "r")).unmeasured is None
     outside = context(blocks=[(WORK, 3, 6, 8, 5), (WORK - 0x40, 1, 0, 2, 7)]).blocks
     record = replace(specimen(), unmeasured=outside)
-    found = read_pmu_record(write(tmp_path / "r", record)).unmeasured
-    assert found is not None and found.tolist() == [(WORK - 0x40, 1, 0, 2, 7), (WORK, 3, 6, 8, 5)]
+    unmeasured = read_pmu_record(write(tmp_path / "r", record)).unmeasured
+    assert unmeasured is not None and unmeasured.tolist() == [(WORK - 0x40, 1, 0, 2, 7), (WORK, 3, 6, 8, 5)]
     cut = encoded(header(encode(record)) | {"bytes": len(body := encode_body(record)[:-3])}, body)
     assert isinstance(error_of(tmp_path / "cut", cut), PmuRecordDamaged)
     assert isinstance(error_of(tmp_path / "unsaid", with_body(encode_body(record))), PmuRecordDamaged)
@@ -176,7 +176,7 @@ def test_a_body_that_would_inflate_without_end_is_not_inflated(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"bytes": MOST["body_bytes"] + 1}, "bytes:"),
         ({"bytes": "9"}, "bytes:"),
@@ -191,10 +191,10 @@ def test_a_body_that_would_inflate_without_end_is_not_inflated(tmp_path: Path) -
         ({"gave_up": "regions"}, "gave_up:"),
     ],
 )
-def test_a_header_is_checked_key_by_key(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_a_header_is_checked_key_by_key(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     error = error_of(tmp_path / "r", with_body(encode_body(specimen()), **changes))
     assert type(error) is PmuRecordDamaged
-    assert said in str(error)
+    assert message in str(error)
 
 
 def test_keys_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
@@ -202,9 +202,9 @@ def test_keys_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
     assert read_pmu_record(tmp_path / "r").opened == 3
 
 
-@pytest.mark.parametrize(("value", "said"), [("9" * 5000, "1"), ("[" * 100_000, "recursion limit exceeded")])
+@pytest.mark.parametrize(("value", "message"), [("9" * 5000, "1"), ("[" * 100_000, "recursion limit exceeded")])
 def test_a_header_that_no_reader_of_json_likes_is_never_more_than_a_clear_error(
-    tmp_path: Path, value: str, said: str
+    tmp_path: Path, value: str, message: str
 ) -> None:
     before, line, body = encode(specimen()).split(b"\n", 2)
     (tmp_path / "r").write_bytes(before + b"\n" + line[:-1] + b', "guest": ' + value.encode() + b"}\n" + body)
@@ -212,7 +212,7 @@ def test_a_header_that_no_reader_of_json_likes_is_never_more_than_a_clear_error(
         try:
             read(tmp_path / "r")
         except PmuRecordDamaged as error:
-            assert said in str(error)
+            assert message in str(error)
 
 
 @pytest.mark.parametrize(

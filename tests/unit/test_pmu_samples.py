@@ -11,7 +11,8 @@ from kdyno.cycles.family import load_family
 from kdyno.cycles.predict import cycles
 from kdyno.cycles.samples import RegionMissing, in_clock, in_units
 from kdyno.instrument.pmu import plugin_words
-from kdyno.instrument.pmu_record import BLOCK, BRANCH, Context, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, BRANCH, Context, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.measurement import Benchmark, Sample
 
 NAMES = ("instructions", "l1d_misses", "user_instructions")
@@ -58,18 +59,18 @@ COUNTED = record(
 
 
 def test_instructions_are_those_of_user_code_and_of_the_kernel_in_tasks_and_exceptions() -> None:
-    found = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "instructions")
-    assert [sample.elapsed for sample in found] == [130, 120, 70_001]
-    assert [(sample.benchmark, sample.iteration, sample.work) for sample in found] == [
+    samples = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "instructions")
+    assert [sample.elapsed for sample in samples] == [130, 120, 70_001]
+    assert [(sample.benchmark, sample.iteration, sample.work) for sample in samples] == [
         (sample.benchmark, sample.iteration, sample.work) for sample in SAMPLES
     ]
 
 
 def test_cycles_are_modelled_from_the_same_events() -> None:
-    found = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "cycles")
+    samples = in_clock(SAMPLES, BENCHMARKS, COUNTED, FAMILY, "cycles")
     events = np.array([[110, 8, 20], [100, 7, 20], [70_000, 900, 1]], np.uint64)
-    assert [sample.elapsed for sample in found] == [
-        max(1, round(each)) for each in cycles(events, NAMES, FAMILY).tolist()
+    assert [sample.elapsed for sample in samples] == [
+        max(1, round(count)) for count in cycles(events, NAMES, FAMILY).tolist()
     ]
 
 
@@ -104,8 +105,8 @@ def test_a_boot_without_samples_needs_no_regions() -> None:
 
 
 def test_units_say_which_clock_was_read() -> None:
-    assert [each.unit for each in in_units(BENCHMARKS, "cycles")] == ["cycles", "B/cycle"]
-    assert [each.unit for each in in_units(BENCHMARKS, "instructions")] == ["instr", "B/instr"]
+    assert [sample.unit for sample in in_units(BENCHMARKS, "cycles")] == ["cycles", "B/cycle"]
+    assert [sample.unit for sample in in_units(BENCHMARKS, "instructions")] == ["instr", "B/instr"]
     of_a_command = BENCHMARKS[0].model_copy(update={"unit": "requests/s"})
     assert in_units([of_a_command], "cycles") == (of_a_command,)
 

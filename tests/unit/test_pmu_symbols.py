@@ -26,8 +26,10 @@ def listed(*symbols: tuple[int, int | None, str, str]) -> str:
     )
 
 
-def found(*symbols: tuple[int, int | None, str, str]) -> list[tuple[int, int, str]]:
-    return [(each.address - BASE, each.size, each.name) for each in functions(listed(*symbols), VMLINUX)]
+def from_listing(*symbols: tuple[int, int | None, str, str]) -> list[tuple[int, int, str]]:
+    return [
+        (function.address - BASE, function.size, function.name) for function in functions(listed(*symbols), VMLINUX)
+    ]
 
 
 def test_functions_are_sorted_and_what_is_not_code_of_the_running_kernel_is_left_out() -> None:
@@ -37,7 +39,7 @@ def test_functions_are_sorted_and_what_is_not_code_of_the_running_kernel_is_left
         (0x300, 8, "d", "data"),
         (0x20000, 8, "T", "exit_function"),
     )
-    assert found(*symbols) == [(0x100, 16, "first"), (0x200, 16, "second")]
+    assert from_listing(*symbols) == [(0x100, 16, "first"), (0x200, 16, "second")]
 
 
 def test_code_for_booting_lies_between_its_own_marks() -> None:
@@ -47,28 +49,33 @@ def test_code_for_booting_lies_between_its_own_marks() -> None:
         (0x20040, None, "T", "_einittext"),
         (0x20080, 8, "t", "exit_function"),
     )
-    assert found(*symbols) == [(0x20000, 32, "do_one_initcall")]
+    assert from_listing(*symbols) == [(0x20000, 32, "do_one_initcall")]
 
 
 def test_what_the_assembler_gave_no_size_reaches_to_the_next_function() -> None:
-    assert found((0x100, None, "T", "swapgs_restore"), (0x180, 16, "T", "next")) == [
+    assert from_listing((0x100, None, "T", "swapgs_restore"), (0x180, 16, "T", "next")) == [
         (0x100, 0x80, "swapgs_restore"),
         (0x180, 16, "next"),
     ]
 
 
 def test_a_label_within_a_function_is_part_of_it() -> None:
-    assert found((0x40, 0x100, "T", "entry_SYSCALL_64"), (0x67, None, "T", "entry_SYSCALL_64_safe_stack")) == [
+    assert from_listing((0x40, 0x100, "T", "entry_SYSCALL_64"), (0x67, None, "T", "entry_SYSCALL_64_safe_stack")) == [
         (0x40, 0x100, "entry_SYSCALL_64")
     ]
 
 
 def test_functions_never_overlap() -> None:
-    assert found((0x100, 64, "T", "long"), (0x120, 64, "T", "inner")) == [(0x100, 32, "long"), (0x120, 64, "inner")]
+    assert from_listing((0x100, 64, "T", "long"), (0x120, 64, "T", "inner")) == [
+        (0x100, 32, "long"),
+        (0x120, 64, "inner"),
+    ]
 
 
 def test_marks_of_the_linker_script_are_no_functions() -> None:
-    assert found((0x100, None, "T", "__sched_text_start"), (0x110, 16, "T", "schedule")) == [(0x110, 16, "schedule")]
+    assert from_listing((0x100, None, "T", "__sched_text_start"), (0x110, 16, "T", "schedule")) == [
+        (0x110, 16, "schedule")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +93,7 @@ def test_of_several_names_for_one_address_the_lasting_one_is_kept(
     aliases: list[tuple[int | None, str, str]], kept: str
 ) -> None:
     for order in (aliases, aliases[::-1]):
-        assert found(*((0x100, *alias) for alias in order)) == [(0x100, 16, kept)]
+        assert from_listing(*((0x100, *alias) for alias in order)) == [(0x100, 16, kept)]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_what_a_range_runs_over_and_what_a_call_comes_back_to_fell_through() -> 
 
 def test_functions_that_never_ran_are_left_out_and_nothing_at_all_is_no_error() -> None:
     two = parse(listing({TEXT: [(TEXT, [(0, 0, 8, False)])], TEXT + 64: [(TEXT + 64, [(0, 0, 8, False)])]}))
-    assert [each.address for each in count_blocks(two, EdgeProfile([(TEXT + 64, TEXT + 64, 1)], []))] == [TEXT + 64]
+    assert [counted.address for counted in count_blocks(two, EdgeProfile([(TEXT + 64, TEXT + 64, 1)], []))] == [
+        TEXT + 64
+    ]
     assert list(count_blocks(two, EdgeProfile([], []))) == []
     assert list(count_blocks(parse(""), EdgeProfile([(TEXT, TEXT, 1)], [(TEXT, TEXT, 1)]))) == []
 
@@ -87,8 +89,8 @@ def test_code_with_a_place_of_its_own_is_told_by_the_marks_around_it() -> None:
         f"{0x3000:016x} T __hot_text_start\n{0x4000:016x} T __hot_text_end\n{0x5000:016x} T _sinittext\n"
         f"{0x6000:016x} T _einittext\n{0x3010:016x} t one\n{0x3010:016x} T alias\n{0x3020:016x} t one\n"
     )
-    places = (0x1010, 0x2000, 0x3010, 0x5000, 0x6000)
-    assert [names.is_apart(place) for place in places] == [True, False, False, True, False]
+    addresses = (0x1010, 0x2000, 0x3010, 0x5000, 0x6000)
+    assert [names.is_apart(place) for place in addresses] == [True, False, False, True, False]
     assert names.at(0x3010) == ("alias", "one") and names.at(0x3011) == ()
     assert names.is_one("alias") and not names.is_one("one") and not names.is_one("nobody")
 

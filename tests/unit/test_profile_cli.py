@@ -69,7 +69,7 @@ def test_common_options_may_stand_before_or_after_the_action(path: str, capsys: 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["show", "FILE", "--region", "lat_x"], "has no region lat_x"),
         (["show", "FILE", "--event", "x"], "has no event x"),
@@ -82,12 +82,12 @@ def test_common_options_may_stand_before_or_after_the_action(path: str, capsys: 
     ],
 )
 def test_what_can_not_be_done_is_said_in_one_message_and_a_hint(
-    path: str, tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    path: str, tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [path if word == "FILE" else word for word in words]
     assert main(["profile", *words, "--state", str(tmp_path)]) == 1
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert "hint: " in err
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kdyno import process
-from kdyno.instrument.pmu_record import CALL, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_parts import CALL, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile import coverage
 from kdyno.profile.coverage import NothingRan, ProfgenFailed, cover, functions_named
@@ -112,11 +113,11 @@ def blocks_of(vmlinux: Path, function: Function) -> list[tuple[int, int, str]]:
 
 def test_a_profile_covers_what_has_line_tables_and_names_what_it_misses(vmlinux: Path, tmp_path: Path) -> None:
     record = record_of(vmlinux)
-    found = cover(record, tmp_path / "r", vmlinux, choose(record, []), out=tmp_path / "profile")
-    assert found.functions == 3
-    assert found.instructions == pytest.approx(1 - 50 / 2051)
-    assert [name for name, _ in found.missing] == ["bare"]
-    assert (found.ranges, found.ranges_with_lines) == (7, 6 / 7)
+    covered = cover(record, tmp_path / "r", vmlinux, choose(record, []), out=tmp_path / "profile")
+    assert covered.functions == 3
+    assert covered.instructions == pytest.approx(1 - 50 / 2051)
+    assert [name for name, _ in covered.missing] == ["bare"]
+    assert (covered.ranges, covered.ranges_with_lines) == (7, 6 / 7)
     assert (tmp_path / "profile").stat().st_size > 0
 
 

@@ -65,7 +65,7 @@ def test_a_file_of_gcc_is_read_and_written_again_byte_for_byte(program: tuple[st
 
 def test_a_kernels_file_has_the_same_counters_and_no_summary(program: tuple[str, Path, bytes]) -> None:
     file = read_gcda(program[2], "a")
-    zeros = struct.pack("<i", -8 * len(next(each.arcs for each in file.functions if not any(each.arcs))))
+    zeros = struct.pack("<i", -8 * len(next(function.arcs for function in file.functions if not any(function.arcs))))
     kernels = as_kernel(program[2]).replace(zeros, struct.pack("<i", -struct.unpack("<i", zeros)[0]) + bytes(8))
     assert read_gcda(kernels, "b") == replace(file, summary=None) == read_gcda(as_kernel(program[2]), "b")
 
@@ -154,7 +154,10 @@ def test_gcc_knows_a_static_function_only_under_the_same_names_of_source_and_obj
 def test_counts_that_do_not_add_up_are_an_error_unless_gcc_corrects_them(program: tuple[str, Path, bytes]) -> None:
     compiler, directory, content = program
     file = read_gcda(content, "a")
-    odd = tuple(replace(each, arcs=tuple(index % 2 * 9 for index in range(len(each.arcs)))) for each in file.functions)
+    odd = tuple(
+        replace(function, arcs=tuple(index % 2 * 9 for index in range(len(function.arcs))))
+        for function in file.functions
+    )
     profile = written(replace(file, functions=odd))
     with pytest.raises(subprocess.CalledProcessError) as refused:
         sections(compiler, directory, profile)
@@ -186,9 +189,9 @@ def test_added_files_are_those_that_gcov_tool_merges(program: tuple[str, Path, b
 def test_whole_weights_keep_counts_exact_and_others_keep_what_ran() -> None:
     large = replace(SMALL, functions=(GcovFunction(1, 2, 3, (2**60 + 1, 0)),))
     assert added([(large, 1)]).functions[0].arcs == (2**60 + 1, 0)
-    assert [each.arcs for each in added([(SMALL, 2), (SMALL, 3)]).functions] == [(20, 0, 30), (0, 0)]
-    assert [each.arcs for each in added([(SMALL, 0.01)]).functions] == [(1, 0, 1), (0, 0)]
-    assert [each.arcs for each in added([(SMALL, 0.4), (SMALL, 0.0)]).functions] == [(2, 0, 2), (0, 0)]
+    assert [function.arcs for function in added([(SMALL, 2), (SMALL, 3)]).functions] == [(20, 0, 30), (0, 0)]
+    assert [function.arcs for function in added([(SMALL, 0.01)]).functions] == [(1, 0, 1), (0, 0)]
+    assert [function.arcs for function in added([(SMALL, 0.4), (SMALL, 0.0)]).functions] == [(2, 0, 2), (0, 0)]
     with pytest.raises(CountTooLarge):
         added([(large, 1), (large, 1)])
     assert LARGEST == 2 * 2**60 - 1
@@ -267,7 +270,9 @@ def test_what_is_no_whole_file_of_counters_gets_one_clear_message(
 def test_functions_of_other_objects_are_left_out_and_an_object_may_have_none() -> None:
     assert read_gcda(HEADER, "a").functions == ()
     elsewhere = struct.pack("<2I", FUNCTION, 0)
-    assert [each.arcs for each in read_gcda(HEADER + elsewhere + function_record(ARCS, -16), "a").functions] == [(0, 0)]
+    assert [
+        function.arcs for function in read_gcda(HEADER + elsewhere + function_record(ARCS, -16), "a").functions
+    ] == [(0, 0)]
 
 
 def test_a_file_that_is_cut_anywhere_but_after_its_header_is_refused(program: tuple[str, Path, bytes]) -> None:
@@ -309,7 +314,7 @@ def test_a_file_with_flipped_bits_is_read_or_refused(data: st.DataObject) -> Non
     summary=st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
 )
 def test_whatever_is_written_is_read_again(arcs: list[tuple[int, ...]], summary: tuple[int, int]) -> None:
-    functions = tuple(GcovFunction(index, index + 1, index + 2, each) for index, each in enumerate(arcs))
+    functions = tuple(GcovFunction(index, index + 1, index + 2, arc_counts) for index, arc_counts in enumerate(arcs))
     file = GcovFile("B53*", 5, functions, summary, 4)
     assert read_gcda(written(file), "a") == file
 

@@ -48,8 +48,8 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def counts_by_function(program: Path, memory: bytes) -> dict[str, list[int]]:
     functions = counted_functions(program)
     counts = counts_of(functions, counters_range(program).start, memory).tolist()
-    places = pairwise(accumulate((each.counters for each in functions), initial=0))
-    return {each.name: counts[start:end] for each, (start, end) in zip(functions, places, strict=True)}
+    ranges = pairwise(accumulate((function.counters for function in functions), initial=0))
+    return {function.name: counts[start:end] for function, (start, end) in zip(functions, ranges, strict=True)}
 
 
 def compiled(directory: Path, profile: str, source: str) -> str:
@@ -84,7 +84,9 @@ def test_clang_compiles_by_the_text_without_a_warning_and_lays_out_by_it(ran: tu
     choose = assembler.partition("\nchoose:")[2].partition("\n.Lfunc_end")[0]
     assert 0 < choose.index("\tusual") < choose.index("\trare")
     assert section_of(assembler, "never") == ".text.unlikely." and section_of(assembler, "choose") == ".text.hot."
-    first = 1 + next(place for place, each in enumerate(np.cumsum([each.counters for each in functions])) if each == 2)
+    first = 1 + next(
+        place for place, end in enumerate(np.cumsum([function.counters for function in functions])) if end == 2
+    )
     swapped = counts.copy()
     swapped[first : first + 2] = counts[first : first + 2][::-1]
     assembler = compiled(program.parent, text_profile(functions, swapped), "one.c")

@@ -103,12 +103,12 @@ def test_a_kernel_that_counts_is_trained_and_compiled_by_its_counters_with_gcc()
     planner, made = planned("gcc", "12.2.0", use=("pgo", "order"))
     assert set(planner.exporters) == {"pgo-gcc", "order"}
     counting = contribute("profile", planner.trainings["pgo"].recipe.profile, planner.where)
-    assert {ask.symbol for ask in counting.asks} >= {"GCOV_KERNEL", "GCOV_PROFILE_ALL", "DEBUG_FS"}
+    assert {request.symbol for request in counting.asks} >= {"GCOV_KERNEL", "GCOV_PROFILE_ALL", "DEBUG_FS"}
     assert not counting.profiles and not counting.inputs
     [use] = made.profiles
     assert (use.family, use.cut, use.option) == ("gcc", "objects", "-fprofile-use=")
     assert "-fprofile-partial-training" in use.add and "-fprofile-correction" in use.add
-    assert not any(ask.symbol == "GCOV_KERNEL" for ask in made.asks), "the tuned kernel doesn't count"
+    assert not any(request.symbol == "GCOV_KERNEL" for request in made.asks), "the tuned kernel doesn't count"
     ordered = planner.trainings["order"].recipe.profile
     assert ordered and ordered.use == ("pgo",) and ordered.trained_for == "order"
 
@@ -118,7 +118,7 @@ def test_a_kernel_that_counts_is_trained_and_compiled_by_its_counters_with_clang
     assert set(planner.exporters) == {"pgo-clang", "propeller"}
     counting = contribute("profile", planner.trainings["pgo"].recipe.profile, planner.where)
     assert any(word.startswith("CFLAGS_GCOV=-fprofile-generate") for word in counting.make)
-    assert "PROC_KCORE" in {ask.symbol for ask in counting.asks}
+    assert "PROC_KCORE" in {request.symbol for request in counting.asks}
     use, _ = made.profiles
     assert (use.family, use.cut, use.option) == ("clang", "whole", "-fprofile-use=")
     assert "-profile-summary-hot-count=500" in use.add

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from kdyno.instrument.pmu_limits import MOST
-from kdyno.instrument.pmu_record import BLOCK, Context, Function, PmuRecord, Region, read_pmu_record
+from kdyno.instrument.pmu_parts import BLOCK, Context, Function, Region
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.pmu_write import encode, encode_body, write_pmu_record
 from kdyno.profile.balance import weights
 from kdyno.profile.flat import flat, totals
@@ -94,7 +95,7 @@ def test_benchmarks_go_by_name_and_functions_by_place() -> None:
         specimen(), other(functions=functions, regions={0: region}, benchmarks=("lat_pipe.roundtrip", "bw_pipe"))
     )
     assert record.benchmarks == ("lat_syscall.null", "lat_syscall.read", "lat_pipe.roundtrip", "bw_pipe")
-    assert [function.name for function in record.functions] == [*(each.name for each in FUNCTIONS), "more"]
+    assert [function.name for function in record.functions] == [*(known.name for known in FUNCTIONS), "more"]
     assert {index: len(region.iterations) for index, region in record.regions.items()} == {0: 2, 2: 2}
     assert flat(record, [record.regions[2]])[0].events["instructions"] == 24
 

@@ -46,7 +46,7 @@ def shown(tuned: Image, state: State) -> ProfileObjects:
 
 
 def fates(view: ProfileObjects) -> dict[str, Fate]:
-    return {each.source: each.fate for each in view.objects}
+    return {entry.source: entry.fate for entry in view.objects}
 
 
 def test_each_object_has_the_profile_or_the_reason_why_not(state: State) -> None:
@@ -81,18 +81,18 @@ def test_hot_functions_of_one_object_are_listed_without_it(state: State, capsys:
 def test_training_that_is_not_on_record_leaves_its_reasons_open(state: State) -> None:
     tuned = keep_all(state)
     shutil.rmtree(state.artefacts)
-    told = fates(shown(tuned, state))
-    assert told["fs/read_write.c"] == "profile" and told["mm/slub.c"] == "other-compiler"
-    assert {told[source] for source in ("mm/swapfile.c", "fs/seq_file.c", "lib/string.c", "drivers/base/new.c")} == {
-        "training-not-on-record"
-    }
+    fate_by_source = fates(shown(tuned, state))
+    assert fate_by_source["fs/read_write.c"] == "profile" and fate_by_source["mm/slub.c"] == "other-compiler"
+    assert {
+        fate_by_source[source] for source in ("mm/swapfile.c", "fs/seq_file.c", "lib/string.c", "drivers/base/new.c")
+    } == {"training-not-on-record"}
 
 
 def test_without_the_image_that_counted_what_never_ran_is_still_known(state: State) -> None:
     tuned = keep_all(state)
     shutil.rmtree(state.images / COUNTING)
-    told = fates(shown(tuned, state))
-    assert (told["mm/swapfile.c"], told["lib/string.c"]) == ("never-ran", "training-not-on-record")
+    fate_by_source = fates(shown(tuned, state))
+    assert (fate_by_source["mm/swapfile.c"], fate_by_source["lib/string.c"]) == ("never-ran", "training-not-on-record")
 
 
 def test_a_profile_from_elsewhere_has_no_training(state: State) -> None:
@@ -177,8 +177,8 @@ def test_boots_that_know_different_objects_leave_open_which_were_instrumented(tm
     counted = counted_by_gcc([snapshots(tmp_path / str(n), contents) for n, contents in enumerate(files)])
     assert counted.has_odd and len(counted.all) == len(COUNTERS) - 1
     training = Training(compiled=frozenset({"mm/swapfile.o", "fs/ext4/acl.o"}), counted=counted)
-    told = [fate_of(made(source), "pgo", "gcc", training) for source in ("mm/swapfile.c", "fs/ext4/acl.c")]
-    assert told == ["unknown", "never-ran"]
+    outcomes = [fate_of(made(source), "pgo", "gcc", training) for source in ("mm/swapfile.c", "fs/ext4/acl.c")]
+    assert outcomes == ["unknown", "never-ran"]
 
 
 def test_what_moved_in_one_boot_ran(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_job_is_answered_with_every_unit_where_it_should_be(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     answer = read_answer(done.stdout)
     # Two regions have a trace.
-    assert answer.recorded.shape == answer.start.shape == answer.found.shape == (2, 2)
+    assert answer.recorded.shape == answer.start.shape == answer.best.shape == (2, 2)
     assert sorted(unit for unit, _ in answer.units) == [0, 2, 3]
     assert json.loads(done.stdout)["orders"][0][0][0]["l1i_misses"] == 0
     assert attempt([find_program("kdyno-layout", "a test"), tmp_path / "job"]).stdout == done.stdout

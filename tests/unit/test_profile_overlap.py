@@ -165,7 +165,7 @@ def test_merge_says_what_it_made_and_shows_how_many_boots(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["merge", "RECORD", "--weights", "2", "-o", "OUT"], "records can't be weighted"),
         (["merge", "CLANG", "CLANG", "--weights", "2", "-o", "OUT"], "there are 1 weights for 2 profiles"),
@@ -174,10 +174,10 @@ def test_merge_says_what_it_made_and_shows_how_many_boots(
     ],
 )
 def test_what_can_not_be_merged_is_said_in_one_message(
-    whole: Path, tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    whole: Path, tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = {"RECORD": str(whole), "CLANG": str(profile(tmp_path / "one")), "OUT": str(tmp_path / "out")}
     assert main(["profile", *(names.get(word, word) for word in words)]) == 1
     err = capsys.readouterr().err
-    assert said in err and "hint: " in err
+    assert message in err and "hint: " in err
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from kdyno.cli.main import main
-from kdyno.instrument.pmu_record import Function, Region
+from kdyno.instrument.pmu_parts import Function, Region
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile import propeller
@@ -76,25 +76,25 @@ def test_clusters_have_the_hot_blocks_entry_first_and_say_which_file_and_what_wa
 ) -> None:
     branch = [(0, 0, 16, True), (1, 16, 16, False), (5, 32, 16, True), (3, 48, 16, False), (9, 64, 16, False)]
     names = ("read", "show1", "show2", "slept", "odd", "lost")
-    places = {name: TEXT + 0x100 * place for place, name in enumerate(names)}
-    functions = {at: [(at, branch)] for at in places.values()}
-    functions[places["odd"]] = [(places["odd"], [(4, 0, 80, False)])]
+    addresses = {name: TEXT + 0x100 * place for place, name in enumerate(names)}
+    functions = {at: [(at, branch)] for at in addresses.values()}
+    functions[addresses["odd"]] = [(addresses["odd"], [(4, 0, 80, False)])]
     symbols = "".join(
-        f"{at:016x} {0x50:016x} t {name.rstrip('12')}\n" for name, at in places.items() if name != "odd"
+        f"{at:016x} {0x50:016x} t {name.rstrip('12')}\n" for name, at in addresses.items() if name != "odd"
     ) + (
-        f"{places['read']:016x} {0x50:016x} T __alias\n"
-        f"{places['slept']:016x} T __sched_text_start\n{places['odd']:016x} T __sched_text_end\n"
+        f"{addresses['read']:016x} {0x50:016x} T __alias\n"
+        f"{addresses['slept']:016x} T __sched_text_start\n{addresses['odd']:016x} T __sched_text_end\n"
     )
     units = [
         Unit("fs/read.c", ((TEXT, TEXT + 0x180),), "../fs/read.c"),
         Unit("mm/show.c", ((TEXT + 0x200, TEXT + 0x500),), "./mm/show.c"),
     ]
-    made_up(monkeypatch, parse(listing(functions)), symbols, Sources(units), [places["show2"] + 65])
+    made_up(monkeypatch, parse(listing(functions)), symbols, Sources(units), [addresses["show2"] + 65])
     # Block 0 goes to 5 mostly and to 1 twice; both go on to 3.
     ran = [(0, 12, 98), (0, 28, 2), (32, 60, 98), (48, 60, 2)]
     edges = EdgeProfile(
-        sorted((at + start, at + last, count) for at in places.values() for start, last, count in ran),
-        sorted(row for at in places.values() for row in ((at + 12, at + 32, 98), (at + 28, at + 48, 2))),
+        sorted((at + start, at + last, count) for at in addresses.values() for start, last, count in ran),
+        sorted(row for at in addresses.values() for row in ((at + 12, at + 32, 98), (at + 28, at + 48, 2))),
     )
     left_out = "1 in sections with a place of their own, 1 without a source file, 1 without an entry in the map"
     head = f"v1\n# 3 functions; executed and left out: {left_out}\n"

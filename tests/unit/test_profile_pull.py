@@ -334,7 +334,7 @@ def test_any_bytes_are_an_archive_or_damaged(noise: bytes, place: int, value: in
     good[place % len(good)] = value
     for content in (noise, bytes(good)):
         try:
-            found = dict(files(_reading(content), PLENTY, "m"))
+            members = dict(files(_reading(content), PLENTY, "m"))
         except ArchiveDamaged:
             continue
-        assert all(not name.startswith("/") and ".." not in name.split("/") for name in found)
+        assert all(not name.startswith("/") and ".." not in name.split("/") for name in members)

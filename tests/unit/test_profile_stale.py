@@ -11,7 +11,7 @@ import pytest
 from kdyno import process
 from kdyno.cli.main import main
 from kdyno.digests import file_digest
-from kdyno.instrument.pmu_record import Function, Region
+from kdyno.instrument.pmu_parts import Function, Region
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.profile.code import Code
 from kdyno.profile.stale import Fate, Stale, stale
@@ -65,9 +65,9 @@ def recorded(tmp_path: Path) -> Path:
 
 def record_of(kernel: Path, path: Path, state: State) -> Path:
     """Of 100 instructions 50 are entry's, 30 work's and 20 leaf's."""
-    symbols = [found[0] for found in Code(kernel).functions.values()]
+    symbols = [entry[0] for entry in Code(kernel).functions.values()]
     functions = sorted(
-        (Function(each.address, each.size, each.name) for each in symbols), key=lambda each: each.address
+        (Function(symbol.address, symbol.size, symbol.name) for symbol in symbols), key=lambda symbol: symbol.address
     )
     share = {"entry": 50, "work": 30, "leaf": 20}
     counts = {index: (share[function.name], 0, 0) for index, function in enumerate(functions)}
@@ -82,7 +82,7 @@ def fates(old: Path, new: Path, tmp_path: Path, *, at_hand: bool = True) -> tupl
     state = State(tmp_path / "state")
     record = record_of(old, tmp_path / "record", state)
     result = stale(record, new, old if at_hand else None, state)
-    return result, {each.function: each.fate for each in result.stale}
+    return result, {stale.function: stale.fate for stale in result.stale}
 
 
 def test_a_kernel_in_another_order_with_everything_elsewhere_is_the_same(old: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_profile_of_clang_is_held_against_names(old: Path, tmp_path: Path) -> 
     (tmp_path / "profile").write_text("entry:60:1\n 1: 1\nnowhere:40:1\n 1: 1\n")
     result = stale(tmp_path / "profile", old, None, State(tmp_path / "state"))
     assert (result.kind, result.compared) == ("clang", "names")
-    assert {each.function: each.share for each in result.stale} == {"nowhere": pytest.approx(0.4)}
+    assert {stale.function: stale.share for stale in result.stale} == {"nowhere": pytest.approx(0.4)}
 
 
 def test_tables_and_json_say_the_same(old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdyno.instrument.pmu_record import RETURN, Function
+from kdyno.instrument.pmu_parts import RETURN, Function
 from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.flat import NoSuchEvent, flat, totals
 from kdyno.profile.functions import NOWHERE, FunctionMap, plain_name

@@ -49,28 +49,28 @@ def uses() -> list[Use]:
     """Every expression of Python's in the source: in variables and tables of modules, and in calls of re.search()."""
     named: dict[str, set[Use]] = {}
     methods: dict[str, set[str]] = {}
-    found: list[Use] = []
+    all_uses: list[Use] = []
     for file in FILES:
         if not any("re" in names_imported(node) for node in ast.walk(parsed(file))):
             continue
         module = importlib.import_module(name_of(file))
         for name, value in vars(module).items():
-            for index, each in enumerate(value if isinstance(value, (list, tuple)) else [value]):
-                if isinstance(each, re.Pattern):
-                    named.setdefault(name, set()).add(Use(f"{module.__name__}.{name}[{index}]", each, "search"))
+            for index, part in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+                if isinstance(part, re.Pattern):
+                    named.setdefault(name, set()).add(Use(f"{module.__name__}.{name}[{index}]", part, "search"))
         for call in ast.walk(parsed(file)):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in METHODS):
                 continue
             owner = call.func.value
             if isinstance(owner, ast.Name) and owner.id == "re":
-                flags = sum(getattr(re, each.attr) for each in call.args[2:] if isinstance(each, ast.Attribute))
+                flags = sum(getattr(re, arg.attr) for arg in call.args[2:] if isinstance(arg, ast.Attribute))
                 expression = re.compile(literal(call.args[0], vars(module)), flags)
-                found.append(Use(f"{module.__name__}:{call.lineno}", expression, call.func.attr))
+                all_uses.append(Use(f"{module.__name__}:{call.lineno}", expression, call.func.attr))
             elif isinstance(owner, ast.Name):
                 methods.setdefault(owner.id, set()).add(call.func.attr)
     for name, group in named.items():
-        found += [use._replace(method=method) for use in group for method in methods.get(name, {use.method})]
-    return sorted(found, key=str)
+        all_uses += [use._replace(method=method) for use in group for method in methods.get(name, {use.method})]
+    return sorted(all_uses, key=str)
 
 
 def names_imported(node: ast.AST) -> set[str]:
@@ -92,27 +92,27 @@ def literal(node: ast.AST, names: dict[str, Any]) -> str:
 
 def pieces(tree: Any, chance: random.Random) -> list[str]:
     """A text that an expression matches, or nearly, in pieces: runs of literals, and one for each other part."""
-    found: list[str] = []
+    parts: list[str] = []
     literal_before = False
     for kind, value in tree:
         name = str(kind)
         if name == "LITERAL":
             if literal_before:
-                found[-1] += chr(value)
+                parts[-1] += chr(value)
             else:
-                found.append(chr(value))
+                parts.append(chr(value))
         elif name in ("ANY", "IN", "NOT_LITERAL"):
-            found.append(member(name, value, chance))
+            parts.append(member(name, value, chance))
         elif name == "BRANCH":
-            found += pieces(chance.choice(value[1]), chance)
+            parts += pieces(chance.choice(value[1]), chance)
         elif name in ("SUBPATTERN", "ATOMIC_GROUP"):
-            found += pieces(value[3] if name == "SUBPATTERN" else value, chance)
+            parts += pieces(value[3] if name == "SUBPATTERN" else value, chance)
         elif name.endswith("REPEAT"):
             least, most, body = value
             for _ in range(chance.randint(int(least), min(int(most), int(least) + 2))):
-                found += pieces(body, chance)
+                parts += pieces(body, chance)
         literal_before = name == "LITERAL"
-    return found
+    return parts
 
 
 def member(kind: str, value: Any, chance: random.Random) -> str:

@@ -65,7 +65,7 @@ def test_a_benchmark_that_no_boot_could_run_is_shown_with_the_reason(tmp_path: P
         if boot.status == "ok"
     ]
     report = specimen.report(tmp_path, run, boots)
-    reasons = {each.reason for each in report.comparisons if each.benchmark == "lat_new.thing"}
+    reasons = {comparison.reason for comparison in report.comparisons if comparison.benchmark == "lat_new.thing"}
     assert reasons == {"broken in gcc-12: exit status 1"}
 
 
@@ -107,8 +107,8 @@ def test_the_reproduce_line_hands_the_experiment_to_kdyno_unchanged(report: RunR
     import subprocess
 
     before_the_pipe = report.reproduce.removesuffix(" | kdyno run --again -")
-    said = subprocess.run(["sh", "-c", before_the_pipe], check=True, capture_output=True, text=True).stdout
-    assert said == report.run.experiment
+    output = subprocess.run(["sh", "-c", before_the_pipe], check=True, capture_output=True, text=True).stdout
+    assert output == report.run.experiment
 
 
 def test_the_csv_has_one_line_for_each_sample(report: RunReport) -> None:
@@ -123,7 +123,7 @@ def test_the_csv_has_one_line_for_each_sample(report: RunReport) -> None:
 
 
 def test_names_from_a_guest_do_not_break_the_csv(report: RunReport) -> None:
-    renamed = [each.model_copy(update={"unit": 'a,"b"\n\x1b[2J'}) for each in report.benchmarks]
+    renamed = [benchmark.model_copy(update={"unit": 'a,"b"\n\x1b[2J'}) for benchmark in report.benchmarks]
     out = io.StringIO()
     write_csv(report.model_copy(update={"benchmarks": tuple(renamed)}), out)
     assert {line["unit"] for line in csv.DictReader(io.StringIO(out.getvalue()))} == {'a,"b"'}

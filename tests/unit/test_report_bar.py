@@ -33,15 +33,15 @@ def test_the_heading_says_which_side_is_better_where_there_is_room() -> None:
 
 def test_an_axis_shows_every_effect_but_is_not_ruled_by_one_wild_interval() -> None:
     spans = [Span(0.01, 0.02, 0.03)] * 20 + [Span(-5, 0.04, 5)]
-    found = axis(spans, 0.01)
-    assert 0.04 < found.high < 0.1
-    assert found.low == -0.015
+    limits = axis(spans, 0.01)
+    assert 0.04 < limits.high < 0.1
+    assert limits.low == -0.015
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.01])
 def test_there_is_an_axis_even_without_an_interval(margin: float) -> None:
-    found = axis([], margin)
-    assert found.low < 0 < found.high
+    limits = axis([], margin)
+    assert limits.low < 0 < limits.high
 
 
 @pytest.mark.parametrize(

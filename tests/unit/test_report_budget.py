@@ -16,12 +16,12 @@ from tests.unit.test_explain_command import BASELINE, BENCHMARK, VARIANT, Lab
 
 
 def test_bars_add_up_and_variants_stand_side_by_side() -> None:
-    found = [
+    budgets = [
         budget(benchmark, variant, "op", {"instructions": 30.0 + 10 * place, "stall_fetch": 10.0, "calls": 5.0}, {})
         for benchmark in ("lat_pipe", "lat_unix")
         for place, variant in enumerate(("gcc-O2", "gcc-O3"))
     ]
-    [drawn] = bars(found)
+    [drawn] = bars(budgets)
     figure = json.loads(drawn.to_json())
     assert {trace["xaxis"] for trace in figure["data"]} == {"x", "x2"}
     for axis in ("x", "x2"):
@@ -33,10 +33,10 @@ def test_bars_add_up_and_variants_stand_side_by_side() -> None:
 
 
 def test_more_than_four_variants_make_several_plots_each_with_the_baseline() -> None:
-    found = [budget("lat_pipe", f"v{number}", "op", {"instructions": 1.0}, {}) for number in range(6)]
+    budgets = [budget("lat_pipe", f"v{number}", "op", {"instructions": 1.0}, {}) for number in range(6)]
     titles = [
         [axis["title"]["text"] for name, axis in drawn.to_dict()["layout"].items() if name.startswith("xaxis")]
-        for drawn in bars(found)
+        for drawn in bars(budgets)
     ]
     assert [[title.partition(",")[0] for title in of_plot] for of_plot in titles] == [
         ["v0", "v1", "v2", "v3"],

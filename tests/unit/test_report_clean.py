@@ -7,7 +7,7 @@ from tests.unit import specimen
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         ("plain [bold]text[/bold] <b>", "plain [bold]text[/bold] <b>"),
         ("\x1b[31mred\x1b[0m", "red"),
@@ -23,8 +23,8 @@ from tests.unit import specimen
         ("größe ✓ 漢字", "größe ✓ 漢字"),
     ],
 )
-def test_what_steers_is_removed_or_made_visible_and_what_shows_stays(said: str, shown: str) -> None:
-    assert clean(said) == shown
+def test_what_steers_is_removed_or_made_visible_and_what_shows_stays(text: str, shown: str) -> None:
+    assert clean(text) == shown
 
 
 def test_a_console_keeps_its_lines() -> None:

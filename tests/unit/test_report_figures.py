@@ -20,8 +20,8 @@ def report() -> FileReport:
 
 
 def parts(figure: Figure) -> list[Part]:
-    found: list[Part] = json.loads(to_json(figure))["data"]
-    return found
+    data: list[Part] = json.loads(to_json(figure))["data"]
+    return data
 
 
 def value(variant: str, place: int | None, amount: float) -> Value:
@@ -63,7 +63,7 @@ def test_without_an_order_there_is_no_drift_to_show(report: FileReport) -> None:
 
 
 def test_disturbed_boots_are_ringed_with_their_cause(report: FileReport) -> None:
-    shown = order.points([each for each in report.values if each.benchmark == "pipe"])
+    shown = order.points([value for value in report.values if value.benchmark == "pipe"])
     *_, ring, _line = parts(order.order(report, shown, {("tuned", 4): "steal <b>3 %</b>"}))
     assert ring["hovertext"] == ["steal &lt;b&gt;3 %&lt;/b&gt;"]
     assert len(ring["x"]) == 1
@@ -81,7 +81,7 @@ def test_each_layout_has_its_symbol(report: FileReport) -> None:
 
 
 def test_whiskers_end_at_the_last_value_within_reach(report: FileReport) -> None:
-    values = {("pipe", "stock"): [value("stock", place, each) for place, each in enumerate([1.0, 2, 3, 4, 5, 60])]}
+    values = {("pipe", "stock"): [value("stock", place, number) for place, number in enumerate([1.0, 2, 3, 4, 5, 60])]}
     [box, dots] = parts(boxes.boxes(report, report.benchmarks[0], values))
     assert (box["lowerfence"], box["upperfence"]) == ([1.0], [5.0])
     assert len(dots["y"]) == 6
@@ -97,7 +97,7 @@ def test_normal_residuals_lie_on_the_line_of_the_quantile_plot(report: FileRepor
     from statistics import NormalDist
 
     quantiles = [NormalDist(0, 2).inv_cdf((rank + 0.5) / 40) for rank in range(40)]
-    left = [Residual(variant="stock", order=None, fitted=100.0, percent=each) for each in quantiles]
+    left = [Residual(variant="stock", order=None, fitted=100.0, percent=quantile) for quantile in quantiles]
     line, dots, _ = parts(residuals.quantile_plot(report, left))
     slope = (line["y"][1] - line["y"][0]) / (line["x"][1] - line["x"][0])
     assert slope == pytest.approx(2, rel=0.05)
@@ -108,8 +108,8 @@ def test_power_reaches_eighty_percent_at_the_detectable_effect(report: FileRepor
     [curve] = report.analyses[0].power
     [dots] = parts(power.power(report, report.analyses[0].power))
     at = dict(zip(dots["x"], dots["y"], strict=True))
-    [seen] = [point.effect for point in curve.detectable if point.n == curve.n]
-    assert at[min(at, key=lambda x: abs(x - 100 * seen))] == pytest.approx(80, abs=0.5)
+    [detectable] = [point.effect for point in curve.detectable if point.n == curve.n]
+    assert at[min(at, key=lambda x: abs(x - 100 * detectable))] == pytest.approx(80, abs=0.5)
 
 
 def test_nothing_in_a_figure_ends_a_script_element() -> None:

@@ -37,7 +37,7 @@ def test_effects_come_first_and_p_values_last_in_every_table(values: FileReport)
 
 
 def test_the_published_machines_have_their_analysis_of_variance_and_all_pairs(summaries: FileReport) -> None:
-    [ryzen] = [each for each in summaries.analyses if each.benchmark == "Ryzen 5950X"]
+    [ryzen] = [analysis for analysis in summaries.analyses if analysis.benchmark == "Ryzen 5950X"]
     by_title = {grid.title: grid for grid in grids(summaries, ryzen)}
     one_way = by_title["Analysis of variance"].rows[0]
     assert one_way[:2] == ("one-way", "variant")
@@ -57,9 +57,9 @@ def test_columns_that_summaries_cannot_fill_are_left_out(summaries: FileReport) 
 
 
 def test_each_variant_has_its_sentence(values: FileReport) -> None:
-    [said] = sentences(values, "pipe")
-    assert said.startswith("tuned: pipe latency ")
-    assert "could have seen" in said
+    [sentence] = sentences(values, "pipe")
+    assert sentence.startswith("tuned: pipe latency ")
+    assert "could have seen" in sentence
 
 
 def test_blocked_values_have_a_blocked_analysis_and_their_assumptions(values: FileReport) -> None:

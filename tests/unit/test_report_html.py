@@ -132,14 +132,14 @@ def test_each_variant_has_its_colour_in_the_key(report: RunReport, page: Page) -
 
 def test_each_benchmark_has_a_panel_and_only_the_largest_effect_is_open(report: RunReport, page: Page) -> None:
     panels = [attributes for tag, attributes in page.tags if tag == "details" and attributes.get("class") == "panel"]
-    assert [each["id"] for each in panels] == [f"benchmark-{number}" for number in range(len(report.benchmarks))]
-    assert sum("open" in each for each in panels) == 1
+    assert [panel["id"] for panel in panels] == [f"benchmark-{number}" for number in range(len(report.benchmarks))]
+    assert sum("open" in panel for panel in panels) == 1
 
 
 def test_every_plot_of_a_panel_is_json_that_plotly_reads(page: Page) -> None:
     plots = [json.loads(script) for script in page.scripts if script.startswith("{")]
     assert len(plots) == 6 + 6 * 35
-    assert all(each["data"] and each["layout"]["height"] for each in plots)
+    assert all(plot["data"] and plot["layout"]["height"] for plot in plots)
 
 
 def test_each_name_in_a_table_leads_to_its_panel(page: Page) -> None:
@@ -183,21 +183,21 @@ def test_the_page_says_where_everything_came_from(page: Page) -> None:
 def test_hostile_names_everywhere_add_no_tag_and_no_script(report: RunReport, page: Page) -> None:
     def poisoned(value: object) -> object:
         if isinstance(value, dict):
-            return {key: poisoned(each) for key, each in value.items()}
+            return {key: poisoned(part) for key, part in value.items()}
         if isinstance(value, list):
-            return [poisoned(each) for each in value]
+            return [poisoned(part) for part in value]
         return f"{value}{HOSTILE}" if isinstance(value, str) and value in names else value
 
     names = {benchmark.name for benchmark in report.benchmarks} | {*report.others, "instr", "quickstart"}
     names |= {"6.12.117-kdyno", "no CONFIG_UNIX", "AMD EPYC 7B13", "QEMU was killed"}
     dumped = poisoned(report.model_dump(mode="json"))
     html = render(RunReport.model_validate(dumped))
-    found = Page(html)
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in page.tags]
-    assert [set(attributes) for _, attributes in found.tags] == [set(attributes) for _, attributes in page.tags]
+    hostile_page = Page(html)
+    assert [tag for tag, _ in hostile_page.tags] == [tag for tag, _ in page.tags]
+    assert [set(attributes) for _, attributes in hostile_page.tags] == [set(attributes) for _, attributes in page.tags]
     assert "\x1b" not in html
-    assert "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}" in found.body
-    plots = [script for script in found.scripts if len(script) < 1_000_000]
+    assert "<img src=x onerror=alert(1)></script><script>alert(2)</script>{{7*7}}" in hostile_page.body
+    plots = [script for script in hostile_page.scripts if len(script) < 1_000_000]
     assert not [script for script in plots if script.startswith("{") and not json.loads(script)["data"]]
     assert not [script for script in plots if re.search("<img|</script", script)]
 
@@ -215,7 +215,7 @@ def test_a_report_is_written_whole_or_not_at_all(
     with pytest.raises(OSError, match="Input/output error"):
         write_whole(path, "half")
     assert path.read_text().endswith("</html>")
-    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 @pytest.mark.parametrize("blocks", [1, 2])
@@ -243,7 +243,7 @@ def test_the_last_selftest_of_the_host_stands_in_the_report(report: RunReport) -
         detectable=0.0036,
         **rates,
     )
-    found = selftest.SelfTest(
+    last_selftest = selftest.SelfTest(
         run="ab" * 32,
         created=specimen.NOON,
         host=report.run.host,
@@ -259,8 +259,8 @@ def test_the_last_selftest_of_the_host_stands_in_the_report(report: RunReport) -
         family_wise=rates["covered"],
         benchmarks=(tested,),
     )
-    body = Page(render(report.model_copy(update={"selftest": found}))).body
-    assert body.count(found.sentence) == 2
+    body = Page(render(report.model_copy(update={"selftest": last_selftest}))).body
+    assert body.count(last_selftest.sentence) == 2
     assert f"lat_pipe.roundtrip{rates['covered'].text}" in body
     assert "no self-test" not in body
 
@@ -271,12 +271,12 @@ def file_report() -> FileReport:
 
 
 def test_the_page_of_a_file_says_what_was_read_and_shows_nothing_of_a_run(file_report: FileReport) -> None:
-    found = Page(render(file_report))
-    assert found.body.startswith("compiler_patch · kdyno nothing says how many boots these values come from")
+    rendered = Page(render(file_report))
+    assert rendered.body.startswith("compiler_patch · kdyno nothing says how many boots these values come from")
     for words in ("read as a summary table", "SHA-256 aaaa", "All pairs: Tukey HSD", "Analysis of variance"):
-        assert words in found.body
+        assert words in rendered.body
     for words in ("Run it again", "All 36 boots", "Every value", "Drift", "self-test"):
-        assert words not in found.body
+        assert words not in rendered.body
 
 
 def test_hostile_names_in_a_file_add_no_tag_and_no_script() -> None:
@@ -284,7 +284,7 @@ def test_hostile_names_in_a_file_add_no_tag_and_no_script() -> None:
     text = clean.model_dump_json()
     for name in ("pipe", "tuned", "stock", "long-form CSV", "ns", "pipes.csv"):
         text = text.replace(f'"{name}"', json.dumps(name + HOSTILE))
-    pages = [Page(render(each)) for each in (clean, FileReport.model_validate_json(text))]
+    pages = [Page(render(shown)) for shown in (clean, FileReport.model_validate_json(text))]
     assert [tag for tag, _ in pages[0].tags] == [tag for tag, _ in pages[1].tags]
     assert not [script for script in pages[1].scripts if len(script) < 1_000_000 and re.search("<img|</script", script)]
 
@@ -294,29 +294,29 @@ def test_a_disturbed_boot_is_marked_and_said(tmp_path: Path) -> None:
     flag = Flag(
         variant="gcc-12", block=1, what="steal_percent", value=3.2, limit=1.0, sentence="the hypervisor took 3.2 %"
     )
-    found = Page(render(report.model_copy(update={"flags": (flag,)})))
-    assert found.body.count("the hypervisor took 3.2 %") == 1
-    marked = [script for script in found.scripts if len(script) < 1_000_000 and '"circle-open"' in script]
+    rendered = Page(render(report.model_copy(update={"flags": (flag,)})))
+    assert rendered.body.count("the hypervisor took 3.2 %") == 1
+    marked = [script for script in rendered.scripts if len(script) < 1_000_000 and '"circle-open"' in script]
     assert len(marked) == 1 + len(report.benchmarks)
 
 
 def test_layouts_are_listed_and_have_symbols_of_their_own(tmp_path: Path) -> None:
     run = specimen.run_record(blocks=6)
     several = tuple(
-        each.model_copy(
+        variant.model_copy(
             update={
                 "images": tuple(
-                    each.images[0].model_copy(
+                    variant.images[0].model_copy(
                         update={
                             "key": f"{number:064x}",
-                            "recipe": each.recipe.model_copy(update={"layout_seed": 70 + number}),
+                            "recipe": variant.recipe.model_copy(update={"layout_seed": 70 + number}),
                         }
                     )
                     for number in range(3)
                 )
             }
         )
-        for each in run.variants
+        for variant in run.variants
     )
     run = run.model_copy(update={"layouts": 3, "variants": several})
     boots = [boot.model_copy(update={"layout_index": boot.block % 3}) for boot in specimen.boot_records(run)]

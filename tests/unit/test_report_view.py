@@ -27,4 +27,4 @@ def test_what_differs_comes_largest_first_and_without_the_geometric_mean() -> No
         row("unknown", "undecided", 0.5),
         row("geometric mean (4)", "faster", 0.3),
     ]
-    assert [each.name for each in largest(rows)] == ["large", "small"]
+    assert [row.name for row in largest(rows)] == ["large", "small"]

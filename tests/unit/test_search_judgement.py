@@ -46,25 +46,25 @@ def test_the_design_of_the_experiment_is_kept_where_it_says_one() -> None:
 
 
 def test_a_win_on_both_workloads_is_claimed_with_what_it_is_worth_against_the_best() -> None:
-    said = claim(
+    sentence = claim(
         [
             judged("chosen by", against("gcc", 0.08, "faster"), against("clang", 0.03, "faster")),
             judged("held out", against("gcc", 0.02, "faster"), against("clang", 0.05, "faster")),
         ]
     )
-    assert said.startswith("the mixed kernel beats every kernel of one choice")
-    assert "+3.0 % on clang (chosen by)" in said and "+2.0 % on gcc (held out)" in said
+    assert sentence.startswith("the mixed kernel beats every kernel of one choice")
+    assert "+3.0 % on clang (chosen by)" in sentence and "+2.0 % on gcc (held out)" in sentence
 
 
 def test_one_comparison_that_is_not_won_leaves_no_claim() -> None:
-    said = claim(
+    sentence = claim(
         [
             judged("chosen by", against("gcc", 0.08, "faster"), against("clang", 0.03, "faster")),
             judged("held out", against("gcc", 0.02, "faster"), against("clang", 0.001, "equivalent")),
         ]
     )
-    assert said.startswith("the mixed kernel does not beat the best kernel of one choice")
-    assert "clang (held out: equivalent)" in said and "gcc" not in said
+    assert sentence.startswith("the mixed kernel does not beat the best kernel of one choice")
+    assert "clang (held out: equivalent)" in sentence and "gcc" not in sentence
 
 
 def test_without_a_comparison_nothing_is_claimed() -> None:

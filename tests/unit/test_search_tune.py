@@ -67,7 +67,7 @@ CHOICES = {"clang": Choice(compiler="clang-19")}
 
 
 def experiment(folder: Path, **more: str) -> Path:
-    told = {
+    values = {
         "recipe": "",
         "workload": 'tests = ["lat_pipe", "lat_ctx"]',
         "name": "clang",
@@ -76,7 +76,7 @@ def experiment(folder: Path, **more: str) -> Path:
         "held_out": '"lat_sig"',
     }
     path = folder / "tiny.toml"
-    path.write_text(EXPERIMENT.format(**(told | more)))
+    path.write_text(EXPERIMENT.format(**(values | more)))
     return path
 
 
@@ -140,13 +140,13 @@ def test_the_file_that_a_choice_makes_cheaper_gets_it_and_the_other_stays_with_t
 ) -> None:
     Kernels(monkeypatch)
     tuning = checked(*load_tuning(experiment(tmp_path)))
-    found = search_files(tuning, State(tmp_path / "state"), None, Talk())  # type: ignore[arg-type]
-    assert found.assignment == {"fs/pipe.c": "clang"}
-    assert found.files[0].cost_reference == pytest.approx(2 / 3) and found.gain == pytest.approx(0.2)
-    assert (found.kernels, found.hot, found.dropped) == (3, 2, {})
-    said = capsys.readouterr().err
-    assert "kernel 1: the reference" in said and "kernel 2: 2 files at clang" in said
-    assert "kernel 3: 1 file at clang\n  -20.0 % modelled cycles" in said
+    result = search_files(tuning, State(tmp_path / "state"), None, Talk())  # type: ignore[arg-type]
+    assert result.assignment == {"fs/pipe.c": "clang"}
+    assert result.files[0].cost_reference == pytest.approx(2 / 3) and result.gain == pytest.approx(0.2)
+    assert (result.kernels, result.hot, result.dropped) == (3, 2, {})
+    output = capsys.readouterr().err
+    assert "kernel 1: the reference" in output and "kernel 2: 2 files at clang" in output
+    assert "kernel 3: 1 file at clang\n  -20.0 % modelled cycles" in output
 
 
 def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
@@ -154,9 +154,9 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
 ) -> None:
     Kernels(monkeypatch).panics = True
     tuning = checked(*load_tuning(experiment(tmp_path)))
-    found = search_files(tuning, State(tmp_path / "state"), None, Talk(quiet=True))  # type: ignore[arg-type]
-    assert found.files == () and found.gain == 0 and found.noise is None
-    whole, *single = found.failures
+    result = search_files(tuning, State(tmp_path / "state"), None, Talk(quiet=True))  # type: ignore[arg-type]
+    assert result.files == () and result.gain == 0 and result.noise is None
+    whole, *single = result.failures
     assert whole.startswith("2 files at clang: ") and whole.endswith("kernel panic")
     assert [failure.partition(": ")[0] for failure in single] == ["1 file at clang", "1 file at clang"]
     assert "left out" in capsys.readouterr().err
@@ -168,7 +168,7 @@ def test_trials_and_judgements_share_no_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "error", "said"),
+    ("more", "error", "message"),
     [
         ({"name": "gcc"}, NameTaken, "the baseline is called"),
         ({"name": "mixed"}, NameTaken, "the kernel that is found is called"),
@@ -179,14 +179,14 @@ def test_trials_and_judgements_share_no_seed() -> None:
     ],
 )
 def test_what_can_not_be_tuned_is_refused_before_anything_is_built(
-    tmp_path: Path, more: dict[str, str], error: type[Exception] | None, said: str
+    tmp_path: Path, more: dict[str, str], error: type[Exception] | None, message: str
 ) -> None:
     path = experiment(tmp_path, **more)
     if error is None:
         with pytest.raises((NothingToCount, BadExperiment)):
             checked(*load_tuning(path))
         return
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         checked(*load_tuning(path))
 
 
@@ -236,6 +236,6 @@ def test_the_command_ends_with_what_was_shown_also_if_that_is_nothing(
     monkeypatch.setattr(tune_module, "judge_mixed", lambda *_: (judgements, is_lost))
     words = ["tune", "delegation", str(experiment(tmp_path)), "-o", str(tmp_path / "out.toml"), "--json"]
     assert main([*words, "--state", str(tmp_path / "state")]) == code
-    told = json.loads(capsys.readouterr().out)
-    assert told["claim"].startswith("the mixed kernel does not beat")
-    assert told["plan"] == str(tmp_path / "out.toml") and Path(told["table"]).is_file()
+    document = json.loads(capsys.readouterr().out)
+    assert document["claim"].startswith("the mixed kernel does not beat")
+    assert document["plan"] == str(tmp_path / "out.toml") and Path(document["table"]).is_file()

@@ -13,7 +13,7 @@ from kdyno.experiment.models import Experiment, JudgeConfig
 from kdyno.experiment.plan import plan_boots, recipes
 from kdyno.judge.observations import Observations, Sample
 from kdyno.kernel.recipe import Recipe
-from kdyno.selftest.carry_out import MOST_PAIRS, Asked, aa_experiment, asked_of, layouts_experiment
+from kdyno.selftest.carry_out import MOST_PAIRS, SelfTestRequest, aa_experiment, layouts_experiment, request_of
 from kdyno.selftest.judge import Design, judge_all, rate
 from kdyno.workload.lmbench import LmbenchWorkload
 
@@ -55,9 +55,9 @@ def links(name: str, spread: float, seed: int, shifts: np.ndarray[tuple[int], np
 
 
 def test_a_rate_has_the_exact_interval_of_clopper_and_pearson() -> None:
-    found = rate(0, 200)
-    assert (found.rate, found.low) == (0, 0)
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 200))
+    interval = rate(0, 200)
+    assert (interval.rate, interval.low) == (0, 0)
+    assert interval.high == pytest.approx(1 - 0.025 ** (1 / 200))
     assert rate(10, 200).text == "10 of 200 (5.0 %, 95 % interval 2.4 to 9.0)"
 
 
@@ -65,11 +65,13 @@ def test_noise_alone_gives_false_verdicts_in_at_most_five_percent_of_experiments
     family_wise, tested = judge_all([observed(f"b{seed}", 0.01, seed) for seed in range(4)], NAMES, DESIGN)
     assert family_wise.of == 200
     assert family_wise.low <= 0.05
-    for each in tested:
-        assert each.false_positives.low <= 0.05 <= each.false_positives.high, each.benchmark
-        assert each.covered.low <= 0.95 <= each.covered.high, each.benchmark
-        assert each.spread == pytest.approx(0.01 * 2**0.5, rel=0.1)
-        assert each.detectable == pytest.approx(0.0175, rel=0.1)  # sd 1.41 %, one of 4: about 4.25 standard errors
+    for comparison in tested:
+        assert comparison.false_positives.low <= 0.05 <= comparison.false_positives.high, comparison.benchmark
+        assert comparison.covered.low <= 0.95 <= comparison.covered.high, comparison.benchmark
+        assert comparison.spread == pytest.approx(0.01 * 2**0.5, rel=0.1)
+        assert comparison.detectable == pytest.approx(
+            0.0175, rel=0.1
+        )  # sd 1.41 %, one of 4: about 4.25 standard errors
 
 
 def test_experiments_in_which_something_differs_are_counted_one_by_one() -> None:
@@ -89,11 +91,13 @@ def test_values_that_agree_exactly_are_never_a_false_positive() -> None:
 
 
 def test_an_aa_experiment_is_the_baseline_twice_with_a_seed_for_each_boot() -> None:
-    made = aa_experiment(OF, Asked("aa", 200, 4))
+    made = aa_experiment(OF, SelfTestRequest("aa", 200, 4))
     assert made.variants == {"A": Recipe(opt="O2"), "B": Recipe(opt="O2")}
     assert (made.name, made.baseline, made.blocks, made.seeds, made.layouts) == ("mine-aa", "A", 800, "own", 0)
     assert (made.judge.margin, made.judge.looks, made.workload) == (0.02, 1, OF.workload)
-    assert aa_experiment(OF, Asked("aa", 200, 4, ("lat_sig",))).workload == LmbenchWorkload(tests=("lat_sig",))
+    assert aa_experiment(OF, SelfTestRequest("aa", 200, 4, ("lat_sig",))).workload == LmbenchWorkload(
+        tests=("lat_sig",)
+    )
 
 
 def test_the_blocks_of_a_pair_of_links_are_judged_together_and_never_with_those_of_another() -> None:
@@ -129,7 +133,7 @@ def test_links_that_differ_are_called_different_by_their_boots_and_not_by_layout
 
 
 def test_the_pairs_of_a_self_test_with_layouts_share_no_link_and_meet_in_every_block_of_theirs() -> None:
-    made = layouts_experiment(OF, Asked("layouts", MOST_PAIRS, 4))
+    made = layouts_experiment(OF, SelfTestRequest("layouts", MOST_PAIRS, 4))
     seeds = {name: [recipe.layout_seed for recipe in recipes(made, name)] for name in NAMES}
     assert len({*seeds["A"], *seeds["B"]}) == 2 * MOST_PAIRS
     assert seeds["A"] == list(range(1, MOST_PAIRS + 1))  # as in the experiment's own run with layouts
@@ -144,24 +148,24 @@ def test_the_pairs_of_a_self_test_with_layouts_share_no_link_and_meet_in_every_b
 
 
 def test_a_self_test_with_layouts_is_the_baseline_linked_in_two_orders() -> None:
-    made = layouts_experiment(OF, Asked("layouts", 10, 4, ("lat_sig",)))
+    made = layouts_experiment(OF, SelfTestRequest("layouts", 10, 4, ("lat_sig",)))
     assert {name: recipe.opt for name, recipe in made.variants.items()} == {"A": "O2", "B": "O2"}
     assert (made.name, made.baseline, made.blocks, made.layouts) == ("mine-layouts", "A", 40, 10)
     assert (made.seeds, made.judge.looks, made.auto) == ("shared", 1, False)
     assert made.workload == LmbenchWorkload(tests=("lat_sig",))
     own = OF.model_copy(update={"variants": {"plain": Recipe(layout_seed=1)}})
-    one, other = (recipes(layouts_experiment(own, Asked("layouts", 10, 4)), name) for name in NAMES)
+    one, other = (recipes(layouts_experiment(own, SelfTestRequest("layouts", 10, 4)), name) for name in NAMES)
     assert not {recipe.layout_seed for recipe in one} & {recipe.layout_seed for recipe in other}
 
 
 def test_what_the_user_leaves_out_is_taken_from_the_experiment() -> None:
-    assert asked_of(OF, "aa", None, None, ()) == Asked("aa", 200, 4)
-    assert asked_of(OF, "aa", 20, 3, ("lat_sig",)) == Asked("aa", 20, 3, ("lat_sig",))
-    assert asked_of(OF, "layouts", None, None, ()) == Asked("layouts", 6, 12)
-    assert asked_of(OF, "layouts", 30, 5, ()) == Asked("layouts", 30, 5)
+    assert request_of(OF, "aa", None, None, ()) == SelfTestRequest("aa", 200, 4)
+    assert request_of(OF, "aa", 20, 3, ("lat_sig",)) == SelfTestRequest("aa", 20, 3, ("lat_sig",))
+    assert request_of(OF, "layouts", None, None, ()) == SelfTestRequest("layouts", 6, 12)
+    assert request_of(OF, "layouts", 30, 5, ()) == SelfTestRequest("layouts", 30, 5)
     for layouts, pairs in ((0, 20), (1, 20), (2, 2)):
         sampled = OF.model_copy(update={"layouts": layouts, "blocks": 1})
-        assert asked_of(sampled, "layouts", None, None, ()) == Asked("layouts", pairs, 3)
+        assert request_of(sampled, "layouts", None, None, ()) == SelfTestRequest("layouts", pairs, 3)
 
 
 def test_links_that_differ_alike_in_all_boots_are_not_called_covered() -> None:

@@ -44,8 +44,8 @@ def function(name: str, size: int, section: str = ".text") -> str:
 
 def elf(*symbols: tuple[str, int, int]) -> Elf:
     """A file with one section of code; symbols by name, place and size."""
-    found = tuple(Symbol(name, section=1, value=value, size=size) for name, value, size in symbols)
-    return Elf("x86", {1: Section(".text", "text", 4096)}, found)
+    named_symbols = tuple(Symbol(name, section=1, value=value, size=size) for name, value, size in symbols)
+    return Elf("x86", {1: Section(".text", "text", 4096)}, named_symbols)
 
 
 def test_symbols_have_the_sizes_that_nm_lists(tmp_path: Path) -> None:
@@ -56,21 +56,21 @@ def test_symbols_have_the_sizes_that_nm_lists(tmp_path: Path) -> None:
     for line in listed.stdout.splitlines():
         size, _, name = line.split()
         expected[name] += int(size, 16)
-    found = read_elf(tmp_path / "a.o")
-    assert {symbol.name: symbol.size for symbol in found.symbols} == expected
-    kinds = dict(symbol_sizes(found).keys())
+    parsed = read_elf(tmp_path / "a.o")
+    assert {symbol.name: symbol.size for symbol in parsed.symbols} == expected
+    kinds = dict(symbol_sizes(parsed).keys())
     assert kinds["visible"] == kinds["twice"] == "text"
     assert (kinds["total"], kinds["initialised"]) == ("bss", "data")
 
 
 def test_names_of_every_kind_are_read_whole(tmp_path: Path) -> None:
     names = ["f" * 300, "f.constprop.0", "f$1", '"with space"']
-    found = read_elf(
+    parsed = read_elf(
         assembled(tmp_path / "a.o", "".join(function(name, 8) for name in names) + ".comm shared, 24, 8\n")
     )
-    sizes = {symbol.name: symbol.size for symbol in found.symbols}
+    sizes = {symbol.name: symbol.size for symbol in parsed.symbols}
     assert sizes == {**{name.strip('"'): 8 for name in names}, "shared": 24}
-    assert symbol_sizes(found)["shared", "bss"] == 24
+    assert symbol_sizes(parsed)["shared", "bss"] == 24
 
 
 def test_sections_that_nobody_writes_to_are_read_only_data_whatever_their_flags_say(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_data_loses_only_numbers() -> None:
 
 
 def test_bytes_are_counted_once_and_paddings_not_at_all() -> None:
-    found = elf(
+    parsed = elf(
         ("memcpy", 0, 40),
         ("__memcpy", 0, 40),
         ("__pfx_memcpy", -16, 16),
@@ -118,7 +118,7 @@ def test_bytes_are_counted_once_and_paddings_not_at_all() -> None:
         ("f.0", 64, 8),
         ("f.1", 72, 8),
     )
-    assert symbol_sizes(found) == {("memcpy", "text"): 40, ("f", "text"): 16}
+    assert symbol_sizes(parsed) == {("memcpy", "text"): 40, ("f", "text"): 16}
 
 
 def test_two_files_differ_by_what_came_went_grew_and_shrank() -> None:
@@ -194,8 +194,8 @@ def test_an_image_is_named_by_key_directory_or_file(tmp_path: Path, state: State
 
 @given(st.text(alphabet=" :[]0123456789abcdefx\nFUNCOBJECTdDEFAULTGLOBAL.-", max_size=400))
 def test_whatever_readelf_lists_is_read(listing: str) -> None:
-    found = parse(listing)
-    assert all(symbol.size > 0 for symbol in found.symbols)
+    parsed = parse(listing)
+    assert all(symbol.size > 0 for symbol in parsed.symbols)
 
 
 @settings(deadline=None, max_examples=60)

@@ -185,7 +185,7 @@ kdyno-agent: something
 
 
 def test_every_message_that_should_not_be_there_is_listed_with_what_it_means() -> None:
-    assert [(finding.reason, finding.said[:18], finding.times) for finding in findings(CONSOLE)] == [
+    assert [(finding.reason, finding.text[:18], finding.times) for finding in findings(CONSOLE)] == [
         ("warning", "WARNING: CPU: 0 PI", 2),
         ("KFENCE", "BUG: KFENCE: use-a", 1),
         ("lockdep", "WARNING: possible ", 1),
@@ -193,13 +193,13 @@ def test_every_message_that_should_not_be_there_is_listed_with_what_it_means() -
         ("BUG", "BUG: sleeping func", 1),
         ("oops", "BUG: unable to han", 1),
     ]
-    assert "\x1b" not in findings(CONSOLE)[-1].said
+    assert "\x1b" not in findings(CONSOLE)[-1].text
 
 
 def test_a_flood_of_different_messages_is_counted_and_not_kept() -> None:
-    found = findings("".join(f"WARNING: number {number}\n" for number in range(MOST_FINDINGS + 30)))
-    assert len(found) == MOST_FINDINGS + 1
-    assert (found[-1].reason, found[-1].times) == ("others", 30)
+    listed = findings("".join(f"WARNING: number {number}\n" for number in range(MOST_FINDINGS + 30)))
+    assert len(listed) == MOST_FINDINGS + 1
+    assert (listed[-1].reason, listed[-1].times) == ("others", 30)
 
 
 def test_what_the_kernels_own_tests_provoke_is_not_held_against_it() -> None:
@@ -372,7 +372,7 @@ class Lab:
         self.load = directory / "quick.toml"
         self.load.write_text(LOAD)
         self.record: dict[str, Any] = {}
-        self.told = ""
+        self.output = ""
 
     def __call__(self, *words: str, status: int, config: str = CONFIG) -> None:
         (self.directory / "image" / "config").write_text(config)
@@ -384,8 +384,8 @@ class Lab:
         except SystemExit as left:
             ended = int(left.code or 0)
         captured = self.capsys.readouterr()
-        self.told = captured.out + captured.err
-        assert ended == status, self.told
+        self.output = captured.out + captured.err
+        assert ended == status, self.output
         if output.exists():
             self.record = json.loads(output.read_text())
             jsonschema.Draft202012Validator(schema("soak")).validate(self.record)
@@ -428,7 +428,7 @@ def test_a_panic_in_the_middle_fails_the_soak_and_all_that_the_kernel_said_is_li
     assert [finding["reason"] for finding in lab.record["console"]] == ["warning", "oops", "panic"]
     assert lab.record["boot"].startswith("failed: oops:")
     assert lab.record["loads"][0]["rounds"] == 5
-    assert "did not come to its end" in lab.told
+    assert "did not come to its end" in lab.output
 
 
 def test_a_guest_that_ends_too_soon_without_a_word_of_why_has_failed(lab: Lab) -> None:
@@ -439,11 +439,11 @@ def test_a_guest_that_ends_too_soon_without_a_word_of_why_has_failed(lab: Lab) -
 
 def test_a_load_that_fails_is_told_with_what_it_wrote_and_without_what_steers_a_terminal(lab: Lab) -> None:
     over = tally("quick", 9, failures=1, progress="over")
-    said = failed("quick", said=b"\x1b[2Jno such file\n")
-    lab.qemu.leaves(stream=stream(memory(0, at_rest=True), said, over, memory(36, at_rest=True)))
+    failure = failed("quick", said=b"\x1b[2Jno such file\n")
+    lab.qemu.leaves(stream=stream(memory(0, at_rest=True), failure, over, memory(36, at_rest=True)))
     lab(status=2)
     assert lab.record["loads"][0]["told"] == [{"phase": "command", "round": 3, "status": 1, "said": "no such file"}]
-    assert "quick: 1 failure in 10 rounds" in lab.told and "\x1b" not in lab.told
+    assert "quick: 1 failure in 10 rounds" in lab.output and "\x1b" not in lab.output
 
 
 def test_a_stream_that_lies_fails_the_soak(lab: Lab) -> None:
@@ -469,7 +469,7 @@ def test_ctrl_c_ends_the_guest_and_leaves_a_record_of_what_there_was(lab: Lab) -
 def test_json_is_the_record(lab: Lab) -> None:
     lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)))
     lab("--json", "-q", status=0)
-    assert json.loads(lab.told[: lab.told.rindex("}") + 1].partition("note:")[0]) == lab.record
+    assert json.loads(lab.output[: lab.output.rindex("}") + 1].partition("note:")[0]) == lab.record
 
 
 def test_the_suites_of_a_kernel_with_kunit_run_first_and_what_they_provoke_does_not_count(lab: Lab) -> None:
@@ -491,17 +491,17 @@ def test_the_suites_of_a_kernel_with_kunit_run_first_and_what_they_provoke_does_
 @pytest.mark.parametrize("hours", ["0", "-1", "nan", "inf", "1e9", "an hour"])
 def test_hours_are_a_positive_number_of_at_most_a_month(lab: Lab, hours: str) -> None:
     lab(f"--hours={hours}", status=1)
-    assert "is not a number of hours" in lab.told
+    assert "is not a number of hours" in lab.output
 
 
 def test_more_cpus_than_the_kernel_can_use_are_refused(lab: Lab) -> None:
     lab("--cpus", "8", status=1)
-    assert "CONFIG_NR_CPUS=4" in lab.told
+    assert "CONFIG_NR_CPUS=4" in lab.output
 
 
 def test_a_kernel_without_what_the_loads_root_needs_is_refused_before_anything_is_made(lab: Lab) -> None:
     lab("--use", "nginx", status=1)
-    assert "CONFIG_SQUASHFS" in lab.told and not lab.qemu.was_called
+    assert "CONFIG_SQUASHFS" in lab.output and not lab.qemu.was_called
 
 
 def test_a_record_that_can_not_be_written_is_refused_before_the_boot(lab: Lab) -> None:

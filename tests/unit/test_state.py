@@ -186,9 +186,9 @@ def test_every_verb_that_needs_the_state_refuses_anothers(
 ) -> None:
     give_away_directory(state.root)
     assert main([*words, "--state", str(state.root)]) == 3
-    said = capsys.readouterr().err
-    assert "as root, kdyno does not use the state directory" in said
-    assert "hint: " in said
+    output = capsys.readouterr().err
+    assert "as root, kdyno does not use the state directory" in output
+    assert "hint: " in output
     assert list(state.root.iterdir()) == []
 
 

@@ -30,7 +30,7 @@ def whole_run(store: Store) -> WholeRun:
     """A run whose id fits it, on record with its boots and a check boot."""
     run = specimen.run_record(blocks=3).model_copy(update={"experiment": '{"judge": {"margin": 0.01}}'})
     boots = specimen.boot_records(run, iterations=2, failed=("gcc-12-O3", 1))
-    cells = specimen.places(boots)
+    cells = specimen.placed_keys(boots)
     in_order = sorted(cells, key=lambda cell: cell[0].position)
     own = identity.run_id(run.name, run.baseline, run.layouts, {"margin": 0.01}, in_order, 1)
     run = run.model_copy(update={"id": own})

@@ -209,8 +209,8 @@ def test_a_billion_blocks_take_neither_time_nor_memory(sent: Sent) -> None:
 def test_a_self_test_that_is_none_is_named(sent: Sent) -> None:
     with Store(sent.url) as store:
         store.keep_selftest(RUN.id, RUN.created, {"run": RUN.id})
-    for found in ('{"run": 5}', "[]", DEEP, "null"):
-        sent.change("UPDATE kdyno_selftest SET found = ?", value=found)
+    for content in ('{"run": 5}', "[]", DEEP, "null"):
+        sent.change("UPDATE kdyno_selftest SET found = ?", value=content)
         with pytest.raises(RecordCorrupt, match="the self-test of run 3f9a"):
             sent.read_by_everything_else()
 

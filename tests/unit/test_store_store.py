@@ -33,10 +33,10 @@ BENCHMARKS = specimen.benchmarks()
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
     """The URL of a server of its own, on a socket in a directory of its own; it is stopped at the end."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
+    initdbs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not initdbs:
         pytest.skip("no PostgreSQL is installed (/usr/lib/postgresql/*/bin/initdb)")
-    binaries = found[-1].parent
+    binaries = initdbs[-1].parent
     home = Path(tempfile.mkdtemp(prefix="kdyno-pg-", dir="/tmp"))
     as_postgres: list[str] = []
     if os.geteuid() == 0:  # the server refuses to run as root
@@ -99,17 +99,17 @@ def test_a_run_and_its_boots_come_back_as_they_went_in(url: str) -> None:
     run = specimen.run_record(blocks=3)
     boots = specimen.boot_records(run, failed=("gcc-12-O3", 1))
     with Store(url) as store:
-        store.begin(run, specimen.places(boots))
-        assert all(store.add_boot(each, BENCHMARKS) for each in boots)
+        store.begin(run, specimen.placed_keys(boots))
+        assert all(store.add_boot(boot, BENCHMARKS) for boot in boots)
     with Store(url) as store:
         assert store.run(run.id) == run
         assert store.benchmarks(run.id) == BENCHMARKS
         read = store.boots(run.id)
-    cleaned = [each.model_copy(update={"reason": each.reason.replace("\0", "\ufffd")}) for each in boots]
-    assert [each.model_copy(update={"samples": ()}) for each in read] == [
-        each.model_copy(update={"samples": ()}) for each in cleaned
+    cleaned = [boot.model_copy(update={"reason": boot.reason.replace("\0", "\ufffd")}) for boot in boots]
+    assert [boot.model_copy(update={"samples": ()}) for boot in read] == [
+        boot.model_copy(update={"samples": ()}) for boot in cleaned
     ]
-    assert [each.samples for each in read] == [each.samples for each in boots]
+    assert [boot.samples for boot in read] == [boot.samples for boot in boots]
 
 
 def test_beginning_a_run_twice_is_fine(url: str) -> None:
@@ -137,7 +137,7 @@ def test_ok_and_failed_boots_are_finished_and_lost_ones_are_tried_again(url: str
         keys = [boot(block=block).key for block in range(4)]
         assert {key: end.status for key, end in store.ends(keys).items()} == {keys[0]: "ok", keys[1]: "failed"}
         assert store.add_boot(boot(block=2), BENCHMARKS)
-        assert [(each.block, each.attempt, each.status) for each in store.boots(run.id)[2:]] == [
+        assert [(boot.block, boot.attempt, boot.status) for boot in store.boots(run.id)[2:]] == [
             (2, 0, "lost"),
             (2, 1, "ok"),
         ]
@@ -152,8 +152,8 @@ def test_runs_share_the_boots_whose_keys_they_share(url: str) -> None:
         store.begin(two, specimen.cells(two))
         store.add_boot(boot(block=1), BENCHMARKS)
         store.add_boot(boot(block=2), BENCHMARKS)
-        assert [each.block for each in store.boots(one.id)] == [1]
-        assert [each.block for each in store.boots(two.id)] == [1, 2]
+        assert [boot.block for boot in store.boots(one.id)] == [1]
+        assert [boot.block for boot in store.boots(two.id)] == [1, 2]
         assert {run.id: run.done for run in store.runs()} == {one.id: 1, two.id: 2}
 
 
@@ -203,22 +203,22 @@ def test_a_boot_that_contradicts_itself_is_refused_whole(url: str) -> None:
 
 def test_a_name_that_boots_mean_differently_keeps_both_meanings_apart(url: str) -> None:
     sample = Sample(benchmark="lat_pipe.roundtrip", iteration=0, elapsed=5, work=1)
-    [pipe] = (each for each in BENCHMARKS if each.name == sample.benchmark)
+    [pipe] = (benchmark for benchmark in BENCHMARKS if benchmark.name == sample.benchmark)
     other = pipe.model_copy(update={"unit": "kg"})
     with Store(url) as store:
         store.add_boot(boot(block=0, samples=(sample,)), [pipe])
         store.add_boot(boot(block=1, samples=(sample,)), [other])
         described = [store.boot(boot(block=block).key) for block in range(2)]
-    assert [found and found[1] for found in described] == [[pipe], [other]]
+    assert [initdbs and initdbs[1] for initdbs in described] == [[pipe], [other]]
 
 
 def test_many_writers_of_the_same_boots_leave_each_once(url: str) -> None:
     run = specimen.run_record(blocks=4)
-    boots = [each for each in specimen.boot_records(run, iterations=2) if each.status != "lost"]
+    boots = [boot_record for boot_record in specimen.boot_records(run, iterations=2) if boot_record.status != "lost"]
 
     def write(_: int) -> int:
         with opened(url, run) as store:
-            return sum(store.add_boot(each, BENCHMARKS) for each in boots)
+            return sum(store.add_boot(boot, BENCHMARKS) for boot in boots)
 
     with ThreadPoolExecutor(6) as pool:
         written = list(pool.map(write, range(6)))

@@ -259,14 +259,14 @@ def test_what_a_benchmark_is_comes_from_the_catalogue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("words", "kept"),
     [("a\0b", "a\\x00b"), ("\x1b[31mred\u202e\n", "red\\u202e"), ("\0" * LONGEST_TEXT, "\\x00" * (LONGEST_TEXT // 4))],
 )
-def test_the_words_of_a_guest_may_be_shown_and_stored(tmp_path: Path, said: str, kept: str) -> None:
+def test_the_words_of_a_guest_may_be_shown_and_stored(tmp_path: Path, words: str, kept: str) -> None:
     lines = (
-        line(HELLO | {"kernel": said, "agent": said}),
+        line(HELLO | {"kernel": words, "agent": words}),
         WHOLE[1],
-        BROKEN.replace(b'"no"', json.dumps(said).encode()),
+        BROKEN.replace(b'"no"', json.dumps(words).encode()),
     )
     report = read_stream(stream(tmp_path, *lines), ASKED)
     assert report.hello

@@ -22,7 +22,7 @@ EVERYTHING = "".join(map(chr, [*range(0x3000), *range(0xD700, 0xE100), 0xE0001, 
 
 
 def steers(text: str) -> set[str]:
-    return {each for each in text if unicodedata.category(each) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}} - {"\n"}
+    return {c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}} - {"\n"}
 
 
 def test_a_line_stays_one_line_and_its_columns_stay(capsys: pytest.CaptureFixture[str]) -> None:

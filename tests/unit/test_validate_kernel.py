@@ -95,9 +95,9 @@ def test_the_iteration_with_the_median_of_cycles_counts() -> None:
         record, regions={number: type(region)(number, iterations, region.contexts, region.stacks)}
     )
     names = tuple(f"b{index}" for index in range(number + 1))
-    found = counted(PmuRun(Path("x"), names, {names[number]: [10, 10, 10]}), whole, family())
-    assert list(found.counts) == [names[number]]
-    assert found.counts[names[number]][column] == pytest.approx(51.0)
+    chosen = counted(PmuRun(Path("x"), names, {names[number]: [10, 10, 10]}), whole, family())
+    assert list(chosen.counts) == [names[number]]
+    assert chosen.counts[names[number]][column] == pytest.approx(51.0)
 
 
 def test_the_family_is_this_hosts_or_nobody_knows_better() -> None:
@@ -181,7 +181,7 @@ def test_too_few_benchmarks_are_no_validation(host: State, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["--source", "debian:linux-source-0.1"], "linux-source-0.1 is not installed"),
         (["--source", "nowhere:x"], "names no kernel source"),
@@ -191,11 +191,11 @@ def test_too_few_benchmarks_are_no_validation(host: State, monkeypatch: pytest.M
     ],
 )
 def test_what_can_be_known_to_fail_is_said_at_once(
-    words: list[str], said: str, state: State, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], output: str, state: State, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "read_cpu", lambda: ZEN4)
     assert main(["validate", *words, "--state", str(state.root), "-q"]) == 1
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 def small() -> KernelMeasurement:

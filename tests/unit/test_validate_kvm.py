@@ -81,7 +81,7 @@ def test_effects_are_paired_by_variant_and_benchmark(model: RunReport, wall: Run
     assert {effect.benchmark: (effect.wall, effect.model) for effect in report.effects} == RATIOS
     assert report.left_out == ("gcc-12-O3, lat_ctx.2p_0k",)
     assert (report.agreement.effects, report.agreement.clear, report.agreement.sign_errors) == (3, 3, 1)
-    assert [each.variant for each in report.variants] == ["gcc-12-O3"]
+    assert [variant.variant for variant in report.variants] == ["gcc-12-O3"]
     assert report.variants[0].agreement == report.agreement
 
 
@@ -93,7 +93,8 @@ def test_a_sign_is_wrong_only_where_the_interval_of_the_wall_lane_excludes_1(mod
     unsure = unsure.model_copy(
         update={
             "comparisons": tuple(
-                each.model_copy(update={"estimate": reaching(each.estimate)}) for each in unsure.comparisons
+                comparison.model_copy(update={"estimate": reaching(comparison.estimate)})
+                for comparison in unsure.comparisons
             )
         }
     )
@@ -180,7 +181,7 @@ def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         lanes = measure_kvm(experiment("a", "b"), "haswell", State(tmp_path / "state"), store, Talk(quiet=True))
     assert lanes.model is lanes.wall is model
-    machines = [each.machine.model_dump(include={"lane", "accel", "cpus"}) for each in asked]
+    machines = [experiment.machine.model_dump(include={"lane", "accel", "cpus"}) for experiment in asked]
     assert machines == [
         {"lane": "model", "accel": "auto", "cpus": 1},
         {"lane": "wall", "accel": "kvm", "cpus": 1},
@@ -188,7 +189,7 @@ def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
     pmu = asked[0].machine.model_dump()["pmu"]
     assert pmu == {"events": "all", "family": "haswell", "clock": "cycles", "scope": "kernel"}
     assert asked[1].machine.model_dump()["pmu"] is None
-    assert all(each.variants == experiment("a", "b").variants for each in asked)
+    assert all(one.variants == experiment("a", "b").variants for one in asked)
 
 
 def test_a_run_with_lost_boots_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,23 +119,23 @@ def test_effects_that_agree_correlate_and_those_that_are_upside_down_are_all_sig
 
 
 def test_a_dampened_effect_has_a_slope_below_one_and_its_sign() -> None:
-    found = agreement([Effect("x", ratio, True, ratio**0.5) for ratio in (0.5, 0.9, 1.2)])
-    assert found.slope == pytest.approx(0.5) and found.sign_errors == 0
+    agreed = agreement([Effect("x", ratio, True, ratio**0.5) for ratio in (0.5, 0.9, 1.2)])
+    assert agreed.slope == pytest.approx(0.5) and agreed.sign_errors == 0
 
 
 def test_within_the_noise_no_sign_is_wrong_and_no_difference_is_missed() -> None:
-    found = agreement([Effect("x", 1.02, False, 0.9), Effect("x", 1.02, True, 1.0), Effect("x", 1.3, True, 0.9)])
-    assert (found.effects, found.clear, found.sign_errors, found.missed) == (3, 2, 1, 1)
-    assert [(level.least, level.effects) for level in found.levels] == [
+    agreed = agreement([Effect("x", 1.02, False, 0.9), Effect("x", 1.02, True, 1.0), Effect("x", 1.3, True, 0.9)])
+    assert (agreed.effects, agreed.clear, agreed.sign_errors, agreed.missed) == (3, 2, 1, 1)
+    assert [(level.least, level.effects) for level in agreed.levels] == [
         *((least, 2) for least in (0, 0.01, 0.02)),
         *((least, 1) for least in (0.05, 0.1)),
     ]
 
 
 def test_what_never_differs_correlates_with_nothing() -> None:
-    found = agreement([Effect("x", ratio, True, 1.0) for ratio in (0.5, 0.9, 1.2)])
-    assert found.pearson is found.spearman is found.slope is None
-    assert "no correlation" in summary(found)
+    agreed = agreement([Effect("x", ratio, True, 1.0) for ratio in (0.5, 0.9, 1.2)])
+    assert agreed.pearson is agreed.spearman is agreed.slope is None
+    assert "no correlation" in summary(agreed)
 
 
 def test_an_effect_is_as_large_either_way_round() -> None:
@@ -183,8 +183,8 @@ def test_the_newest_compilers_are_compared() -> None:
 
 
 def test_of_a_compiler_s_message_the_first_error_is_said() -> None:
-    said = "gcc -c x.c failed with exit status 1: /a/x.c:3:1: error: unknown type name 'u9'\n  3 | u9 x;\n"
-    assert first_complaint(said) == "error: unknown type name 'u9'"
+    complaint = "gcc -c x.c failed with exit status 1: /a/x.c:3:1: error: unknown type name 'u9'\n  3 | u9 x;\n"
+    assert first_complaint(complaint) == "error: unknown type name 'u9'"
 
 
 def test_a_load_that_the_pmu_did_not_count_is_no_figure() -> None:
@@ -238,14 +238,14 @@ def measured(directory: Path, sets: Sequence[OptionSet], units: Sequence[str] = 
 
 
 def test_a_function_is_compiled_timed_and_counted_with_two_option_sets(tmp_path: Path) -> None:
-    found = measured(tmp_path, [PLAIN, SMALL], ["gcd", "glob"])
-    assert found.measured.loads == ("gcd",) and found.measured.sets == ("gcc -O2", "gcc -Os")
-    assert found.measured.native.shape == (3, 1, 2) and (found.measured.native > 1000).all()
-    assert (found.measured.modelled > 1000).all() and (found.measured.instructions > 1000).all()
-    assert found.flags["gcc -Os"][-1] == "-Os" and "-mcmodel=kernel" in found.flags["gcc -O2"]
-    assert not [flag for flag in found.flags["gcc -O2"] if flag.startswith("-W")]
-    assert found.notes == ("glob: left out: the tree has no lib/glob.c",)
-    assert compare_library(found).agreement.effects == 1
+    agreed = measured(tmp_path, [PLAIN, SMALL], ["gcd", "glob"])
+    assert agreed.measured.loads == ("gcd",) and agreed.measured.sets == ("gcc -O2", "gcc -Os")
+    assert agreed.measured.native.shape == (3, 1, 2) and (agreed.measured.native > 1000).all()
+    assert (agreed.measured.modelled > 1000).all() and (agreed.measured.instructions > 1000).all()
+    assert agreed.flags["gcc -Os"][-1] == "-Os" and "-mcmodel=kernel" in agreed.flags["gcc -O2"]
+    assert not [flag for flag in agreed.flags["gcc -O2"] if flag.startswith("-W")]
+    assert agreed.notes == ("glob: left out: the tree has no lib/glob.c",)
+    assert compare_library(agreed).agreement.effects == 1
     assert not list((tmp_path / "state" / "boots").iterdir())
 
 
@@ -271,8 +271,8 @@ def test_a_set_for_a_cpu_that_this_host_has_not_is_left_out(tmp_path: Path, monk
 
 def test_flags_of_the_user_s_environment_are_not_the_kernel_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAKEFLAGS", "KBUILD_CFLAGS=-mcmodel=kernel\\ -O1")
-    found = measured(tmp_path, [PLAIN, SMALL])
-    assert not [flags for flags in found.flags.values() if "-O1" in flags]
+    agreed = measured(tmp_path, [PLAIN, SMALL])
+    assert not [flags for flags in agreed.flags.values() if "-O1" in flags]
 
 
 def test_a_tree_without_any_of_the_files_is_refused(tmp_path: Path) -> None:

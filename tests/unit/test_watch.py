@@ -201,14 +201,14 @@ class Watcher(Talk):
     def __init__(self, there: bool = True) -> None:
         super().__init__(quiet=True)
         self.there = there
-        self.told: list[int] = []
+        self.lengths: list[int] = []
 
     @property
     def is_watched(self) -> bool:
         return self.there
 
     def stand(self, standings: object) -> None:
-        self.told.append(len(standings))  # type: ignore[arg-type]
+        self.lengths.append(len(standings))  # type: ignore[arg-type]
 
 
 def judging(clock: Clock, seconds: float) -> Callable[[], SimpleNamespace]:
@@ -231,8 +231,8 @@ def test_judging_on_the_way_is_rare_and_takes_a_small_part_of_the_time(
         clock.now += 2
         judge.boot_ended()
     passed = clock.now - began
-    assert 5 < len(watcher.told) <= passed / EVERY_SECONDS
-    assert len(watcher.told) * seconds <= SHARE * passed + seconds
+    assert 5 < len(watcher.lengths) <= passed / EVERY_SECONDS
+    assert len(watcher.lengths) * seconds <= SHARE * passed + seconds
 
 
 def test_nobody_watching_means_no_judging_and_what_can_not_be_judged_yet_is_no_error(clock: Clock) -> None:
@@ -242,12 +242,12 @@ def test_nobody_watching_means_no_judging_and_what_can_not_be_judged_yet_is_no_e
     def refuses() -> SimpleNamespace:
         raise TooEarly()
 
-    for there, told in ((False, []), (True, [0])):
+    for there, expected in ((False, []), (True, [0])):
         watcher = Watcher(there)
         judge = SoFar(watcher, refuses)  # type: ignore[arg-type]
         clock.now += EVERY_SECONDS
         judge.boot_ended()
-        assert watcher.told == told
+        assert watcher.lengths == expected
 
 
 def test_pieces_are_packed_by_the_width_they_have_on_a_terminal() -> None:

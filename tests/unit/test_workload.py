@@ -47,7 +47,7 @@ def command(**patterns: str) -> CommandWorkload:
     return CommandWorkload(command=("sh", "-c", "true"), metrics=metrics)
 
 
-def said(stdout: bytes, **more: Any) -> AgentReport:
+def agent_report(stdout: bytes, **more: Any) -> AgentReport:
     of_step: dict[str, Any] = {"status": 0, "stderr": b"", "stdout_is_cut": False}
     of_step |= {name: value for name, value in more.items() if name in of_step}
     step = StepReport("command", "command", stdout=stdout, **of_step)
@@ -129,9 +129,12 @@ def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
         command=("serve",),
         metrics={"ops": metric(r"ops: (\S+)", "1/s", "higher"), "p99": metric(r"p99 = (\d+)", "us")},
     )
-    report = workload.read(said(OUTPUT))
+    report = workload.read(agent_report(OUTPUT))
     assert values(report) == {"ops": 12.5, "p99": 830}
-    assert [(each.name, each.test, each.unit, each.direction) for each in workload.described(report)] == [
+    assert [
+        (benchmark.name, benchmark.test, benchmark.unit, benchmark.direction)
+        for benchmark in workload.described(report)
+    ] == [
         ("ops", "command", "1/s", "higher"),
         ("p99", "command", "us", "lower"),
     ]
@@ -153,7 +156,7 @@ def test_what_was_counted_in_a_region_is_the_mean_of_its_iterations_without_inte
     work = [counts[:2].sum(axis=0) for counts in null.iterations.values()]
     mean = {name: sum(int(row[of[name]]) for row in work) / len(work) for name in record.names}
     workload = counting(calls=("calls", 0), both=("instructions+calls", 0), pipe=("instructions", 2))
-    report = workload.read(said(b""), write(tmp_path / "record", record))
+    report = workload.read(agent_report(b""), write(tmp_path / "record", record))
     assert values(report) == {"calls": mean["calls"], "both": mean["instructions"] + mean["calls"], "pipe": 12}
     assert workload.events() == ("calls", "instructions")
     assert workload.described(report)[0].description == "calls, as the emulated PMU counts it"
@@ -163,7 +166,7 @@ def test_a_count_that_is_not_there_or_is_0_is_broken_and_the_others_are_not(tmp_
     workload = counting(
         good=("instructions", 2), region=("instructions", 7), event=("user_loads", 2), none=("calls", 2)
     )
-    report = workload.read(said(b""), write(tmp_path / "record"))
+    report = workload.read(agent_report(b""), write(tmp_path / "record"))
     assert values(report) == {"good": 12}
     assert report.broken == {
         "region": "the command marked no region 7",
@@ -171,7 +174,7 @@ def test_a_count_that_is_not_there_or_is_0_is_broken_and_the_others_are_not(tmp_
         "none": "region 2 has no calls: a ratio to 0 can't be judged",
     }
     with pytest.raises(NotRead, match="the boot left no PMU record"):
-        workload.read(said(b""))
+        workload.read(agent_report(b""))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +197,7 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
     forged = Sample(benchmark=PIPE.name, iteration=0, elapsed=5, work=1)
     workload = command(p99=r"p99 = (\d+)")
     report = workload.read(
-        said(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
+        agent_report(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
     )
     assert (values(report), report.unsupported, report.broken) == ({"p99": 830}, {}, {})
     assert [benchmark.name for benchmark in workload.described(report)] == ["p99"]
@@ -221,31 +224,34 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
 def test_a_metric_that_is_missing_repeated_or_no_positive_number_is_broken_and_the_others_are_not(
     stdout: bytes, why: str
 ) -> None:
-    report = command(good=r"good (\d+)", bad=r"x=(\S*)").read(said(stdout + b"\ngood 5\n"))
+    report = command(good=r"good (\d+)", bad=r"x=(\S*)").read(agent_report(stdout + b"\ngood 5\n"))
     assert values(report) == {"good": 5}
     assert report.broken == {"bad": why}
     with pytest.raises(NotRead, match="the command said none of its numbers; bad: "):
-        command(bad=r"x=(\S*)").read(said(stdout))
+        command(bad=r"x=(\S*)").read(agent_report(stdout))
 
 
 def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
-    assert command(good=r"p99 = (\d+)", bad=r"ops:(x)?").read(said(OUTPUT)).broken == {
+    assert command(good=r"p99 = (\d+)", bad=r"ops:(x)?").read(agent_report(OUTPUT)).broken == {
         "bad": "line 2 says '', which is no positive number"
     }
 
 
 def test_lines_may_end_as_on_a_terminal_and_the_last_one_not_at_all() -> None:
-    assert values(command(a=r"^a (\d+)$", b=r"^b (\d+)$").read(said(b"a 1\r\nb 2"))) == {"a": 1, "b": 2}
+    assert values(command(a=r"^a (\d+)$", b=r"^b (\d+)$").read(agent_report(b"a 1\r\nb 2"))) == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize(
     ("report", "why"),
     [
-        (said(OUTPUT, status=None), "the command left no exit status"),
-        (said(OUTPUT, status=1), "the command ended with status 1"),
-        (said(b"", status=127, stderr=b"sh: x\n\x1b[1mserve: not found\n\n"), "status 127: serve: not found"),
-        (said(OUTPUT, stdout_is_cut=True), "the command wrote more than 1,048,576 bytes to its standard output"),
-        (said(b"\n" * MOST_LINES), "the command wrote more than 10,000 lines to its standard output"),
+        (agent_report(OUTPUT, status=None), "the command left no exit status"),
+        (agent_report(OUTPUT, status=1), "the command ended with status 1"),
+        (agent_report(b"", status=127, stderr=b"sh: x\n\x1b[1mserve: not found\n\n"), "status 127: serve: not found"),
+        (
+            agent_report(OUTPUT, stdout_is_cut=True),
+            "the command wrote more than 1,048,576 bytes to its standard output",
+        ),
+        (agent_report(b"\n" * MOST_LINES), "the command wrote more than 10,000 lines to its standard output"),
     ],
 )
 def test_a_command_that_fails_or_says_too_much_fails_the_boot(report: AgentReport, why: str) -> None:
@@ -275,7 +281,7 @@ def test_a_pattern_must_be_a_regular_expression_with_one_group(pattern: str, why
 
 
 def test_groups_that_do_not_count_are_free() -> None:
-    assert values(command(p99=r"(?:p50|p99) = (\d+)").read(said(OUTPUT))) == {"p99": 830}
+    assert values(command(p99=r"(?:p50|p99) = (\d+)").read(agent_report(OUTPUT))) == {"p99": 830}
 
 
 @pytest.mark.parametrize("unit", ["", " ", "us ", "\x1b[1m", "a\nb", "x" * 41])
@@ -296,17 +302,17 @@ def end(report: AgentReport, status: BootStatus = "ok") -> BootEnd:
 
 def test_a_boot_whose_command_failed_has_failed_and_still_names_its_benchmarks() -> None:
     workload = command(p99=r"p99 = (\d+)")
-    failed = measured(end(said(OUTPUT, status=2)), workload)
+    failed = measured(end(agent_report(OUTPUT, status=2)), workload)
     assert (failed.status, failed.reason) == ("failed", "the command ended with status 2")
-    assert ([each.name for each in failed.report.benchmarks], failed.report.samples) == (["p99"], ())
-    ok = measured(end(said(OUTPUT)), workload)
+    assert ([benchmark.name for benchmark in failed.report.benchmarks], failed.report.samples) == (["p99"], ())
+    ok = measured(end(agent_report(OUTPUT)), workload)
     assert (ok.status, values(ok.report)) == ("ok", {"p99": 830})
 
 
 def test_a_boot_that_failed_before_keeps_its_reason() -> None:
-    failed = measured(end(said(b"", benchmarks=(PIPE,)), "failed"), command(p99="(1)"))
+    failed = measured(end(agent_report(b"", benchmarks=(PIPE,)), "failed"), command(p99="(1)"))
     assert (failed.status, failed.reason) == ("failed", "panic")
-    assert [each.name for each in failed.report.benchmarks] == ["p99"]
+    assert [benchmark.name for benchmark in failed.report.benchmarks] == ["p99"]
     report = AgentReport(benchmarks=(PIPE,))
     assert measured(end(report, "lost"), LmbenchWorkload()) == end(report, "lost")
 
@@ -364,7 +370,7 @@ def test_the_record_of_an_experiment_tells_its_workload() -> None:
 def test_a_pattern_that_python_would_never_be_done_with_is_done_with_all_that_a_command_may_write() -> None:
     output = (b"a" * (LONGEST_LINE - 1) + b"!\n") * (MOST_STDOUT // LONGEST_LINE - 1)
     start = time.thread_time()
-    report = command(good=r"good (\d+)", bad=r"(a+)+$").read(said(b"good 5\n" + output))
+    report = command(good=r"good (\d+)", bad=r"(a+)+$").read(agent_report(b"good 5\n" + output))
     assert report.broken == {"bad": "no line of the output matches its pattern"}
     assert time.thread_time() - start < 2
 

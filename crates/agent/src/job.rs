@@ -74,7 +74,7 @@ mod tests {
             (job.tests, job.iterations) = (tests, iterations);
             match Plan::of(job) {
                 Ok(plan) => prop_assert_eq!(plan.settings.iterations, iterations),
-                Err(said) => prop_assert!(!said.is_empty()),
+                Err(message) => prop_assert!(!message.is_empty()),
             }
         }
     }

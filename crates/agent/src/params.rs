@@ -21,8 +21,8 @@ impl Params {
 
     /// The value of a parameter that the test declares.
     pub fn get(&self, name: &str) -> usize {
-        let found = self.0.iter().find(|(declared, _)| *declared == name);
-        found.expect("a benchmark asks for what its file declares").1 as usize
+        let entry = self.0.iter().find(|(declared, _)| *declared == name);
+        entry.expect("a benchmark asks for what its file declares").1 as usize
     }
 }
 

@@ -241,7 +241,7 @@ mod tests {
             &[(0, 1, 1), (1, 2, 100), (2, 1, 100), (1, 3, 1)],
         ));
         assert_eq!(turned[0], 0);
-        let place = |block| turned.iter().position(|&each| each == block).unwrap();
+        let place = |block| turned.iter().position(|&other| other == block).unwrap();
         assert!(
             place(1) + 1 == place(2) || place(2) + 1 == place(1),
             "{turned:?}"
@@ -274,13 +274,13 @@ mod tests {
         if items.is_empty() {
             return vec![vec![]];
         }
-        let each = items.iter().enumerate().flat_map(|(index, &first)| {
+        let orders = items.iter().enumerate().flat_map(|(index, &first)| {
             let rest: Vec<usize> = [&items[..index], &items[index + 1..]].concat();
             permutations(&rest)
                 .into_iter()
                 .map(move |tail| [vec![first], tail].concat())
         });
-        each.collect()
+        orders.collect()
     }
 
     #[test]

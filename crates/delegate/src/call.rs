@@ -30,7 +30,7 @@ impl KernelLink {
     }
 
     pub fn is_candidate(&self, path: &Path) -> bool {
-        self.candidates.iter().any(|each| each == path)
+        self.candidates.iter().any(|candidate| candidate == path)
     }
 
     /// The same words with another script.
@@ -121,7 +121,7 @@ mod tests {
     fn neither_options_nor_the_script_nor_the_output_are_files_to_link() {
         let link = KernelLink::read(&words("-z noexecstack -T arch/x86/kernel/vmlinux.lds -o v a.a -L. b.o")).unwrap();
         assert_eq!(link.output, Path::new("v"));
-        let seen: Vec<_> = link.candidates.iter().map(|path| path.to_string_lossy()).collect();
-        assert_eq!(seen, ["noexecstack", "-T", "a.a", "b.o"].into_iter().filter(|w| *w != "-T").collect::<Vec<_>>());
+        let names: Vec<_> = link.candidates.iter().map(|path| path.to_string_lossy()).collect();
+        assert_eq!(names, ["noexecstack", "-T", "a.a", "b.o"].into_iter().filter(|w| *w != "-T").collect::<Vec<_>>());
     }
 }

@@ -29,7 +29,7 @@ use std::process::{Command, ExitCode};
 
 use compile::{Call, Compile, Language};
 use plan::{Plan, Rule};
-use profile::Told;
+use profile::ProfileWords;
 use record::{Answer, ObjectRecord};
 
 /// The resolved plan.
@@ -52,11 +52,11 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let Some(compile) = call.compile() else { return Err(become_reference(&plan, &[], arguments)) };
     let source = source::in_tree(&compile.source);
-    let told = |family| profile::told(&plan, family, &call, &compile, &source);
+    let words_for = |family| profile::words_for(&plan, family, &call, &compile, &source);
     match chosen(&plan, &call, &compile, &source) {
         Err(reason) => {
             let mut record = passed(&plan, &compile, &source, reason);
-            let Told { words, names } = told(plan.reference().family)?;
+            let ProfileWords { words, names } = words_for(plan.reference().family)?;
             record.profiles = names;
             let arguments = &[arguments, &words].concat();
             if plan.lint && call.is_kernel_code() && matches!(compile.language, Language::C) {
@@ -66,8 +66,8 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
             Err(become_reference(&plan, &launcher(), arguments))
         }
         Ok(rule) => {
-            let told = told(plan.compiler(rule).family)?;
-            rewrite::run(&plan, rule, &call, &compile, &source, &told, arguments)
+            let profile_words = words_for(plan.compiler(rule).family)?;
+            rewrite::run(&plan, rule, &call, &compile, &source, &profile_words, arguments)
         }
     }
 }

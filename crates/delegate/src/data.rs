@@ -36,8 +36,8 @@ fn output_section(bare: &str, name: &str) -> Option<(usize, usize)> {
 /// Behind the brace that closes a description, and behind what belongs to it: `:data`, `=0x90`, `>ram`.
 fn block_end(bare: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
-    let close = bare[open..].char_indices().find_map(|(at, each)| {
-        match each {
+    let close = bare[open..].char_indices().find_map(|(at, c)| {
+        match c {
             '{' => depth += 1,
             '}' => depth -= 1,
             _ => {}
@@ -51,7 +51,7 @@ fn block_end(bare: &str, open: usize) -> Option<usize> {
         if !word.starts_with([':', '=', '>']) {
             return Some(end);
         }
-        let length = word.find(|each: char| each.is_whitespace() || each == '}').unwrap_or(word.len());
+        let length = word.find(|c: char| c.is_whitespace() || c == '}').unwrap_or(word.len());
         end += rest.len() - word.len() + length;
     }
 }

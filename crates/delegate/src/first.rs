@@ -23,12 +23,12 @@ impl First {
     /// could be placed: it is another kernel's.
     pub fn of(order: &Listed, survey: &Survey) -> Result<Self, String> {
         let mut first = Self::default();
-        let mut seen = HashSet::new();
+        let mut taken = HashSet::new();
         for (function, gap) in order.functions.iter().zip(&order.gaps) {
             if let Some(sections) = survey.sections.get(function) {
                 first.placed += 1;
                 let sections: Vec<_> =
-                    sections.iter().filter(|section| seen.insert(section.as_str())).cloned().collect();
+                    sections.iter().filter(|section| taken.insert(section.as_str())).cloned().collect();
                 first.gaps.extend((0..sections.len()).map(|place| if place == 0 { *gap } else { Gap::default() }));
                 first.sections.extend(sections);
             } else if survey.elsewhere.contains(function) {
@@ -65,8 +65,8 @@ mod tests {
         let first = First::of(&order(&["b", "gone", "a.cold", "memcpy", "alias_of_b"]), &survey).unwrap();
         assert_eq!(first.sections, [".text.b", ".text.hot.b", ".text.unlikely.a"]);
         assert_eq!((first.placed, first.elsewhere), (3, 1));
-        let places: Vec<_> = first.gaps.iter().map(|gap| gap.at).collect();
-        assert_eq!(places, [Some(16), None, Some(16), Some(16)]);
+        let offsets: Vec<_> = first.gaps.iter().map(|gap| gap.at).collect();
+        assert_eq!(offsets, [Some(16), None, Some(16), Some(16)]);
     }
 
     #[test]

@@ -136,7 +136,7 @@ proptest! {
             };
             let changed = script.with(&changes);
             let mut rest = changed.chars();
-            prop_assert!(text.chars().all(|each| rest.any(|other| other == each)), "{}", changed);
+            prop_assert!(text.chars().all(|c| rest.any(|other| other == c)), "{}", changed);
             prop_assert_eq!(script.with(&Changes::default()), text);
         }
     }
@@ -146,7 +146,7 @@ proptest! {
         taken in btree_set(r"\.text\.[ab.]{1,4}", 0..12),
         others in btree_set(r"\.text\.[ab.]{1,4}", 0..12),
     ) {
-        let patterns: Vec<_> = patterns(&taken, &others).iter().map(|each| glob::Pattern::new(each).unwrap()).collect();
+        let patterns: Vec<_> = patterns(&taken, &others).iter().map(|pattern| glob::Pattern::new(pattern).unwrap()).collect();
         let is_matched = |name: &String| patterns.iter().any(|pattern| pattern.matches(name));
         prop_assert!(taken.difference(&others).all(is_matched));
         prop_assert!(!others.iter().any(is_matched));

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_damaged_object_is_refused_by_name() {
-        let said = parse(Path::new("fs/open.o"), b"\x7fELF, but cut off").err().unwrap();
-        assert!(said.starts_with("can't read the object fs/open.o"), "{said}");
+        let message = parse(Path::new("fs/open.o"), b"\x7fELF, but cut off").err().unwrap();
+        assert!(message.starts_with("can't read the object fs/open.o"), "{message}");
     }
 }

@@ -51,13 +51,13 @@ impl Listed {
 /// none of a function.
 fn functions(text: &[u8]) -> Result<(Vec<String>, Vec<Gap>), String> {
     let text = String::from_utf8_lossy(text);
-    let (mut functions, mut gaps, mut seen) = (Vec::new(), vec![Gap::default()], HashSet::new());
+    let (mut functions, mut gaps, mut earlier_names) = (Vec::new(), vec![Gap::default()], HashSet::new());
     for line in text.lines() {
         let (name, comment) = line.split_once('#').unwrap_or((line, ""));
         let name = name.trim();
         if let Some(asked) = comment.strip_prefix(':').filter(|_| name.is_empty()) {
             leave(asked, &mut gaps)?;
-        } else if !name.is_empty() && seen.insert(name.to_owned()) {
+        } else if !name.is_empty() && earlier_names.insert(name.to_owned()) {
             functions.push(name.to_owned());
             gaps.push(Gap::default());
         }

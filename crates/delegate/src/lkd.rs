@@ -46,7 +46,7 @@ const OWN_ORDER: &str = "--no-call-graph-profile-sort";
 const PREFIXES: (&str, &str) = (".text.lkd-first.", ".text.lkd.");
 
 /// What the environment asks for; neither leaves functions in link order.
-struct Asked {
+struct WantedOrder {
     order: Option<Listed>,
     seed: Option<u64>,
 }
@@ -112,7 +112,7 @@ fn laid_out(link: &KernelLink, arguments: &[OsString]) -> Result<Vec<OsString>, 
 }
 
 /// Read what the environment asks for.
-fn asked() -> Result<Asked, String> {
+fn asked() -> Result<WantedOrder, String> {
     if env::var_os(FORMAT.0).is_none_or(|format| format != FORMAT.1) {
         return Err(format!("{} must be {}: kdyno and lkd are of different versions", FORMAT.0, FORMAT.1));
     }
@@ -121,11 +121,11 @@ fn asked() -> Result<Asked, String> {
     if seed == Some(None) {
         return Err(format!("{SEED} must be a number, the seed of the order"));
     }
-    Ok(Asked { order, seed: seed.flatten() })
+    Ok(WantedOrder { order, seed: seed.flatten() })
 }
 
 /// The line by which kdyno knows what was made; nothing in it but numbers and plain names.
-fn header(asked: &Asked, survey: &Survey, first: &First, sections: usize) -> String {
+fn header(asked: &WantedOrder, survey: &Survey, first: &First, sections: usize) -> String {
     let file = asked.order.as_ref().map_or("none", |order| order.file.as_str());
     let listed = asked.order.as_ref().map_or(0, |order| order.functions.len());
     let seed = asked.seed.map_or("none".to_owned(), |seed| seed.to_string());

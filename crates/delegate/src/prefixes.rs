@@ -13,32 +13,32 @@ pub fn patterns(taken: &BTreeSet<String>, others: &BTreeSet<String>) -> Vec<Stri
     let is_longer = |name: &&[u8]| name.len() > START.len() && name.starts_with(START.as_bytes());
     let taken: Vec<&[u8]> = taken.difference(others).map(|name| name.as_bytes()).filter(is_longer).collect();
     let others: Vec<&[u8]> = others.iter().map(|name| name.as_bytes()).filter(is_longer).collect();
-    let mut found = Vec::new();
+    let mut patterns = Vec::new();
     // Names that share their first bytes, as many as the number says, in both lists.
     let mut waiting = vec![(&taken[..], &others[..], START.len())];
     while let Some((taken, others, length)) = waiting.pop() {
         let Some(first) = taken.first() else { continue };
         if others.is_empty() && length > START.len() {
-            found.push(format!("{}*", String::from_utf8_lossy(&first[..length])));
+            patterns.push(format!("{}*", String::from_utf8_lossy(&first[..length])));
             continue;
         }
         let mut rest = taken;
         if first.len() == length {
-            found.push(String::from_utf8_lossy(first).into_owned());
+            patterns.push(String::from_utf8_lossy(first).into_owned());
             rest = &taken[1..];
         }
         let mut next = Vec::new();
         while let Some(name) = rest.first() {
             let byte = name[length];
-            let (these, after) = rest.split_at(rest.partition_point(|each| each[length] == byte));
-            let start = others.partition_point(|each| each.get(length) < Some(&byte));
-            let end = others.partition_point(|each| each.get(length) <= Some(&byte));
+            let (these, after) = rest.split_at(rest.partition_point(|name| name[length] == byte));
+            let start = others.partition_point(|name| name.get(length) < Some(&byte));
+            let end = others.partition_point(|name| name.get(length) <= Some(&byte));
             next.push((these, &others[start..end], length + 1));
             rest = after;
         }
         waiting.extend(next.into_iter().rev());
     }
-    found
+    patterns
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 /// Where the last statement of a text starts, which ends within it; at `least`, where an output section starts.
 pub fn statement_start(text: &str, least: usize) -> usize {
     let (mut depth, mut start) = (0_usize, least);
-    for (at, each) in text[least..].char_indices() {
-        match each {
+    for (at, c) in text[least..].char_indices() {
+        match c {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth == 0 && (matches!(each, ')' | ';') || each.is_whitespace()) {
-            start = least + at + each.len_utf8();
+        if depth == 0 && (matches!(c, ')' | ';') || c.is_whitespace()) {
+            start = least + at + c.len_utf8();
         }
     }
     start
@@ -18,7 +18,7 @@ pub fn statement_start(text: &str, least: usize) -> usize {
 
 /// The words of a script and where they start.
 pub fn words(script: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = script.split(|each: char| each.is_whitespace() || matches!(each, '(' | ')' | ';'));
+    let parts = script.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';'));
     parts.map(|word| (word.as_ptr() as usize - script.as_ptr() as usize, word))
 }
 
@@ -52,9 +52,9 @@ mod tests {
     #[test]
     fn words_know_where_they_start() {
         let script = " *(.text  .a);b";
-        let found: Vec<_> = words(script).filter(|(_, word)| !word.is_empty()).collect();
-        assert_eq!(found, [(1, "*"), (3, ".text"), (10, ".a"), (14, "b")]);
-        assert!(found.iter().all(|(at, word)| script[*at..].starts_with(word)));
+        let words: Vec<_> = words(script).filter(|(_, word)| !word.is_empty()).collect();
+        assert_eq!(words, [(1, "*"), (3, ".text"), (10, ".a"), (14, "b")]);
+        assert!(words.iter().all(|(at, word)| script[*at..].starts_with(word)));
     }
 
     #[test]

@@ -122,8 +122,8 @@ const START: &str = "__kdyno_order";
 /// Sections that come first, one statement for each, and where they are wanted.
 pub fn with_gaps(sections: &[String], gaps: &[Gap]) -> String {
     let names = sections.iter().map(|name| format!("*({name})\n"));
-    let each = names.zip(gaps).map(|(statement, gap)| left_free(gap) + &statement);
-    with_start(gaps, &each.collect::<String>())
+    let spaced = names.zip(gaps).map(|(statement, gap)| left_free(gap) + &statement);
+    with_start(gaps, &spaced.collect::<String>())
 }
 
 /// Moves the place of what comes next; never back.
@@ -175,7 +175,7 @@ fn on_own_line(statements: &str) -> String {
 /// no pattern before it but plain names; before Linux 5.10 that was `*(.text.hot .text .text.fixup .text.unlikely)`. A
 /// script with none or with several of them isn't understood.
 fn main_input(script: &str) -> Result<Main, String> {
-    let found: Vec<Main> = script
+    let inputs: Vec<Main> = script
         .match_indices("*(")
         .filter_map(|(start, _)| {
             let end = start + script[start..].find(')')? + 1;
@@ -185,10 +185,10 @@ fn main_input(script: &str) -> Result<Main, String> {
             Some(Main { start, end, text_end: start + 2 + at + ".text".len(), is_wide })
         })
         .collect();
-    match found[..] {
+    match inputs[..] {
         [only] => Ok(only),
         [] => Err("no input `*(.text ...)` in the linker script: there is no place for the order".to_owned()),
-        _ => Err(format!("{} inputs `*(.text ...)` in the linker script: which is the main one?", found.len())),
+        _ => Err(format!("{} inputs `*(.text ...)` in the linker script: which is the main one?", inputs.len())),
     }
 }
 

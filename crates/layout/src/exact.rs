@@ -24,7 +24,7 @@ pub struct Exact<'a> {
 
 #[derive(Default)]
 struct Before {
-    places: Vec<(u32, u64)>,
+    former_places: Vec<(u32, u64)>,
     /// By part.
     values: Vec<(usize, Vec<f64>)>,
     sum: f64,
@@ -74,8 +74,8 @@ impl<'a> Exact<'a> {
     fn values_of(&self, parts: &[usize]) -> Vec<Vec<f64>> {
         let value_of = |(part, fetching): (&usize, Vec<f64>)| {
             let (rest, before) = (&self.rest[*part], &self.parts[*part].before);
-            let each = rest.iter().zip(before).zip(fetching);
-            each.map(|((rest, before), fetching)| value(self.job, rest + fetching, *before)).collect()
+            let terms = rest.iter().zip(before).zip(fetching);
+            terms.map(|((rest, before), fetching)| value(self.job, rest + fetching, *before)).collect()
         };
         parts.iter().zip(self.fetching(parts)).map(value_of).collect()
     }
@@ -87,7 +87,8 @@ impl Model for Exact<'_> {
     }
 
     fn moved(&mut self, changes: &[(u32, u64)]) {
-        let places: Vec<(u32, u64)> = changes.iter().map(|(unit, _)| (*unit, self.placed[*unit as usize])).collect();
+        let former_places: Vec<(u32, u64)> =
+            changes.iter().map(|(unit, _)| (*unit, self.placed[*unit as usize])).collect();
         changes.iter().for_each(|(unit, at)| self.placed[*unit as usize] = *at);
         let mut parts: Vec<usize> =
             changes.iter().flat_map(|(unit, _)| self.parts_of[*unit as usize].clone()).collect();
@@ -97,13 +98,13 @@ impl Model for Exact<'_> {
         let old =
             parts.iter().zip(values).map(|(part, values)| (*part, std::mem::replace(&mut self.values[*part], values)));
         let old = old.collect();
-        self.before = Before { places, values: old, sum: self.sum };
+        self.before = Before { former_places, values: old, sum: self.sum };
         self.sum = self.values.iter().flatten().sum();
     }
 
     fn undo(&mut self) {
-        let Before { places, values, sum } = std::mem::take(&mut self.before);
-        places.into_iter().for_each(|(unit, at)| self.placed[unit as usize] = at);
+        let Before { former_places, values, sum } = std::mem::take(&mut self.before);
+        former_places.into_iter().for_each(|(unit, at)| self.placed[unit as usize] = at);
         values.into_iter().for_each(|(part, values)| self.values[part] = values);
         self.sum = sum;
     }

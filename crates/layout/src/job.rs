@@ -122,10 +122,10 @@ impl Job {
             return Err("it has no order".to_owned());
         }
         for order in &header.orders {
-            let mut seen = vec![false; units.len()];
+            let mut is_placed = vec![false; units.len()];
             for unit in order {
                 let is_movable = units.get(*unit as usize).is_some_and(|unit| unit.kind == Kind::Movable);
-                if !is_movable || std::mem::replace(&mut seen[*unit as usize], true) {
+                if !is_movable || std::mem::replace(&mut is_placed[*unit as usize], true) {
                     return Err(format!("unit {unit} can't be ordered, or comes twice"));
                 }
             }

@@ -42,7 +42,7 @@ fn answer(job: &Job) -> Answer {
     let recorded: Vec<u64> = job.units.iter().map(|unit| unit.start).collect();
     let mut orders: Vec<_> =
         job.orders.iter().map(|order| predict::whole(job, &place::addresses(job, &Order::plain(order)))).collect();
-    let found = (job.moves > 0).then(|| search::found(job));
+    let found = (job.moves > 0).then(|| search::best_order(job));
     if let Some(order) = &found {
         orders.push(predict::whole(job, &place::addresses(job, order)));
     }

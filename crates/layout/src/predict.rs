@@ -47,10 +47,10 @@ pub fn weighed(cost: &Cost, [starved, miss]: [f64; 2]) -> f64 {
 }
 
 /// One thread for each; the results don't depend on how many run at once.
-pub fn in_parallel<T: Send>(number: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn in_parallel<T: Send>(number: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let each = &each;
-        let threads: Vec<_> = (0..number).map(|family| scope.spawn(move || each(family))).collect();
+        let work = &work;
+        let threads: Vec<_> = (0..number).map(|family| scope.spawn(move || work(family))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a thread that panicked has ended the program")).collect()
     })
 }

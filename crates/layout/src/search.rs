@@ -24,7 +24,7 @@ const EXACT: [f64; 2] = [1e-6, 1e-7];
 const EXACT_EACH: u32 = 10;
 
 /// The order that was found from the first of the job.
-pub fn found(job: &Job) -> Order {
+pub fn best_order(job: &Job) -> Order {
     let parts = parts(job, &BOOTS);
     let neighbours = neighbours(job, &parts);
     let costs = costs(job, &parts, &layouts(job));

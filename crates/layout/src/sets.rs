@@ -29,7 +29,7 @@ pub struct Sets<'a> {
 
 #[derive(Default)]
 struct Before {
-    places: Vec<(u32, u64)>,
+    former_places: Vec<(u32, u64)>,
     /// Part, cache, set, misses.
     misses: Vec<(usize, usize, usize, u64)>,
     values: Vec<(usize, f64)>,
@@ -56,8 +56,8 @@ impl<'a> Sets<'a> {
         let recorded: Vec<u64> = job.units.iter().map(|unit| unit.start).collect();
         let fetching = |misses: &[f64; 2], costs: &[f64; 2]| misses[0] * costs[0] + misses[1] * costs[1];
         let rest = |(part, misses): (&Part, Vec<[f64; 2]>)| {
-            let each = part.before.iter().zip(misses.iter().zip(&costs));
-            each.map(|(before, (misses, costs))| before - fetching(misses, costs)).collect()
+            let terms = part.before.iter().zip(misses.iter().zip(&costs));
+            terms.map(|(before, (misses, costs))| before - fetching(misses, costs)).collect()
         };
         let rest = parts.iter().zip(counted(job, parts, &recorded)).map(rest).collect();
         let mut accesses: Vec<_> = parts.iter().map(|part| Accesses::new(job, part, &shapes, &placed)).collect();
@@ -111,7 +111,8 @@ impl Model for Sets<'_> {
     }
 
     fn moved(&mut self, changes: &[(u32, u64)]) {
-        let places: Vec<(u32, u64)> = changes.iter().map(|(unit, _)| (*unit, self.placed[*unit as usize])).collect();
+        let former_places: Vec<(u32, u64)> =
+            changes.iter().map(|(unit, _)| (*unit, self.placed[*unit as usize])).collect();
         let mut before = Before { sum: self.sum, ..Before::default() };
         self.put_all(changes);
         let mut parts: Vec<usize> =
@@ -120,7 +121,7 @@ impl Model for Sets<'_> {
         parts.dedup();
         for part in parts {
             let mut sets = Vec::new();
-            for (unit, at) in changes.iter().chain(&places) {
+            for (unit, at) in changes.iter().chain(&former_places) {
                 if self.parts_of[*unit as usize].contains(&part) {
                     self.accesses[part].sets(*unit, *at, &mut sets);
                 }
@@ -135,7 +136,7 @@ impl Model for Sets<'_> {
             before.values.push((part, std::mem::replace(&mut self.values[part], value)));
         }
         self.sum = self.values.iter().sum();
-        before.places = places;
+        before.former_places = former_places;
         self.before = before;
     }
 
@@ -152,7 +153,7 @@ impl Model for Sets<'_> {
 
     fn undo(&mut self) {
         let before = std::mem::take(&mut self.before);
-        self.put_all(&before.places);
+        self.put_all(&before.former_places);
         for (part, cache, set, misses) in before.misses {
             self.accesses[part].caches[cache].restore(set, misses);
         }

@@ -55,8 +55,8 @@ fn a_search_takes_functions_apart_that_push_each_other_out() {
 
 #[test]
 fn the_same_job_has_the_same_answer() {
-    let found = || answer(&job(500)).found.unwrap().units;
-    assert_eq!(found(), found());
+    let units = || answer(&job(500)).found.unwrap().units;
+    assert_eq!(units(), units());
 }
 
 #[test]

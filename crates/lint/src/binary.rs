@@ -67,7 +67,7 @@ pub struct Binary<'data> {
     /// In the order of their addresses.
     pub functions: Vec<Function<'data>>,
     /// Position in `sections` by index in the file.
-    places: Vec<Option<usize>>,
+    positions: Vec<Option<usize>>,
     lines: std::cell::OnceCell<Option<Lines<'data>>>,
 }
 
@@ -80,8 +80,9 @@ impl<'data> Binary<'data> {
             return Err("it isn't made for x86-64".to_owned());
         }
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
-        let (sections, places) = sections(&elf, is_object, data.len() as u64)?;
-        let mut binary = Binary { elf, is_object, sections, functions: Vec::new(), places, lines: Default::default() };
+        let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
+        let mut binary =
+            Binary { elf, is_object, sections, functions: Vec::new(), positions, lines: Default::default() };
         binary.functions = binary.find_functions();
         Ok(binary)
     }
@@ -123,7 +124,7 @@ impl<'data> Binary<'data> {
         if symbol.is_undefined() {
             return symbol.name().map_or(Target::Unknown, Target::Undefined);
         }
-        match symbol.section_index().and_then(|index| self.places.get(index.0).copied().flatten()) {
+        match symbol.section_index().and_then(|index| self.positions.get(index.0).copied().flatten()) {
             Some(place) => Target::Address(self.sections[place].base.wrapping_add(symbol.address())),
             None => Target::Unknown,
         }
@@ -160,7 +161,7 @@ impl<'data> Binary<'data> {
 
     /// Position of a section, by its index in the file.
     pub fn place(&self, index: usize) -> Option<usize> {
-        self.places.get(index).copied().flatten()
+        self.positions.get(index).copied().flatten()
     }
 
     fn find_functions(&self) -> Vec<Function<'data>> {
@@ -243,9 +244,9 @@ fn sections<'data>(
         sections.push((section.index().0, Section { name, base, bytes, size, is_code, relocations }));
     }
     sections.sort_by_key(|(_, section)| section.base);
-    let mut places = vec![None; sections.iter().map(|(index, _)| index + 1).max().unwrap_or(0)];
-    for (place, (index, _)) in sections.iter().enumerate() {
-        places[*index] = Some(place);
+    let mut positions = vec![None; sections.iter().map(|(index, _)| index + 1).max().unwrap_or(0)];
+    for (position, (index, _)) in sections.iter().enumerate() {
+        positions[*index] = Some(position);
     }
-    Ok((sections.into_iter().map(|(_, section)| section).collect(), places))
+    Ok((sections.into_iter().map(|(_, section)| section).collect(), positions))
 }

@@ -45,15 +45,16 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCo
         section: function.section,
         code: &code,
         info: InstructionInfoFactory::new(),
-        found: BTreeSet::new(),
+        atomics: BTreeSet::new(),
         written_back: BTreeSet::new(),
         pointed_at: BTreeSet::new(),
     };
     walk.through();
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
     // Where the original is given the copy by an atomic exchange, all is as it should be.
-    let found = walk.found.iter().filter(|found| !is_object(&found.slot) && !walk.written_back.contains(&found.memory));
-    found.copied().collect()
+    let atomics =
+        walk.atomics.iter().filter(|atomic| !is_object(&atomic.slot) && !walk.written_back.contains(&atomic.memory));
+    atomics.copied().collect()
 }
 
 pub fn is_atomic(instruction: &Instruction) -> bool {
@@ -66,7 +67,7 @@ struct Walk<'a, 'data> {
     section: usize,
     code: &'a [Instruction],
     info: InstructionInfoFactory,
-    found: BTreeSet<AtomicOnCopy>,
+    atomics: BTreeSet<AtomicOnCopy>,
     /// Other memory that gets its own value back by an atomic exchange: it may be the changed copy.
     written_back: BTreeSet<Memory>,
     /// Slots whose address is made: objects that live on the stack.
@@ -270,7 +271,7 @@ impl Walk<'_, '_> {
         }
         if let Some(slot) = state.slot_of(instruction) {
             if let Some((loaded_at, memory)) = state.stored_at(slot).and_then(|stored| stored.copy) {
-                self.found.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
+                self.atomics.insert(AtomicOnCopy { at: instruction.ip(), loaded_at, memory, slot });
             }
         } else if is_exchange(instruction)
             && let Some(memory) = self.memory(state, instruction)

@@ -146,9 +146,9 @@ fn a_long_function_of_loops_takes_no_time_without_end() {
 fn line_tables_of_all_kinds_give_the_line_or_none() {
     let finding = |content: &[u8]| lint_object(content, "a.o", &Settings::default()).unwrap().remove(0);
     let sound = compiled();
-    let found = finding(&sound);
-    assert!(found.source.unwrap().ends_with("lock.c"));
-    assert_eq!(found.line, Some(6));
+    let sound_finding = finding(&sound);
+    assert!(sound_finding.source.unwrap().ends_with("lock.c"));
+    assert_eq!(sound_finding.line, Some(6));
     // Without the name of the section there are no line tables.
     let name = b".debug_line\0";
     let place = sound.windows(name.len()).position(|bytes| bytes == name).unwrap();

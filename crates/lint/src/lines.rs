@@ -36,13 +36,13 @@ impl<'data> Lines<'data> {
     /// None without line tables, or with ones that can't be read: a finding then has no line.
     pub fn new(binary: &Binary<'data>) -> Option<Lines<'data>> {
         let section = |id: SectionId| -> Result<Reader<'data>, gimli::Error> {
-            let found = binary.elf.section_by_name(id.name());
+            let elf_section = binary.elf.section_by_name(id.name());
             // A compressed section is left out: kernel builds have none unless CONFIG_DEBUG_INFO_COMPRESSED_* is set.
-            let bytes = match found.as_ref().map(|section| section.uncompressed_data()) {
+            let bytes = match elf_section.as_ref().map(|section| section.uncompressed_data()) {
                 Some(Ok(Cow::Borrowed(bytes))) => bytes,
                 _ => &[],
             };
-            let fields = match found {
+            let fields = match elf_section {
                 Some(section) if binary.is_object => fields(binary, &section, bytes.len()),
                 _ => Fields::default(),
             };

@@ -28,8 +28,8 @@ fn run() -> Result<(), String> {
     }
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     let mut failure = None;
-    lint_files(&settings, &mut |told| {
-        let line = match &told {
+    lint_files(&settings, &mut |result| {
+        let line = match &result {
             Ok(finding) => serde_json::to_string(finding),
             Err(refused) => serde_json::to_string(refused),
         };

@@ -1,7 +1,8 @@
 //! The command line, strictly: what isn't known is refused.
 
 use crate::failure::Failure;
-use crate::loads::{LOADS, Program};
+use crate::load::Program;
+use crate::loads::LOADS;
 use crate::parameters::{Kind, Parameters, REPEAT, Setting, Value};
 use std::ffi::OsString;
 

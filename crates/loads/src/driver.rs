@@ -3,22 +3,11 @@
 use crate::clock::{Faults, timed};
 use crate::failure::Failure;
 use crate::large_pages::{LargePages, OfSize};
-use crate::loads::{LOADS, Load, Program};
-use crate::memory::Memory;
-use crate::outcome::{Facts, Outcome, Repetition, metrics};
+use crate::load::{Load, Program};
+use crate::loads::LOADS;
+use crate::outcome::{Outcome, Repetition, metrics};
 use crate::parameters::{Parameters, REPEAT};
-use crate::processes;
-use serde::{Deserialize, Serialize};
-
-/// What one process did.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Share {
-    pub init_seconds: f64,
-    pub init_large_pages: Option<LargePages>,
-    pub repetitions: Vec<Repetition>,
-    pub memory: Option<Memory>,
-    pub facts: Facts,
-}
+use crate::processes::{self, Share};
 
 pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<Outcome<'a>, Failure> {
     let (readings, shares) = match parameters.processes() {

@@ -122,8 +122,8 @@ mod tests {
         let none = LargePages::of_sizes(&directory.join("hugepages-64kB"));
         fs::remove_dir_all(&directory).unwrap();
         let sizes = LargePages::by_size(given.unwrap(), LargePages::default());
-        let seen: Vec<_> = sizes.iter().map(|of| (of.size_kb, of.initialisation.faults)).collect();
-        assert_eq!((seen, none), (vec![(64, 5), (2048, 3)], None));
+        let faults_by_size: Vec<_> = sizes.iter().map(|of| (of.size_kb, of.initialisation.faults)).collect();
+        assert_eq!((faults_by_size, none), (vec![(64, 5), (2048, 3)], None));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod driver;
 mod failure;
 mod fork;
 mod large_pages;
+mod load;
 mod loads;
 mod memory;
 mod outcome;

@@ -128,9 +128,9 @@ impl Outcome<'_> {
         let _ = writeln!(text, "  {:<24} {:>12} s", "initialisation", figures(self.init_seconds));
         let _ = writeln!(text, "  {:<24} {minor:>12} minor, {major} major", "page faults");
         for OfSize { size_kb, initialisation, timed } in self.large_pages.iter().flatten() {
-            let said = |given: &Given| format!("{} faults, {} fell back", given.faults, given.fallbacks);
+            let counts = |given: &Given| format!("{} faults, {} fell back", given.faults, given.fallbacks);
             let title = format!("pages of {size_kb} kB");
-            let _ = writeln!(text, "  {title:<24} {:>12}; before: {}", said(timed), said(initialisation));
+            let _ = writeln!(text, "  {title:<24} {:>12}; before: {}", counts(timed), counts(initialisation));
         }
         if let Some(memory) = self.memory {
             let (resident, huge) = (memory.resident as f64 / 1e6, memory.anon_huge_pages as f64 / 1e6);

@@ -87,9 +87,9 @@ impl Patchwork {
         std::thread::scope(|scope| {
             for thread in 0..threads {
                 let mapped = mine(thread).filter(|number| self.expected[*number].is_some());
-                let places: Vec<(Place, u64)> = mapped.map(|number| (Place(self.at(number)), mark(number))).collect();
+                let marked: Vec<(Place, u64)> = mapped.map(|number| (Place(self.at(number)), mark(number))).collect();
                 let page = self.page;
-                scope.spawn(move || places.into_iter().for_each(|(place, mark)| fill(place.0, page, mark)));
+                scope.spawn(move || marked.into_iter().for_each(|(page_start, mark)| fill(page_start.0, page, mark)));
             }
         });
         for number in pages {
@@ -281,9 +281,9 @@ impl Patchwork {
         match fork::split()? {
             Some(child) => {
                 self.write(pages.clone(), false, &mark);
-                let seen = self.verify(self.all());
+                let verified = self.verify(self.all());
                 fork::wait(child)?;
-                seen
+                verified
             }
             None => {
                 let before = self.verify(self.all());

@@ -1,12 +1,23 @@
 //! Copies of a load in several processes at once, which begin each repetition together.
 
-use crate::driver::Share;
 use crate::failure::Failure;
 use crate::fork;
-use crate::outcome::{Reading, Repetition};
+use crate::large_pages::LargePages;
+use crate::memory::Memory;
+use crate::outcome::{Facts, Reading, Repetition};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
+
+/// What one process did.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Share {
+    pub init_seconds: f64,
+    pub init_large_pages: Option<LargePages>,
+    pub repetitions: Vec<Repetition>,
+    pub memory: Option<Memory>,
+    pub facts: Facts,
+}
 
 /// What a copy says, each on a line.
 #[derive(Serialize, Deserialize)]
@@ -65,8 +76,8 @@ fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) 
         Ok(share) => Word::Done(Box::new(share)),
         Err(failure) => Word::Failed(failure),
     };
-    let said = say(&mut words, &word);
-    std::process::exit(i32::from(said.is_err()))
+    let written = say(&mut words, &word);
+    std::process::exit(i32::from(written.is_err()))
 }
 
 fn say(words: &mut PipeWriter, word: &Word) -> Result<(), Failure> {
@@ -130,7 +141,6 @@ pub fn readings(shares: &[Share]) -> Vec<Vec<Reading>> {
 mod tests {
     use super::*;
     use crate::clock::Timing;
-    use crate::outcome::Facts;
 
     #[test]
     fn the_time_of_all_is_from_the_first_begin_to_the_last_end() {

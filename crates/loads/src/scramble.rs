@@ -30,9 +30,9 @@ mod tests {
     #[test]
     fn fractions_and_whole_numbers_keep_to_their_range() {
         assert!((0..1000).all(|index| (-1.0..1.0).contains(&fraction(index))));
-        let mut seen: Vec<i64> = (0..1000).map(|index| whole(index, 3) as i64).collect();
-        seen.sort();
-        seen.dedup();
-        assert_eq!(seen, [-3, -2, -1, 0, 1, 2, 3]);
+        let mut numbers: Vec<i64> = (0..1000).map(|index| whole(index, 3) as i64).collect();
+        numbers.sort();
+        numbers.dedup();
+        assert_eq!(numbers, [-3, -2, -1, 0, 1, 2, 3]);
     }
 }

@@ -1,7 +1,7 @@
 //! Parts of a computation side by side.
 
 /// Does the work on each part: the first in this thread, each of the others in one of its own.
-pub fn each<T: Send>(parts: Vec<T>, work: impl Fn(T) + Sync) {
+pub fn in_parallel<T: Send>(parts: Vec<T>, work: impl Fn(T) + Sync) {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else { return };
     std::thread::scope(|scope| {
@@ -15,12 +15,12 @@ pub fn each<T: Send>(parts: Vec<T>, work: impl Fn(T) + Sync) {
 
 #[cfg(test)]
 mod tests {
-    use super::each;
+    use super::in_parallel;
 
     #[test]
     fn every_part_is_worked_on_once() {
         let mut numbers = [0; 10];
-        each(numbers.chunks_mut(3).collect(), |part| part.iter_mut().for_each(|number| *number += 1));
+        in_parallel(numbers.chunks_mut(3).collect(), |part| part.iter_mut().for_each(|number| *number += 1));
         assert_eq!(numbers, [1; 10]);
     }
 }

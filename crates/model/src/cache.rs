@@ -68,10 +68,10 @@ impl Lru {
 
     fn touch_further(&mut self, first: usize, key: u64) -> bool {
         let set = &mut self.entries[first..first + self.ways];
-        let found = set.iter().position(|entry| *entry == key);
-        set[..=found.unwrap_or(self.ways - 1)].rotate_right(1);
+        let position = set.iter().position(|entry| *entry == key);
+        set[..=position.unwrap_or(self.ways - 1)].rotate_right(1);
         set[0] = key;
-        found.is_some()
+        position.is_some()
     }
 }
 

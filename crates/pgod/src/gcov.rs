@@ -25,7 +25,7 @@ pub struct Gcov {
 impl Gcov {
     /// The counters below `named`, else the kernel's own. Fails where there is none, and says what is missing.
     pub fn find(named: Option<&Path>) -> Result<Gcov, Failure> {
-        if named.is_none() && statfs(DEBUGFS).ok().is_none_or(|found| found.filesystem_type() != DEBUGFS_MAGIC) {
+        if named.is_none() && statfs(DEBUGFS).ok().is_none_or(|status| status.filesystem_type() != DEBUGFS_MAGIC) {
             let message = format!("debugfs is not mounted on {DEBUGFS}, where the kernel shows its counters");
             return Err(Failure::of_surroundings(message, "mount -t debugfs debugfs /sys/kernel/debug"));
         }
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_with_the_way_out() {
         let root = scratch("missing");
-        let said = |path: &Path| Gcov::find(Some(path)).err().unwrap();
-        assert!(said(&root).to_string().contains("CONFIG_GCOV_PROFILE_ALL"));
-        assert!(said(&root.join("none")).to_string().contains("this kernel does not count"));
-        assert_eq!(said(&root).exit_code, 3);
+        let failure = |path: &Path| Gcov::find(Some(path)).err().unwrap();
+        assert!(failure(&root).to_string().contains("CONFIG_GCOV_PROFILE_ALL"));
+        assert!(failure(&root.join("none")).to_string().contains("this kernel does not count"));
+        assert_eq!(failure(&root).exit_code, 3);
         fs::remove_dir_all(&root).unwrap();
     }
 }

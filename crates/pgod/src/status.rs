@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn times_are_said_in_the_unit_that_fits() {
         let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let said = |seconds| ago(now, now - Duration::from_secs(seconds));
+        let text = |seconds| ago(now, now - Duration::from_secs(seconds));
         assert_eq!(
-            [said(0), said(119), said(120), said(7200), said(172_800)],
+            [text(0), text(119), text(120), text(7200), text(172_800)],
             ["0 s ago", "119 s ago", "2 min ago", "2 h ago", "2 days ago"]
         );
         assert_eq!(ago(now, now + Duration::from_secs(9)), "0 s ago", "a clock that was set back");

@@ -40,11 +40,11 @@ impl Place {
     /// Starts it, and waits until it says that it runs.
     fn start(&self, more: &[&str]) -> Running {
         let mut child = self.command("run", more).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
-        said.read_line(&mut first).unwrap();
+        errors.read_line(&mut first).unwrap();
         assert!(first.contains(" into "), "{first}");
-        Running { child, said, first }
+        Running { child, errors, first }
     }
 
     fn output(&self, verb: &str, more: &[&str]) -> Output {
@@ -91,7 +91,7 @@ impl Drop for Place {
 
 struct Running {
     child: Child,
-    said: BufReader<std::process::ChildStderr>,
+    errors: BufReader<std::process::ChildStderr>,
     first: String,
 }
 
@@ -104,7 +104,7 @@ impl Running {
     fn end(mut self, signal: nix::sys::signal::Signal) -> (Option<i32>, String) {
         self.signal(signal);
         let mut rest = String::new();
-        self.said.read_to_string(&mut rest).unwrap();
+        self.errors.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
     }
 }
@@ -181,9 +181,9 @@ fn a_run_ends_with_a_snapshot_and_a_reset_and_keeps_its_last() {
     running.signal(SIGUSR2);
     let written = || fs::read_to_string(place.root.join("gcov/reset")).unwrap() == "1";
     place.until("reset", written);
-    let (code, said) = running.end(SIGTERM);
+    let (code, errors) = running.end(SIGTERM);
     assert_eq!(code, Some(0));
-    assert!(said.contains("run 2 begins"), "{said}");
+    assert!(errors.contains("run 2 begins"), "{errors}");
     let runs = place.status()["runs"].clone();
     let of = |number: usize| (runs[number]["run"].clone(), runs[number]["sequence"].clone());
     assert_eq!([of(0), of(1)], [(1.into(), 2.into()), (2.into(), 3.into())]);
@@ -200,8 +200,8 @@ fn a_reset_that_was_announced_is_done_by_the_next_start_and_one_that_fails_begin
     assert_eq!(fs::read_to_string(place.root.join("gcov/reset")).unwrap(), "1");
     fs::remove_file(place.root.join("gcov/reset")).unwrap();
     running.signal(SIGUSR2);
-    let (_, said) = running.end(SIGTERM);
-    assert!(said.contains("can't reset the counters"), "{said}");
+    let (_, errors) = running.end(SIGTERM);
+    assert!(errors.contains("can't reset the counters"), "{errors}");
     assert_eq!(fs::read_to_string(folder.join("run")).unwrap(), "2\n");
 }
 
@@ -216,9 +216,9 @@ fn what_cannot_be_done_is_one_line_with_a_way_out_and_an_exit_code() {
         (place.output("send", &["--boot", "ffff-no-such"]), 1, "there is no snapshot of that boot"),
     ];
     for (output, code, expected) in cases {
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{said}");
-        assert!(said.contains(expected) && said.contains("; "), "{said}");
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), errors.lines().count()), (Some(code), 1), "{errors}");
+        assert!(errors.contains(expected) && errors.contains("; "), "{errors}");
     }
     running.end(SIGTERM);
     fs::set_permissions(place.root.join("state"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();

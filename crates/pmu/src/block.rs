@@ -149,7 +149,7 @@ pub unsafe fn link(from: *mut Block, to: *mut Block, room: &mut Room) -> Option<
     let (block, next) = unsafe { (&mut *from, &*to) };
     // SAFETY: links are never freed.
     let leads_there = |link: &*mut Link| unsafe { std::ptr::eq((**link).to, to) };
-    let found = match block.links.iter().position(leads_there) {
+    let index = match block.links.iter().position(leads_there) {
         Some(place) => place,
         None if !room.take(Thing::links, 1) => return None,
         None => {
@@ -166,8 +166,8 @@ pub unsafe fn link(from: *mut Block, to: *mut Block, room: &mut Room) -> Option<
         }
     };
     // Towards the front: where many are, the frequent ones are found early.
-    let place = found / 2;
-    block.links.swap(found, place);
+    let place = index / 2;
+    block.links.swap(index, place);
     let link = block.links[place];
     block.slots = [Slot { to, link }, block.slots[0]];
     Some(link)

@@ -1,19 +1,19 @@
 //! The hot path: what happens at each block and at each access to memory inside a measured region.
 
-use crate::block::{Action, Arrival, Block, Blocks, FunctionCounts, Link, UserBlock, link};
+mod regions;
+mod user;
+
+use crate::block::{Action, Arrival, Block, Blocks, Link, UserBlock, link};
+use crate::counted::{Aborted, Counted};
 use crate::decode::{Access, Exit, RepBytes};
+use crate::detail::Detail;
 use crate::events::{Context, Counts, EVENTS, Event};
-use crate::frontend::Frontend;
 use crate::geometry::Geometry;
-use crate::hardware::{Hardware, Place};
-use crate::limits::{Excess, Thing};
-use crate::pipeline::Pipeline;
-use crate::predictor::Predictor;
-use crate::region::{Identity, Range, Regions};
+use crate::hardware::Place;
+use crate::limits::Thing;
+use crate::region::{Identity, Regions};
 use crate::stacks::{Node, Task, Tasks};
-use crate::trace::{Trace, Way};
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use crate::trace::Trace;
 
 pub struct Counter {
     /// Inside a region.
@@ -44,53 +44,6 @@ pub struct Counter {
     opened: u64,
 }
 
-/// What has counts since the benchmark began; the counts themselves are in links and functions.
-#[derive(Default)]
-pub struct Counted {
-    pub links: Vec<*mut Link>,
-    pub functions: Vec<*mut FunctionCounts>,
-    pub aborted: FxHashMap<Aborted, Times>,
-    /// Since the iteration began.
-    pub user_instructions: u64,
-    pub user_rep_iterations: u64,
-    /// Of its accesses, in the columns of the kernel's own events.
-    pub user: UserCounts,
-}
-
-/// The counts of user code's accesses, since the iteration began.
-pub struct UserCounts(pub Counts);
-
-impl Default for UserCounts {
-    fn default() -> UserCounts {
-        UserCounts([0; EVENTS])
-    }
-}
-
-/// A block that an exception broke off, and where it was taken up again.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Aborted {
-    pub block: *const Block,
-    pub context: Context,
-    pub again: u64,
-}
-
-/// How often something happened.
-#[derive(Clone, Copy, Default)]
-pub struct Times {
-    /// Since the benchmark began.
-    pub count: u64,
-    /// What that was when the iteration began.
-    pub before: u64,
-}
-
-/// What `events=all` adds.
-struct Detail {
-    pipeline: Pipeline,
-    hardware: Hardware,
-    frontend: Frontend,
-    predictor: Predictor,
-}
-
 impl Counter {
     /// A trace is kept, and user code's accesses are looked at, only where there is a geometry.
     pub fn new(mut blocks: Blocks, geometry: Option<&Geometry>, is_traced: bool, sees_user_accesses: bool) -> Counter {
@@ -106,12 +59,7 @@ impl Counter {
             task: Task::new(root),
             tasks: Tasks::default(),
             root,
-            detail: geometry.map(|geometry| Detail {
-                pipeline: Pipeline::new(geometry),
-                hardware: Hardware::new(geometry),
-                frontend: Frontend::new(geometry),
-                predictor: Predictor::new(&geometry.predictor),
-            }),
+            detail: geometry.map(Detail::new),
             trace: is_traced.then(Trace::default),
             sees_user_accesses,
             unread: [0; EVENTS],
@@ -326,38 +274,6 @@ impl Counter {
         unsafe { self.step(self.outside, to) };
     }
 
-    /// A block of user code begins, while a kernel is counted.
-    #[inline(always)]
-    pub fn user_block(&mut self, block: &UserBlock) {
-        if self.sees_user_accesses {
-            self.user_fetch(block);
-        }
-        if self.is_warming {
-            self.previous = self.outside;
-            return;
-        }
-        if self.previous != self.outside {
-            self.previous = self.outside;
-            self.task.leave(self.root);
-            // SAFETY: user blocks are never freed.
-            if let Some(faulted) = unsafe { std::mem::replace(&mut self.task.faulted, std::ptr::null()).as_ref() } {
-                let again = faulted.instructions.iter().filter(|address| **address >= block.start).count();
-                if faulted.instructions.contains(&block.start) {
-                    self.counted.user_instructions = self.counted.user_instructions.wrapping_sub(again as u64);
-                }
-            }
-        }
-        // SAFETY: as above.
-        let goes_on =
-            unsafe { self.previous_user.as_ref() }.is_some_and(|before| before.is_rep && before.last == block.start);
-        if goes_on {
-            self.counted.user_rep_iterations += 1;
-        } else {
-            self.counted.user_instructions += block.instructions.len() as u64;
-        }
-        self.previous_user = block;
-    }
-
     /// `context` is that in which `previous` ran.
     #[inline(always)]
     unsafe fn in_detail(&mut self, previous: *mut Block, context: Context, block: *mut Block) {
@@ -432,33 +348,6 @@ impl Counter {
         }
     }
 
-    /// User code's pages come from the TLBs, once the kernel's last block before it has done what it does to them.
-    #[inline(always)]
-    fn user_fetch(&mut self, block: &UserBlock) {
-        let Some(detail) = &mut self.detail else {
-            return;
-        };
-        // SAFETY: blocks are never freed.
-        if let Some(flush) = unsafe { (*self.previous).facts.flush } {
-            detail.hardware.flush(flush);
-        }
-        let counts = if self.is_warming { &mut self.unread } else { &mut self.counted.user.0 };
-        for address in [block.start, block.last] {
-            detail.hardware.user_fetch(address, counts);
-        }
-    }
-
-    /// An instruction of user code has accessed memory, while a kernel is counted. `place` is asked rarely.
-    #[inline(always)]
-    pub fn user_access(&mut self, address: u64, is_store: bool, place: impl Fn() -> Place) {
-        let Some(detail) = &mut self.detail else {
-            return;
-        };
-        let counts = if self.is_warming { &mut self.unread } else { &mut self.counted.user.0 };
-        counts[if is_store { Event::stores } else { Event::loads } as usize] += 1;
-        detail.hardware.access(address, counts, place);
-    }
-
     /// The running task's stack pointer is put away at an address, or another's is taken from one.
     pub fn switch(&mut self, address: u64, is_store: bool) {
         if self.is_warming {
@@ -470,161 +359,6 @@ impl Counter {
             self.tasks.exchange(&mut self.task, self.switched_from, address, self.root, &mut self.blocks.room);
             self.heed_limits();
         }
-    }
-
-    pub fn announce(&mut self, bit: u32) {
-        self.word = self.word << 1 | bit;
-    }
-
-    /// The measured part begins.
-    pub fn open(&mut self) {
-        let identity = Identity::from_word(self.word);
-        if identity.is_unseen() || self.active || self.has_given_up() {
-            return;
-        }
-        if identity.is_warm_up() {
-            self.is_warming = self.is_detailed();
-            self.active = self.is_warming;
-            return self.start();
-        }
-        if self.identity != Some(identity) {
-            self.end_iteration();
-            if self.identity.is_none_or(|before| before.benchmark != identity.benchmark) {
-                self.end_benchmark();
-            }
-            let root = self.regions.begin(identity, &mut self.blocks.room);
-            let Some(root) = root.filter(|_| !self.has_given_up()) else {
-                return;
-            };
-            if let Some(trace) = &mut self.trace {
-                trace.clear();
-            }
-            self.identity = Some(identity);
-            self.root = root;
-        }
-        self.opened += 1;
-        self.active = true;
-        self.start();
-    }
-
-    /// Nothing that ran before the measured part belongs to it.
-    fn start(&mut self) {
-        self.previous = self.outside;
-        self.previous_user = std::ptr::null();
-        self.tasks.forget();
-        self.task = Task::new(self.root);
-        if let Some(trace) = &mut self.trace {
-            trace.interrupt();
-        }
-        if let Some(detail) = &mut self.detail {
-            detail.pipeline.reset();
-            detail.frontend.reset();
-        }
-    }
-
-    /// The measured part ends.
-    pub fn close(&mut self) {
-        (self.active, self.is_warming) = (false, false);
-    }
-
-    fn end_iteration(&mut self) {
-        if let Some(identity) = self.identity {
-            self.regions.end_iteration(identity, &mut self.counted, &mut self.blocks);
-        }
-    }
-
-    fn end_benchmark(&mut self) {
-        if let Some(identity) = self.identity {
-            self.regions.end_benchmark(identity, &mut self.counted, &mut self.blocks);
-            if let Some(trace) = &mut self.trace {
-                self.regions.keep_trace(identity, trace);
-            }
-        }
-    }
-
-    /// What was counted in all.
-    pub fn finish(&mut self) -> Finished<'_> {
-        self.end_iteration();
-        self.end_benchmark();
-        let unmeasured = self.blocks.unmeasured().unwrap_or_default();
-        Finished {
-            unmeasured,
-            gave_up: self.blocks.room.excess(),
-            opened: self.opened,
-            unclosed: self.identity.filter(|_| self.active && !self.is_warming),
-            regions: &self.regions,
-            symbols: self.blocks.symbols(),
-        }
-    }
-}
-
-pub struct Finished<'a> {
-    /// Why nothing here is to be used.
-    pub gave_up: Option<Excess>,
-    pub opened: u64,
-    /// A region that was open when QEMU ended.
-    pub unclosed: Option<Identity>,
-    pub regions: &'a Regions,
-    /// What was executed outside of them.
-    pub unmeasured: BTreeMap<Range, u64>,
-    pub symbols: &'a crate::symbols::Symbols,
-}
-
-impl Detail {
-    /// Whether it was known that one block follows another.
-    #[inline(always)]
-    fn follow(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> Way {
-        // What an exception or an interrupt broke off was no branch to its entry.
-        if now.arrival.is_some() || before.is_outside() || before.facts.exit == Exit::TrapReturn {
-            self.frontend.restart(self.pipeline.dispatched());
-            return Way::Entered;
-        }
-        let is_taken = now.facts.start != before.facts.end;
-        if is_taken {
-            self.frontend.taken(&before.facts.fetched(), counts);
-        }
-        match (self.predict(before, now, counts), is_taken) {
-            (true, _) => Way::Unexpected,
-            (false, true) => Way::Taken,
-            (false, false) => Way::Through,
-        }
-    }
-
-    #[inline(always)]
-    fn fetch(&mut self, block: &Block, counts: &mut Counts) {
-        let dispatched = self.pipeline.dispatched();
-        let time = self.frontend.fetch(&block.facts.fetched(), dispatched, &mut self.hardware, counts);
-        self.pipeline.fetched(time);
-    }
-
-    /// Whether a branch went where it wasn't expected to go.
-    #[inline(always)]
-    fn predict(&mut self, before: &Block, now: &Block, counts: &mut Counts) -> bool {
-        let (branch, target) = (before.facts.last, now.facts.start);
-        let (missed, event) = match before.facts.exit {
-            Exit::Conditional { target: taken } if target == taken || target == before.facts.end => {
-                (self.predictor.conditional(branch, target == taken), Event::mispredicted_conditional)
-            }
-            Exit::Return => (self.predictor.returned(target), Event::mispredicted_returns),
-            Exit::Call { target: there } => {
-                if there == target {
-                    self.predictor.call(before.facts.end);
-                }
-                return false;
-            }
-            Exit::IndirectCall => {
-                self.predictor.call(before.facts.end);
-                (self.predictor.indirect(branch, target), Event::mispredicted_indirect)
-            }
-            Exit::IndirectJump => (self.predictor.indirect(branch, target), Event::mispredicted_indirect),
-            _ => return false,
-        };
-        if missed {
-            counts[event as usize] += 1;
-            self.pipeline.mispredicted();
-            self.frontend.restart(self.pipeline.dispatched());
-        }
-        missed
     }
 }
 

@@ -136,12 +136,15 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
         instructions.push(instruction);
     }
     let last = *instructions.last()?;
-    let facts = |(place, each): (u16, &Instruction)| InstructionFacts {
-        address: each.ip(),
-        access: Access { place, rep: rep_bytes(each) },
+    let facts = |(place, instruction): (u16, &Instruction)| InstructionFacts {
+        address: instruction.ip(),
+        access: Access { place, rep: rep_bytes(instruction) },
     };
-    let systems: Vec<_> =
-        instructions.iter().enumerate().map(|(place, each)| system(each, &instructions[..place])).collect();
+    let systems: Vec<_> = instructions
+        .iter()
+        .enumerate()
+        .map(|(place, instruction)| system(instruction, &instructions[..place]))
+        .collect();
     Some(Facts {
         start,
         last: last.ip(),
@@ -150,7 +153,7 @@ pub fn decode(start: u64, bytes: &[u8], is_detailed: bool) -> Option<Facts> {
         instructions: (0..).zip(&instructions).map(facts).collect(),
         ops: if is_detailed { ops(&instructions, &systems) } else { Vec::new() },
         events: counted(&instructions, &systems),
-        flush: systems.iter().flatten().filter_map(|each| each.flush).next_back(),
+        flush: systems.iter().flatten().filter_map(|system| system.flush).next_back(),
     })
 }
 
@@ -190,21 +193,27 @@ pub fn is_rep(instruction: &Instruction) -> bool {
 }
 
 fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Event, u32)> {
-    let count =
-        |matches: &dyn Fn(&Instruction) -> bool| instructions.iter().filter(|each| matches(each)).count() as u32;
+    let count = |matches: &dyn Fn(&Instruction) -> bool| {
+        instructions.iter().filter(|instruction| matches(instruction)).count() as u32
+    };
     let mut events = vec![
         (Event::rep_instructions, count(&is_rep)),
         (
             Event::fences,
-            count(&|each| matches!(each.mnemonic(), Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence)),
+            count(&|instruction| {
+                matches!(instruction.mnemonic(), Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence)
+            }),
         ),
-        (Event::full_fences, count(&|each| each.mnemonic() == Mnemonic::Mfence)),
+        (Event::full_fences, count(&|instruction| instruction.mnemonic() == Mnemonic::Mfence)),
         (Event::locked, count(&is_locked)),
-        (Event::multiplies, count(&|each| matches!(each.mnemonic(), Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx))),
-        (Event::divides, count(&|each| matches!(each.mnemonic(), Mnemonic::Div | Mnemonic::Idiv))),
+        (
+            Event::multiplies,
+            count(&|instruction| matches!(instruction.mnemonic(), Mnemonic::Imul | Mnemonic::Mul | Mnemonic::Mulx)),
+        ),
+        (Event::divides, count(&|instruction| matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv))),
         (Event::io_exits, count(&is_port_access)),
     ];
-    events.extend(systems.iter().flatten().map(|each| (each.event, 1)));
+    events.extend(systems.iter().flatten().map(|system| (system.event, 1)));
     events.retain(|(_, count)| *count > 0);
     events
 }
@@ -265,7 +274,7 @@ mod tests {
     }
 
     fn count(bytes: &[u8], event: Event) -> u32 {
-        facts(bytes).events.iter().filter(|(each, _)| *each == event).map(|(_, count)| count).sum()
+        facts(bytes).events.iter().filter(|(counted, _)| *counted == event).map(|(_, count)| count).sum()
     }
 
     #[test]

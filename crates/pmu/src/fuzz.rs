@@ -222,7 +222,7 @@ proptest! {
     ) {
         let numbers: Vec<(usize, &str)> = SMALL.match_indices("= ").filter_map(|(at, _)| {
             let rest = &SMALL[at + 2..];
-            let digits = rest.len() - rest.trim_start_matches(|each: char| each.is_ascii_digit()).len();
+            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             (digits > 0).then(|| (at + 2, &rest[..digits]))
         }).collect();
         let mut text = SMALL.to_owned();

@@ -6,14 +6,17 @@
 //! tried: translation costs more than the callbacks.)
 //!
 //! plugin: what QEMU calls · options, symbols, geometry: what it is told · decode, system, block: what is known
-//! before code runs · counter: the hot path · trace: what it keeps of it · stacks, predictor, and crates/model: what it
-//! models · timing, pipeline, waiting: what takes how long · limits: how much is kept at most · region, record: what comes out
+//! before code runs · counter: the hot path, and when regions begin and end · trace: what it keeps of it · stacks, detail,
+//! predictor, and crates/model: what it models · timing, pipeline, waiting: what takes how long · limits: how much is kept at
+//! most · counted, region, record: what comes out
 
 use kdyno_model::{events, frontend, geometry, hardware, tlb};
 
 mod block;
+mod counted;
 mod counter;
 mod decode;
+mod detail;
 #[cfg(test)]
 mod fuzz;
 mod limits;

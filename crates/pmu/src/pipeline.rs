@@ -216,9 +216,9 @@ impl Pipeline {
                     std::cmp::Ordering::Equal if touch.is_store => stored = Some(touch.word),
                     std::cmp::Ordering::Equal => {
                         soonest = self.dispatched + self.latencies.load;
-                        let found;
-                        (found, reach) = self.load(op, touch);
-                        start = start.max(found);
+                        let loaded;
+                        (loaded, reach) = self.load(op, touch);
+                        start = start.max(loaded);
                     }
                     std::cmp::Ordering::Less => {}
                 }

@@ -77,14 +77,14 @@ impl Predictor {
     fn place(&self, table: usize, address: u64) -> (usize, u16) {
         let length = LENGTHS[table];
         let [new, old, older] = self.history;
-        let seen = if length <= 64 {
+        let history = if length <= 64 {
             new << (64 - length)
         } else if length <= 128 {
             mixed(new) ^ old << (128 - length)
         } else {
             mixed(mixed(new) ^ old) ^ older << (192 - length)
         };
-        let mixed = mixed(mixed(seen) ^ address);
+        let mixed = mixed(mixed(history) ^ address);
         // An empty entry has the tag 0.
         ((mixed >> (64 - self.width)) as usize, mixed as u16 & ((1 << TAG_BITS) - 1) | 1 << TAG_BITS)
     }

@@ -1,11 +1,10 @@
 //! The PMU record: the file that the plugin leaves. Its format is in docs/profiles.md.
 
-use crate::counter::Finished;
 use crate::events::{Counts, EDGE_EVENTS, KERNEL_EVENTS, NAMES};
 use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
 use crate::options::Scope;
-use crate::region::{Executed, Range, Region};
+use crate::region::{Executed, Finished, Range, Region};
 use crate::stacks::Node;
 use crate::trace::Trace;
 use flate2::Compression;
@@ -117,12 +116,12 @@ impl Body {
         let stacks_of = |region: &Region| if events > EDGE_EVENTS { preorder(region.root) } else { Vec::new() };
         let stacks: Vec<_> = regions.map(stacks_of).collect();
         let mut body = Body { bytes: Vec::new(), events };
-        let places = body.functions(finished, &stacks);
+        let indices = body.functions(finished, &stacks);
         body.number(finished.regions.by_benchmark.len() as u64);
         for ((benchmark, region), stacks) in finished.regions.by_benchmark.iter().zip(&stacks) {
             body.number(u64::from(*benchmark));
-            body.region(region, &places);
-            body.stacks(stacks, &places);
+            body.region(region, &indices);
+            body.stacks(stacks, &indices);
             if let Some(trace) = &region.trace {
                 body.trace(trace);
             }
@@ -150,7 +149,7 @@ impl Body {
         numbers.into_iter().zip(0..).collect()
     }
 
-    fn region(&mut self, region: &Region, places: &BTreeMap<u32, u64>) {
+    fn region(&mut self, region: &Region, indices: &BTreeMap<u32, u64>) {
         self.number(region.iterations.len() as u64);
         for (iteration, contexts) in &region.iterations {
             self.number(u64::from(*iteration));
@@ -159,7 +158,7 @@ impl Body {
             }
         }
         for executed in &region.contexts {
-            self.executed(executed, places);
+            self.executed(executed, indices);
         }
     }
 
@@ -177,7 +176,7 @@ impl Body {
         }
     }
 
-    fn executed(&mut self, executed: &Executed, places: &BTreeMap<u32, u64>) {
+    fn executed(&mut self, executed: &Executed, indices: &BTreeMap<u32, u64>) {
         self.blocks(&executed.blocks);
         self.number(executed.branches.len() as u64);
         let mut before = 0;
@@ -191,18 +190,18 @@ impl Body {
         self.number(executed.functions.len() as u64);
         let mut before = 0;
         for (function, counts) in &executed.functions {
-            let place = places[function];
+            let place = indices[function];
             self.number(place - before);
             self.counts(counts);
             before = place;
         }
     }
 
-    fn stacks(&mut self, stacks: &[Placed], places: &BTreeMap<u32, u64>) {
+    fn stacks(&mut self, stacks: &[Placed], indices: &BTreeMap<u32, u64>) {
         self.number(stacks.len() as u64);
         for placed in stacks {
             self.number(placed.parent);
-            self.number(places[&placed.function]);
+            self.number(indices[&placed.function]);
             self.number(placed.kind);
             self.number(placed.instructions);
         }
@@ -210,9 +209,9 @@ impl Body {
 
     fn trace(&mut self, trace: &Trace) {
         let mut blocks: Vec<TracedBlock> = Vec::new();
-        let mut places = FxHashMap::default();
+        let mut indices = FxHashMap::default();
         for step in &trace.steps {
-            let place = *places.entry(step.block).or_insert(blocks.len());
+            let place = *indices.entry(step.block).or_insert(blocks.len());
             if place == blocks.len() {
                 // SAFETY: blocks are never freed.
                 blocks.push(TracedBlock { code: unsafe { (*step.block).facts.fetched() }, place, steps: 0, time: 0 });
@@ -235,7 +234,7 @@ impl Body {
         }
         self.number(trace.steps.len() as u64);
         for step in &trace.steps {
-            self.number(ids[places[&step.block]] << 2 | step.way as u64);
+            self.number(ids[indices[&step.block]] << 2 | step.way as u64);
         }
         self.number(trace.left_out);
     }

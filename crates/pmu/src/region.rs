@@ -1,11 +1,12 @@
 //! What a measured region came to: the counts of links and functions, moved here when the region's identity changes.
 
 use crate::block::{Action, Block, Blocks, Link};
-use crate::counter::{Counted, UserCounts};
+use crate::counted::{Counted, UserCounts};
 use crate::decode::{Exit, Facts};
 use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event, OF_USER_CODE};
-use crate::limits::{Room, Thing};
+use crate::limits::{Excess, Room, Thing};
 use crate::stacks::Node;
+use crate::symbols::Symbols;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -98,6 +99,19 @@ impl Region {
 #[derive(Default)]
 pub struct Regions {
     pub by_benchmark: BTreeMap<u16, Region>,
+}
+
+/// What was counted in all.
+pub struct Finished<'a> {
+    /// Why nothing here is to be used.
+    pub gave_up: Option<Excess>,
+    pub opened: u64,
+    /// A region that was open when QEMU ended.
+    pub unclosed: Option<Identity>,
+    pub regions: &'a Regions,
+    /// What was executed outside of them.
+    pub unmeasured: BTreeMap<Range, u64>,
+    pub symbols: &'a Symbols,
 }
 
 impl Regions {
@@ -242,8 +256,8 @@ fn events_of_block(block: &Block, count: u64, sink: Sink) {
         return;
     }
     sink(block, Event::instructions, count.wrapping_mul(block.facts.instructions.len() as u64));
-    for (event, each) in &block.facts.events {
-        sink(block, *event, count.wrapping_mul(u64::from(*each)));
+    for (event, times) in &block.facts.events {
+        sink(block, *event, count.wrapping_mul(u64::from(*times)));
     }
 }
 

@@ -47,7 +47,7 @@ unsafe fn child(node: *mut Node, function: u32, kind: Kind, room: &mut Room) -> 
     // SAFETY: as promised; one virtual CPU.
     let (children, depth) = unsafe { (&mut (*node).children, (*node).depth + 1) };
     // SAFETY: children are nodes.
-    let same = |each: &*mut Node| unsafe { (**each).function == function && (**each).kind == kind };
+    let same = |node: &*mut Node| unsafe { (**node).function == function && (**node).kind == kind };
     if let Some(place) = children.iter().position(same) {
         children.swap(place, place / 2);
         return children[place / 2];

@@ -102,7 +102,7 @@ fn cr3_flush(write: &Instruction, before: &[Instruction]) -> Flush {
 
 /// The number of a model-specific register where the block tells it: what it put into %ecx last.
 fn selected(before: &[Instruction]) -> Option<u64> {
-    let loads = |each: &&Instruction| written(each).full_register() == Register::RCX;
+    let loads = |instruction: &&Instruction| written(instruction).full_register() == Register::RCX;
     let last = before.iter().rev().find(loads)?;
     if last.mnemonic() == Mnemonic::Mov { last.try_immediate(1).ok() } else { None }
 }

@@ -9,7 +9,7 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 /// `systems`: what of the instructions only kernels need.
 pub fn ops(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<Op> {
     let mut factory = InstructionInfoFactory::new();
-    let mut ops: Vec<Op> = instructions.iter().map(|each| op(each, &mut factory)).collect();
+    let mut ops: Vec<Op> = instructions.iter().map(|instruction| op(instruction, &mut factory)).collect();
     for (op, system) in ops.iter_mut().zip(systems) {
         if system.is_some_and(|system| system.is_serializing) {
             op.kind = Kind::Fence;

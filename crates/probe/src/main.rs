@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let said = cli::parse(&arguments).and_then(|verb| cli::act(&verb));
-    match said {
+    let result = cli::parse(&arguments).and_then(|verb| cli::act(&verb));
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
             eprintln!("kdyno-probe: {what}");

@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn numbers_stay_below_their_limit_and_reach_every_value() {
         let mut rng = Rng::new(1);
-        let mut seen = [false; 7];
-        (0..1000).for_each(|_| seen[rng.below(7) as usize] = true);
-        assert_eq!(seen, [true; 7]);
+        let mut reached = [false; 7];
+        (0..1000).for_each(|_| reached[rng.below(7) as usize] = true);
+        assert_eq!(reached, [true; 7]);
     }
 
     #[test]

@@ -142,7 +142,7 @@ class User:
 
 @dataclass(frozen=True)
 class Users:
-    seen: tuple[User, ...]
+    processes: tuple[User, ...]
     unseen: int
     """Processes that this one may not look into."""
 
@@ -217,7 +217,7 @@ def require_no_loop(root: Path, file: Path, identity: Identity) -> None:
 
 def users_of(root: Path, identity: Identity, own: int) -> Users:
     """The processes that have the file open or mapped; `own` is the file descriptor that this one has it open as."""
-    seen: list[User] = []
+    users: list[User] = []
     unseen = 0
     for process in files.processes(root):
         pid = int(process.name)
@@ -230,8 +230,8 @@ def users_of(root: Path, identity: Identity, own: int) -> Users:
             unseen += 1
             continue
         if how:
-            seen.append(User(pid, files.text(process / "comm") or "?", how))
-    return Users(tuple(seen), unseen)
+            users.append(User(pid, files.text(process / "comm") or "?", how))
+    return Users(tuple(users), unseen)
 
 
 def require_unused(root: Path, file: Path, identity: Identity, own: int, elsewhere: bool | None) -> int:
@@ -240,8 +240,8 @@ def require_unused(root: Path, file: Path, identity: Identity, own: int, elsewhe
     `elsewhere`: whether the kernel knows of another open file; None where it doesn't say.
     """
     users = users_of(root, identity, own)
-    if users.seen:
-        user = users.seen[0]
+    if users.processes:
+        user = users.processes[0]
         raise InUse(file=file, how=user.how, pid=user.pid, name=user.name)
     if elsewhere:
         raise InUseUnseen(file=file)

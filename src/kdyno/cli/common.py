@@ -59,12 +59,12 @@ def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
 def fraction(text: str) -> float:
     """The type of an argument between 0 and 1, exclusively."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 < found < 1:
+        number = -1.0
+    if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a fraction between 0 and 1")
-    return found
+    return number
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

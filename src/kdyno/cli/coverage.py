@@ -96,13 +96,13 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _subjects(args: argparse.Namespace) -> list[Subject]:
-    from kdyno.coverage.subject import Asked, find_subject
+    from kdyno.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         return [
             find_subject(
-                Asked(
+                SubjectRequest(
                     named,
                     workload=tuple(filter(None, (_of(place, args.workload) or "").split(","))),
                     variant=_of(place, args.variant),
@@ -165,11 +165,11 @@ def _unused(args: argparse.Namespace, subject: Subject) -> int:
     _written(args, subject, measured)
     config = subject.vmlinux.with_name("config")
     text = config.read_text(encoding="utf-8", errors="replace") if subject.image else None
-    found = unused(measured.report, tree.root, text)
+    unexecuted = unused(measured.report, tree.root, text)
     if args.json:
-        print_json(found.model_dump(mode="json"))
+        print_json(unexecuted.model_dump(mode="json"))
     else:
-        print_unused(found, console(), args.top)
+        print_unused(unexecuted, console(), args.top)
     return 0
 
 
@@ -180,15 +180,15 @@ def _diff(args: argparse.Namespace, subjects: list[Subject], measured: list[Meas
     from kdyno.terminal import console
 
     require_one_source(subjects[0].image, subjects[1].image)
-    found = difference(measured[0], measured[1])
+    differences = difference(measured[0], measured[1])
     if args.html:
         from kdyno.report.coverage_diff import write_diff_pages
 
         tree = find_tree(subjects[0].image, args.source, state_of(args))
-        number = write_diff_pages(found, tree, args.html)
+        number = write_diff_pages(differences, tree, args.html)
         talk_of(args).say(f"{number:,} pages: {args.html / 'index.html'}")
     if args.json:
-        print_json(found.report.model_dump(mode="json"))
+        print_json(differences.report.model_dump(mode="json"))
     else:
-        print_difference(found.report, console(), args.top)
+        print_difference(differences.report, console(), args.top)
     return 0

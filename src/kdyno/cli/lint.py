@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.files import require_writable, write_whole
-    from kdyno.lint.run import Asked, lint
+    from kdyno.lint.run import LintOptions, lint
     from kdyno.lint.sarif import sarif
     from kdyno.lint.targets import find_targets
 
@@ -46,7 +46,7 @@ def act(args: argparse.Namespace) -> int:
         require_writable(args.sarif)
     targets = find_targets(args.what, args.symbols, state_of(args))
     only = tuple(name.strip() for name in args.only.split(",")) if args.only else ()
-    report = lint(targets, Asked(only=only, source=args.source, family=args.family))
+    report = lint(targets, LintOptions(only=only, source=args.source, family=args.family))
     if args.sarif:
         write_whole(args.sarif, json.dumps(sarif(report), indent=2) + "\n")
     if args.json:

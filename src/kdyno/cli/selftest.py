@@ -83,7 +83,7 @@ def _pairs(text: str) -> int:
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     from kdyno.experiment.load import read_experiment
-    from kdyno.selftest.carry_out import asked_of, own_experiment, selftest
+    from kdyno.selftest.carry_out import own_experiment, request_of, selftest
 
     if args.experiment and args.lane:
         raise LaneTwice(experiment=args.experiment)
@@ -92,7 +92,7 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     kind: Kind = "aa" if args.aa else "layouts"
     of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
     tests = tuple(test for test in args.tests.split(",") if test)
-    asked = asked_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
+    asked = request_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
     return selftest(of, asked, state=state_of(args), store=store, talk=talk_of(args), again=args.again)
 
 

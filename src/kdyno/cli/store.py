@@ -96,12 +96,12 @@ def _gc(args: argparse.Namespace) -> None:
 
     state, talk = state_of(args), talk_of(args)
     with _stores(args, state) as (store, others):
-        seen = look(state, store, others, args.older_than)
-        use = use_of(seen, state, (store, *others), args.older_than, removed=False)
+        inventory = look(state, store, others, args.older_than)
+        use = use_of(inventory, state, (store, *others), args.older_than, removed=False)
         if not args.json:
             _print_use(use)
         if use.may_go and not args.dry_run and (args.yes or _agreed(args, use)):
-            collect(seen, state, store, others, args.older_than)
+            collect(inventory, state, store, others, args.older_than)
             use = use.model_copy(update={"removed": True})
             talk.say(f"removed {_of_all(use)}")
     if args.json:

@@ -42,9 +42,9 @@ def act(args: argparse.Namespace) -> int:
         require_writable(path)
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        found = search_files(tuning, state, store, talk)
-        judgements, is_lost = judge_mixed(tuning, found, state, store, talk) if found.files else ([], False)
-    tuned = outcome(found, tuple(judgements), f"cycles are {tuning.family.caption()}")
+        result = search_files(tuning, state, store, talk)
+        judgements, is_lost = judge_mixed(tuning, result, state, store, talk) if result.files else ([], False)
+    tuned = outcome(result, tuple(judgements), f"cycles are {tuning.family.caption()}")
     tuned = written(tuned, tuning.config.choices, args.output)
     if args.json:
         print_json(tuned.model_dump(mode="json"))

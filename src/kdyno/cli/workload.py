@@ -126,5 +126,7 @@ def _print(trial: Trial) -> None:
         terminal.data(f"failed: {trial.reason}\n")
     for name, metric in trial.metrics.items():
         values = ", ".join(f"{value:g}" for value in metric.values)
-        told = metric.broken or "no values" if not values else f"{values} {metric.unit}, {metric.direction} is better"
-        terminal.data(f"{trial.workload}.{name}: {told}\n")
+        summary = (
+            metric.broken or "no values" if not values else f"{values} {metric.unit}, {metric.direction} is better"
+        )
+        terminal.data(f"{trial.workload}.{name}: {summary}\n")

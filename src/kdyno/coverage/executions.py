@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.pmu_record import BLOCK, CONDITIONAL, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, CONDITIONAL, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.code import Code
 from kdyno.profile.select import added
 
@@ -38,15 +39,15 @@ class Executions:
 
     def at(self, addresses: NDArray[Any]) -> NDArray[np.uint64]:
         """How often the instruction at each address was executed."""
-        places = np.searchsorted(self.starts, addresses, side="right").astype(np.int64) - 1
-        return np.where(places >= 0, self.counts[np.maximum(places, 0)], np.uint64(0))
+        indices = np.searchsorted(self.starts, addresses, side="right").astype(np.int64) - 1
+        return np.where(indices >= 0, self.counts[np.maximum(indices, 0)], np.uint64(0))
 
     def bytes_before(self, addresses: NDArray[Any]) -> NDArray[np.uint64]:
         """How many bytes below each address were executed."""
         ran = self.counts > 0
         before = np.concatenate((np.zeros(1, np.uint64), np.cumsum(np.diff(self.starts) * ran[:-1], dtype=np.uint64)))
-        places = np.maximum(np.searchsorted(self.starts, addresses, side="right").astype(np.int64) - 1, 0)
-        return before[places] + (addresses - self.starts[places]) * ran[places]
+        indices = np.maximum(np.searchsorted(self.starts, addresses, side="right").astype(np.int64) - 1, 0)
+        return before[indices] + (addresses - self.starts[indices]) * ran[indices]
 
 
 def executions(
@@ -78,9 +79,9 @@ def executions(
 def _steps(blocks: NDArray[Any]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Where counts change, and what they are from there; the first segment begins at address 0."""
     counts = blocks["count"].astype(np.int64)
-    places = np.concatenate((np.zeros(1, np.uint64), blocks["start"], blocks["start"] + blocks["length"]))
+    bounds = np.concatenate((np.zeros(1, np.uint64), blocks["start"], blocks["start"] + blocks["length"]))
     changes = np.concatenate((np.zeros(1, np.int64), counts, -counts))
-    starts, which = np.unique(places, return_inverse=True)
+    starts, which = np.unique(bounds, return_inverse=True)
     sums = np.zeros(len(starts), np.int64)
     np.add.at(sums, which, changes)
     levels = np.cumsum(sums)

@@ -46,9 +46,9 @@ class Parts:
         """Place of the part that each address is in; NOWHERE for what is in none."""
         if not self.parts:
             return np.full(len(addresses), NOWHERE)
-        places = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
-        inside = (places >= 0) & (addresses - self._starts[places] < self._sizes[places])
-        return np.where(inside, places, NOWHERE)
+        indices = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
+        inside = (indices >= 0) & (addresses - self._starts[indices] < self._sizes[indices])
+        return np.where(inside, indices, NOWHERE)
 
 
 def read_parts(vmlinux: Path) -> Parts:

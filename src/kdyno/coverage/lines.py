@@ -85,9 +85,9 @@ def _owners(parts: Parts) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 def _inside(pieces: NDArray[Any], parts: Parts, owner_of: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The pieces within functions, and the owner of each."""
-    places = parts.find(pieces["start"])
-    known = places != NOWHERE
-    return pieces[known], owner_of[places[known]] if len(owner_of) else np.zeros(0, np.int64)
+    indices = parts.find(pieces["start"])
+    known = indices != NOWHERE
+    return pieces[known], owner_of[indices[known]] if len(owner_of) else np.zeros(0, np.int64)
 
 
 def _measured(pieces: NDArray[Any], executed: Executions) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:

@@ -22,7 +22,8 @@ from kdyno.coverage.model import (
     Totals,
 )
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
+from kdyno.instrument.pmu_parts import CONTEXTS, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.code import Code
 from kdyno.profile.select import choose
 
@@ -98,16 +99,16 @@ def function_coverage(table: LineTable, parts: Parts, executed: Executions) -> t
     for place, part in enumerate(parts.parts):
         grouped[part.file, part.function].append(place)
     functions = []
-    for (file, name), places in sorted(grouped.items()):
-        entries = [place for place in places if SPLIT_OFF not in parts.parts[place].symbol] or places
+    for (file, name), indices in sorted(grouped.items()):
+        entries = [index for index in indices if SPLIT_OFF not in parts.parts[index].symbol] or indices
         functions.append(
             FunctionCoverage(
                 name=name,
                 file=file,
-                line=min((begins[place][file] for place in entries if file in begins[place]), default=0),
-                calls=sum(int(calls[place]) for place in entries),
-                bytes=sum(int(sizes[place]) for place in places),
-                bytes_executed=sum(int(run[place]) for place in places),
+                line=min((begins[index][file] for index in entries if file in begins[index]), default=0),
+                calls=sum(int(calls[index]) for index in entries),
+                bytes=sum(int(sizes[index]) for index in indices),
+                bytes_executed=sum(int(run[index]) for index in indices),
             )
         )
     return tuple(functions)

@@ -52,7 +52,7 @@ class WrongNumber(UserError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SubjectRequest:
     """What the user named, and what goes with it."""
 
     named: str
@@ -80,51 +80,53 @@ class Subject:
 DEFAULT_WORKLOAD = ("lmbench",)
 
 
-def find_subject(asked: Asked, *, state: State, store: Store, talk: Talk) -> Subject:
+def find_subject(request: SubjectRequest, *, state: State, store: Store, talk: Talk) -> Subject:
     """Read the record, or boot the image for it, unless that was done before. Raises the errors above and those of
     records, images, runs and boots.
     """
-    path = Path(asked.named)
+    path = Path(request.named)
     if path.is_file() and path.name not in ("vmlinux", "bzImage"):
-        return _of_file(path, asked, state)
+        return _of_file(path, request, state)
     try:
-        image = find_image(asked.named, state)
+        image = find_image(request.named, state)
     except NoSuchImage:
-        return _of_run(asked, state, store)
-    load = training_load(asked.workload or DEFAULT_WORKLOAD)
+        return _of_run(request, state, store)
+    load = training_load(request.workload or DEFAULT_WORKLOAD)
     run = pmu_boot(
-        image, load, seed=asked.seed, events="edges", family=PmuConfig().family,
+        image, load, seed=request.seed, events="edges", family=PmuConfig().family,
         state=state, store=store, talk=talk,
     )  # fmt: skip
-    label = f"image {image.record.key[:12]}, {clean(', '.join(asked.workload or DEFAULT_WORKLOAD))}, seed {asked.seed}"
+    label = (
+        f"image {image.record.key[:12]}, {clean(', '.join(request.workload or DEFAULT_WORKLOAD))}, seed {request.seed}"
+    )
     return Subject(label, read_pmu_record(run.record), image.vmlinux, image.record)
 
 
-def _of_file(path: Path, asked: Asked, state: State) -> Subject:
-    if asked.workload:
+def _of_file(path: Path, request: SubjectRequest, state: State) -> Subject:
+    if request.workload:
         raise WorkloadOfRecord(named=path)
     record = read_pmu_record(path)
     if record.image is None:
         raise RecordOfNoImage(record=path)
     image = _image_with(record.image, state)
-    if asked.vmlinux:
-        require_same(record, path, asked.vmlinux)
+    if request.vmlinux:
+        require_same(record, path, request.vmlinux)
     elif image is None:
         raise VmlinuxUnknown(named=path, digest=record.image[:12])
-    vmlinux = asked.vmlinux or find_image(image.key, state).vmlinux if image else asked.vmlinux
+    vmlinux = request.vmlinux or find_image(image.key, state).vmlinux if image else request.vmlinux
     assert vmlinux
     return Subject(f"record {clean(str(path))}", record, vmlinux, image)
 
 
-def _of_run(asked: Asked, state: State, store: Store) -> Subject:
+def _of_run(request: SubjectRequest, state: State, store: Store) -> Subject:
     """The first boot of the variant with a record."""
-    if asked.workload:
-        raise WorkloadOfRecord(named=asked.named)
+    if request.workload:
+        raise WorkloadOfRecord(named=request.named)
     try:
-        run = store.run((asked.named == "latest" and store.newest()) or asked.named)
+        run = store.run((request.named == "latest" and store.newest()) or request.named)
     except RunUnknown:
-        raise NothingOfThatName(named=asked.named) from None
-    name = asked.variant or run.baseline
+        raise NothingOfThatName(named=request.named) from None
+    name = request.variant or run.baseline
     variant = next((of_run for of_run in run.variants if of_run.name == name), None)
     if variant is None:
         raise NoSuchVariant(run=run.id, variant=name, known=", ".join(of_run.name for of_run in run.variants))

@@ -93,8 +93,8 @@ def chosen_pull(
         errors = []
         for row in rows:
             others = rows != row
-            found = fit(counts[others], native[others], names, weights, pull, fitted)
-            errors.append(abs(np.log(weigh(counts[row], names, found) / native[row])))
+            fitted_weights = fit(counts[others], native[others], names, weights, pull, fitted)
+            errors.append(abs(np.log(weigh(counts[row], names, fitted_weights) / native[row])))
         return float(np.mean(errors))
 
     return min(sorted(PULLS, reverse=True), key=error)

@@ -100,8 +100,8 @@ class Side:
         try:
             return Recipe.model_validate(table(self.pieces, Recipe))
         except ValidationError as error:
-            said = "; ".join(problems(error, Recipe))
-            raise BadRecipe(text=self.text[:SHOWN], problems=said) from None
+            problem_text = "; ".join(problems(error, Recipe))
+            raise BadRecipe(text=self.text[:SHOWN], problems=problem_text) from None
 
 
 def experiment_for(texts: Sequence[str], options: Options, base: Path) -> tuple[str, Experiment]:
@@ -221,10 +221,10 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
         machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(table(of_machine, model))
     except ValidationError as error:
         if named not in MACHINES:
-            said = f"there is no type `{named}`"
+            problem_text = f"there is no type `{named}`"
         else:
-            said = "; ".join(line.replace(f"{named}.", "", 1) for line in problems(error, model))
-        raise BadMachine(text=options.machine[:SHOWN], problems=said, types=", ".join(MACHINES)) from None
+            problem_text = "; ".join(line.replace(f"{named}.", "", 1) for line in problems(error, model))
+        raise BadMachine(text=options.machine[:SHOWN], problems=problem_text, types=", ".join(MACHINES)) from None
     return machine, _written(machine.located(base), machine)
 
 
@@ -245,7 +245,7 @@ def _absolute_use(name: str, base: Path) -> str:
     return f"{called}{equals}{(base / Path(where).expanduser()).resolve()}" if is_file else name
 
 
-def _written(located: Frozen, said: Frozen) -> dict[str, Any]:
+def _written(located: Frozen, given: Frozen) -> dict[str, Any]:
     """What was said of a table, with its paths absolute."""
-    whole = located.model_dump(mode="json", exclude_unset=True, exclude_none=True, include=said.model_fields_set)
+    whole = located.model_dump(mode="json", exclude_unset=True, exclude_none=True, include=given.model_fields_set)
     return dict(whole)

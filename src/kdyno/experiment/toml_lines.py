@@ -30,11 +30,11 @@ def _lines(text: str) -> list[tuple[int, tuple[str, ...]]]:
     lines = []
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
-        if found := HEADER.match(line):
-            table = _keys(f"[{found['keys']}]")
+        if match := HEADER.match(line):
+            table = _keys(f"[{match['keys']}]")
             lines.append((number, table))
-        elif found := ASSIGNMENT.match(line):
-            lines.append((number, table + _keys(f"{found['keys']} = 0")))
+        elif match := ASSIGNMENT.match(line):
+            lines.append((number, table + _keys(f"{match['keys']} = 0")))
     return lines
 
 

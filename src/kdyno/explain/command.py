@@ -102,11 +102,13 @@ def explain_benchmark(
     family = load_family(request.family) if request.family else None
     sides = (variants[run.baseline], variants[request.variant])
     wanted = Wanted(sides, (benchmark.test,), request.events, request.family)
-    found = find_sides(report, wanted, state=state, store=store, talk=talk)
-    baseline, variant = (recorded.measured(benchmark) for recorded in found.records)
-    subject = Subject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), found.boots)
+    recorded_sides = find_sides(report, wanted, state=state, store=store, talk=talk)
+    baseline, variant = (recorded.measured(benchmark) for recorded in recorded_sides.records)
+    subject = Subject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
     explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))
-    explanation = _with_line_tables(explanation, {run.baseline: baseline, request.variant: variant}, found.images)
+    explanation = _with_line_tables(
+        explanation, {run.baseline: baseline, request.variant: variant}, recorded_sides.images
+    )
     return ExplainResult(explanation, comparison, aligned(baseline, variant))
 
 

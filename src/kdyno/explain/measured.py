@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import CONTEXTS, Context, Function, PmuRecord, Region
+from kdyno.instrument.pmu_parts import CONTEXTS, Context, Function, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.functions import plain_name
 
 Floats = NDArray[np.float64]

@@ -77,11 +77,11 @@ def find_sides(report: RunReport, wanted: Wanted, *, state: State, store: Store,
     return Sides(records, boots, images)
 
 
-Found = tuple[tuple[Recorded, ...], str]
+RecordsAndBoots = tuple[tuple[Recorded, ...], str]
 """Records, and the boots that they are from."""
 
 
-def _recorded(report: RunReport, wanted: Wanted, state: State) -> Found | None:
+def _recorded(report: RunReport, wanted: Wanted, state: State) -> RecordsAndBoots | None:
     """The records that the run's own boots carry, if they have what is wanted."""
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     if boots is None or not has_records(boots):
@@ -93,7 +93,7 @@ def _recorded(report: RunReport, wanted: Wanted, state: State) -> Found | None:
     return records, f"the boots of block {boots[0].block}, seed {boots[0].seed}"
 
 
-def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk: Talk) -> Found:
+def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk: Talk) -> RecordsAndBoots:
     """Boot each image once for the tests, as the run did; boots that were made before are taken again."""
     layout = _layout(report, wanted.variants)
     images = [_image(report.run.id, variant, layout, state) for variant in wanted.variants]

@@ -13,7 +13,7 @@ from kdyno.explain.figures import amount, change, relative
 from kdyno.explain.layout import Box, boxes
 from kdyno.explain.model import Explanation, Pair
 from kdyno.explain.tree import Amount, Frame, Side
-from kdyno.instrument.pmu_record import STACK_EXCEPTION
+from kdyno.instrument.pmu_parts import STACK_EXCEPTION
 from kdyno.text import clean
 
 WIDTH, EDGE = 1160, 10

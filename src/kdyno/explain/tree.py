@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kdyno.explain.measured import Measured
-from kdyno.instrument.pmu_record import STACK_CALL, STACK_INTERRUPT
+from kdyno.instrument.pmu_parts import STACK_CALL, STACK_INTERRUPT
 from kdyno.profile.functions import plain_name
 
 Side = Literal["baseline", "variant"]

@@ -26,7 +26,7 @@ from kdyno.kernel.build import BuildFailed, BuildPlan, Configured, configured, p
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config, selectors
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
-from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
 from kdyno.kernel.plan import check_without_source
 from kdyno.kernel.recipe import KconfigValue, Recipe
@@ -186,7 +186,7 @@ class Bench:
         self, off: tuple[str, ...], made: Configured, config: Mapping[str, str], kconfig: KconfigTree
     ) -> str | None:
         """Why a kernel without these symbols won't do; None if it does. One that was lost is no answer: raises."""
-        vain = {miss.ask.symbol for miss in made.unmet}
+        vain = {miss.request.symbol for miss in made.unmet}
         vain |= {name for name in self.selected if selectors(name, made.config, kconfig)}
         asks = {name: value for name, value in self._without(off).items() if name not in vain}
         asks |= {name: False for name, value in config.items() if value == "y" and made.config.get(name, "n") == "n"}
@@ -213,7 +213,9 @@ class Bench:
 
 def _asked(request: Request, needed: Mapping[str, KconfigValue]) -> dict[str, KconfigValue]:
     """What is asked on top of the base, in one table: the fragments in their order, then what the workload needs."""
-    of_fragments: dict[str, KconfigValue] = {ask.symbol: _plain(ask.value) for ask in read_fragments(request.fragments)}
+    of_fragments: dict[str, KconfigValue] = {
+        wanted.symbol: _plain(wanted.value) for wanted in read_fragments(request.fragments)
+    }
     return {**of_fragments, **needed}
 
 
@@ -332,7 +334,9 @@ def _fitted(
         is_on = final.get(symbol, "n") != "n"
         reason = texts.get(symbol, of[symbol])
         if is_on and reason.why in GOING:
-            reason = Reason(why="selected", text=explain(Ask(symbol=symbol, value="n", by="fit"), final, kconfig))
+            reason = Reason(
+                why="selected", text=explain(KconfigRequest(symbol=symbol, value="n", by="fit"), final, kconfig)
+            )
         elif not is_on and symbol not in splitting.off:
             with_others = with_whom(symbol, config, final, kconfig)
             reason = Reason(why="along", text=f"it went with {with_others}" if with_others else "Kconfig took it along")

@@ -93,25 +93,25 @@ def gathered(
     for symbol, files in files_of.items():
         if symbol in symbols:
             gated[symbol].update((file, line) for file in files for line in load.get(file, ()))
-    with_files = {symbol for symbol, places in gated.items() if places}
+    with_files = {symbol for symbol, lines in gated.items() if lines}
     for file, counts in load.items():
         for part in conditionals(text_of(file)):
             if part.symbol in symbols and part.symbol not in with_files:
                 gated[part.symbol].update((file, line) for line in counts if part.first <= line <= part.last)
-    return {symbol: _evidence(places, load, start, functions) for symbol, places in gated.items() if places}
+    return {symbol: _evidence(lines, load, start, functions) for symbol, lines in gated.items() if lines}
 
 
-def _evidence(places: Collection[tuple[str, int]], load: Counts, start: Counts, functions: Functions) -> Evidence:
+def _evidence(lines: Collection[tuple[str, int]], load: Counts, start: Counts, functions: Functions) -> Evidence:
     def without(file: str, line: int) -> int:
         return start.get(file, {}).get(line, 0)
 
     def first(executions: Callable[[str, int], int]) -> Place | None:
-        """The place with the most executions, the first of them; None if there are none."""
-        most = min(places, key=lambda place: (-executions(*place), place))
+        """The line with the most executions, the first of them; None if there are none."""
+        most = min(lines, key=lambda line: (-executions(*line), line))
         return Place(*most, functions.at(*most)) if executions(*most) > 0 else None
 
     return Evidence(
-        lines=len(places),
+        lines=len(lines),
         load=first(lambda file, line: load[file][line] - without(file, line)),
         start=first(without) or first(lambda file, line: load[file][line]),
     )

@@ -73,10 +73,10 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
 def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
     """Whether two variants take turns nowhere in the file, and nothing but that tells in which order they came."""
     ours, theirs = observed.sample(variant), observed.sample(baseline)
-    places = gathered.places.get(observed.benchmark, {})
-    if ours is None or theirs is None or not places or ours.blocks is not None or ours.order is not None:
+    row_ranges = gathered.row_ranges.get(observed.benchmark, {})
+    if ours is None or theirs is None or not row_ranges or ours.blocks is not None or ours.order is not None:
         return False
-    (first, last), (other_first, other_last) = places[variant], places[baseline]
+    (first, last), (other_first, other_last) = row_ranges[variant], row_ranges[baseline]
     several = last > first and other_last > other_first
     return several and (last < other_first or other_last < first)
 

@@ -105,7 +105,7 @@ def contradicted(
     sentences = list(_about_means(list(tables.values()))) if has_values else []
     from_means, from_values = [], []
     for claim in claims:
-        table, pair = _found(claim, tables)
+        table, pair = _located(claim, tables)
         check = check_pair(
             pair,
             claim.q,
@@ -167,7 +167,7 @@ def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
     return pairs
 
 
-def _found(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
+def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
     """The table that a claim is about, and the names of its pair. Raises NoClaim and TooLarge."""
 
     def unclear(why: str) -> NoClaim:

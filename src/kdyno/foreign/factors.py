@@ -43,7 +43,7 @@ def settled(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settl
     left = [column for column in table if column.startswith(LEFT)]
     if own:
         return Settled(table.drop(columns=left))
-    further = list(dict.fromkeys(LEFT + column for each in roles for column in each.further if LEFT + column in table))
+    further = list(dict.fromkeys(LEFT + column for role in roles for column in role.further if LEFT + column in table))
     for column in further:
         result.table = _renamed(result.table, column)
     for column in left:
@@ -102,7 +102,7 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
         return
     row = table.iloc[_first_that_varies(cells, count, table[column].cat.codes.to_numpy())]
     name = column.removeprefix(LEFT)
-    benchmark = next((each.columns["benchmark"] for each in roles if "benchmark" in each.columns), "")
+    benchmark = next((role.columns["benchmark"] for role in roles if "benchmark" in role.columns), "")
     columns = ",".join([benchmark, *roles[0].further] if benchmark else roles[0].further)
     shared = _is_shared(table, column)
     raise UndecidedColumn(
@@ -147,8 +147,8 @@ def _dense(codes: Labels) -> tuple[Labels, int]:
     if largest < TABLE:
         used = np.zeros(largest + 1, bool)
         used[codes] = True
-        places = np.cumsum(used) - 1
-        return places[codes], int(used.sum())
+        new_codes = np.cumsum(used) - 1
+        return new_codes[codes], int(used.sum())
     used_codes, dense = np.unique(codes, return_inverse=True)
     return dense, len(used_codes)
 
@@ -197,5 +197,5 @@ def _renamed(table: Frame, column: str) -> Frame:
         with_level(str(benchmark), name, str(level))
         for benchmark, level in zip(rows["benchmark"], rows[column], strict=True)
     ]
-    places, unique = pd.factorize(np.array(names, dtype=object))
-    return table.assign(benchmark=pd.Categorical.from_codes(places[codes], unique))
+    new_codes, unique = pd.factorize(np.array(names, dtype=object))
+    return table.assign(benchmark=pd.Categorical.from_codes(new_codes[codes], unique))

@@ -44,17 +44,17 @@ def with_order(table: Frame) -> Frame:
 
     A `day` that shows no date is dropped: it is a time of some day, or seconds since 1970.
     """
-    places = {}
+    positions = {}
     for source in ("order", "day"):
-        if source in table and (place := _places(table[source], source)) is not None:
-            places[source] = place[table[source].cat.codes.to_numpy()]
+        if source in table and (order_of_category := _positions(table[source], source)) is not None:
+            positions[source] = order_of_category[table[source].cat.codes.to_numpy()]
     if "day" in table and all(_NO_DATE.match(str(name)) for name in table["day"].cat.categories):
         table = table.drop(columns="day")
-    order = next(iter(places.values()), None)
+    order = next(iter(positions.values()), None)
     return table.drop(columns="order", errors="ignore") if order is None else table.assign(order=order)
 
 
-def _places(column: Any, role: str) -> Labels | None:
+def _positions(column: Any, role: str) -> Labels | None:
     """The place of each category in the order of measuring; None if they don't tell, as days without a time don't."""
     names = pd.Series(column.cat.categories.astype(str))
     numbers = pd.to_numeric(names, errors="coerce")

@@ -30,7 +30,7 @@ class Gathered:
     """Tables of published statistics among those, each with its file."""
     days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Benchmark -> variant -> days of measuring."""
-    places: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    row_ranges: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     """Benchmark -> variant -> its first and last row, where nothing but the rows may tell the order of measuring."""
     summed_up: bool = False
     """Whether values are medians of several: what was published of single values can't be held against them."""

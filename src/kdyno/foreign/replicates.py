@@ -37,7 +37,7 @@ class Measured:
     """By variant: the days on which it was measured; empty where none are given."""
     boots: Mapping[str, int]
     """By variant: number of boots; empty where no column tells boots apart."""
-    places: Mapping[str, tuple[int, int]]
+    row_ranges: Mapping[str, tuple[int, int]]
     """By variant: its first and its last row."""
     readings: Mapping[str, Sample] | None
     """The samples as they would be without a column for boots; None where that has no meaning."""
@@ -73,7 +73,7 @@ def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
                 samples={variant: samples[name, variant] for variant in groups},
                 days={variant: _days(own) for variant, own in rows.items() if "day" in own},
                 boots={variant: own["boot"].nunique() for variant, own in rows.items() if "boot" in own},
-                places={
+                row_ranges={
                     variant: (int(numbers[0]), int(numbers[-1]))
                     for variant, numbers in zip(groups, printed, strict=True)
                 },

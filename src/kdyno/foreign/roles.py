@@ -119,10 +119,10 @@ def with_level(benchmark: str, column: str, level: str) -> str:
 
 def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
     """The sentence on a column that differs with the variant; `levels` are its values by variant."""
-    each = listed(
+    own_levels = listed(
         [f"{variant} only with {listed([level or '(none)' for level in own])}" for variant, own in levels.items()]
     )
-    return f"{column} differs from variant to variant ({each}): its effect can't be told from theirs"
+    return f"{column} differs from variant to variant ({own_levels}): its effect can't be told from theirs"
 
 
 def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:

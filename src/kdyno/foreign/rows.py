@@ -52,7 +52,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
         columns=columns,
         boots="" if own else _boots(benchmarks, frame),
         days={benchmark.name: benchmark.days for benchmark in benchmarks if benchmark.days},
-        places={} if len(tables) > 1 else {benchmark.name: benchmark.places for benchmark in benchmarks},
+        row_ranges={} if len(tables) > 1 else {benchmark.name: benchmark.row_ranges for benchmark in benchmarks},
         summed_up=bool(notes),
         confounded=tuple(factors.confounded),
     )

@@ -112,15 +112,15 @@ def read_all(named: Sequence[str]) -> list[Source]:
 
     Files without a NAME are different variants, named as differently as they are.
     """
-    places = [_place(name) for name in named]
+    named_paths = [_place(name) for name in named]
     first: dict[Path, str] = {}
-    for (_, path), name in zip(places, named, strict=True):
+    for (_, path), name in zip(named_paths, named, strict=True):
         real = Path(os.path.realpath(path))
         if real in first:
             raise FileTwice(file=printable(name), first=printable(first[real]))
         first[real] = name
-    own = iter(_own_names([path for name, path in places if not name], {name for name, _ in places if name}))
-    return [_read(path, name or next(own)) for name, path in places]
+    own = iter(_own_names([path for name, path in named_paths if not name], {name for name, _ in named_paths if name}))
+    return [_read(path, name or next(own)) for name, path in named_paths]
 
 
 def read(named: str) -> Source:

@@ -1,7 +1,8 @@
 """The PMU record: what the emulated PMU counted in one boot, read as the hostile input that it is.
 
 A line `kdyno-pmu 1`, a line of JSON (the header), and a zlib stream of LEB128 numbers (the body); docs/profiles.md
-describes all of it. The guest decides what is counted, so every number and length is checked before it is used.
+describes all of it. The guest decides what is counted, so every number and length is checked before it is used: the
+first two lines here, the body in pmu_body.py.
 """
 
 from __future__ import annotations
@@ -11,45 +12,23 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, ValidationError
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import read_whole, write_whole
 from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, Room, in_words
-from kdyno.instrument.pmu_values import Counts, Unsound, Values, unzigzag
+from kdyno.instrument.pmu_body import Body, read_body
+from kdyno.instrument.pmu_limits import MOST, in_words
+from kdyno.instrument.pmu_parts import Array, Function, Region
+from kdyno.instrument.pmu_values import Unsound
 
 MAGIC = b"kdyno-pmu "
 VERSION = b"1"
 LONGEST_HEADER = 1 << 20
 LARGEST_FILE = MOST["body_bytes"] + 2 * LONGEST_HEADER
 """Bytes: what can't be compressed takes a little more room than it has bytes."""
-
-CONTEXTS = ("task", "exception", "interrupt")
-BLOCK = np.dtype([("start", "<u8"), ("instructions", "<u4"), ("last", "<u4"), ("length", "<u4"), ("count", "<u8")])
-"""A straight run of instructions: `last` is the offset of its last instruction, `length` its bytes."""
-BRANCH = np.dtype([("source", "<u8"), ("target", "<u8"), ("kind", "u1"), ("count", "<u8")])
-"""A taken transfer; `source` is the address of the instruction."""
-TRACE_BLOCK = np.dtype(
-    [("start", "<u8"), ("last", "<u4"), ("length", "<u4"), ("ops", "<u4"), ("is_branch", "?"), ("time", "<u4")]
-)
-"""`last` is the offset of the last instruction, `length` its bytes; `is_branch`: the last instruction is a branch;
-`time`: from when the block was there until all of it was dispatched, in TIME_PARTS of a cycle; a mean."""
-TIME_PARTS = 16
-THROUGH, TAKEN, UNEXPECTED, ENTERED = range(4)
-"""How a block came after another: it lies behind it; by a taken branch; by either, mispredicted; otherwise."""
-CONDITIONAL, JUMP, CALL, RETURN, INDIRECT_JUMP, INDIRECT_CALL = range(6)
-"""Kinds of branches."""
-STACK_CALL, STACK_EXCEPTION, STACK_INTERRUPT, STACK_ENTRY = range(4)
-"""Kinds of stack nodes: how its function was entered."""
-UNKNOWN = "[unknown]"
-"""The function, at address 0, of code that is in no function of the vmlinux."""
-
-Array = NDArray[Any]
 
 
 class NoSuchRecord(UserError):
@@ -90,60 +69,6 @@ class PluginGaveUp(InfrastructureError):
 class MarkersNeverClosed(InfrastructureError):
     message = "{path}: the region of benchmark {benchmark}, iteration {iteration}, was never closed"
     hint = "the guest stopped inside it, and its counts can't be used; the boot's console says how it ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    address: int
-    size: int
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """What one context did in one region, summed over its iterations."""
-
-    blocks: Array
-    """Of dtype BLOCK."""
-    branches: Array
-    """Of dtype BRANCH."""
-    functions: dict[int, Counts]
-    """Index of the function -> events[E] of the code inside it."""
-
-
-@dataclass(frozen=True, slots=True)
-class StackNode:
-    parent: int
-    """0 for the root, else the 1-based index of an earlier node."""
-    function: int
-    kind: int
-    instructions: int
-    """Those of the node itself, without its callees'."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The blocks that one iteration of a region fetched, in their order."""
-
-    blocks: Array
-    """Of dtype TRACE_BLOCK, by start."""
-    steps: Counts
-    """u64[n]: 4 x the index of the block + how it came after the one before (THROUGH ... ENTERED)."""
-    left_out: int
-    """Further steps that the plugin had no room for."""
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """The measured loops of one benchmark."""
-
-    benchmark: int
-    iterations: dict[int, Counts]
-    """Iteration -> events[3, E], by context."""
-    contexts: tuple[Context, Context, Context]
-    stacks: tuple[StackNode, ...]
-    trace: Trace | None = None
-    """Of the last iteration, if the plugin was asked for one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +142,10 @@ def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
     Without `needs_regions` a record of a boot that marked nothing will do: it has what ran outside of regions.
     """
     data = _bytes_of(path)
-    header, body = _split(data, path)
+    header, compressed = _split(data, path)
     inflater = zlib.decompressobj()
     try:
-        numbers = inflater.decompress(body, header.bytes + 1)
+        numbers = inflater.decompress(compressed, header.bytes + 1)
     except zlib.error as error:
         raise PmuRecordDamaged(path=path, why=f"its body doesn't inflate ({error})") from None
     if len(numbers) > header.bytes or inflater.unused_data:
@@ -235,10 +160,12 @@ def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
         benchmark = header.unclosed.benchmark
         named = header.benchmarks[benchmark] if benchmark < len(header.benchmarks) else benchmark
         raise MarkersNeverClosed(path=path, benchmark=named, iteration=header.unclosed.iteration)
+    is_traced = header.events == "trace"
     try:
-        return _record(header, numbers)
+        body = read_body(numbers, len(header.event_names), is_traced=is_traced, has_unmeasured=header.unmeasured)
     except Unsound as error:
         raise PmuRecordDamaged(path=path, why=error) from None
+    return _record(header, body)
 
 
 def with_benchmarks(path: Path, names: Sequence[str], out: Path) -> None:
@@ -276,27 +203,14 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in wrong["loc"]) or "the header"
-        said = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
-        raise PmuRecordDamaged(path=path, why=said) from None
+        problem = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
+        raise PmuRecordDamaged(path=path, why=problem) from None
     if len(set(header.event_names)) != len(header.event_names) or "instructions" not in header.event_names:
         raise PmuRecordDamaged(path=path, why="event_names: instructions must be there, and no name twice")
     return header, data[end + 1 :]
 
 
-def _record(header: _Header, body: bytes) -> PmuRecord:
-    values, room = Values(body), Room()
-    functions = _functions(values, room)
-    regions: dict[int, Region] = {}
-    latest = -1
-    for _ in range(room.take("regions", values.count(1))):
-        is_traced = header.events == "trace"
-        region = _region(values, room, len(header.event_names), len(functions), is_traced=is_traced)
-        if region.benchmark <= latest:
-            raise Unsound("its regions are not in order")
-        latest = region.benchmark
-        regions[latest] = region
-    unmeasured = _blocks(values, room) if header.unmeasured else None
-    values.expect_end()
+def _record(header: _Header, body: Body) -> PmuRecord:
     return PmuRecord(
         plugin=header.plugin,
         scope=header.scope,
@@ -306,98 +220,10 @@ def _record(header: _Header, body: bytes) -> PmuRecord:
         names=header.event_names,
         opened=header.opened,
         unclosed=None,
-        functions=functions,
-        regions=regions,
+        functions=body.functions,
+        regions=body.regions,
         benchmarks=header.benchmarks,
         merged=header.merged,
         qemu_api=header.qemu_api,
-        unmeasured=unmeasured,
+        unmeasured=body.unmeasured,
     )
-
-
-def _functions(values: Values, room: Room) -> tuple[Function, ...]:
-    functions = []
-    address = 0
-    for _ in range(room.take("functions", values.count(3))):
-        address = (address + values.number()) & 0xFFFF_FFFF_FFFF_FFFF
-        functions.append(Function(address, values.number(), values.text(LONGEST_NAME)))
-    return tuple(functions)
-
-
-def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
-    """A number of rows, and the rows."""
-    return values.rows(room.take(things, values.count(columns)), columns)
-
-
-def _region(values: Values, room: Room, events: int, functions: int, *, is_traced: bool) -> Region:
-    benchmark = values.number(1 << 31)
-    rows = _table(values, room, "iterations", 1 + 3 * events)
-    if np.any(rows[1:, 0] <= rows[:-1, 0]):
-        raise Unsound("its iterations are not in order")
-    contexts = [_context(values, room, events, functions) for _ in CONTEXTS]
-    return Region(
-        benchmark=benchmark,
-        iterations={int(row[0]): row[1:].reshape(3, events) for row in rows},
-        contexts=(contexts[0], contexts[1], contexts[2]),
-        stacks=_stacks(_table(values, room, "stack_nodes", 4), functions),
-        trace=_trace(values, room) if is_traced else None,
-    )
-
-
-def _trace(values: Values, room: Room) -> Trace:
-    rows = _table(values, room, "trace_blocks", 5)
-    blocks = np.empty(len(rows), TRACE_BLOCK)
-    blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
-    for column, name in enumerate(("last", "length"), start=1):
-        blocks[name] = _below(1 << 32, rows[:, column], name)
-    blocks["ops"] = _below(1 << 32, rows[:, 3] >> np.uint64(1), "ops")
-    blocks["is_branch"] = rows[:, 3] & np.uint64(1)
-    blocks["time"] = _below(1 << 32, rows[:, 4], "time")
-    steps = _table(values, room, "trace_steps", 1)[:, 0]
-    _below(len(blocks), steps >> np.uint64(2), "block of a trace")
-    return Trace(blocks, steps, values.number())
-
-
-def _blocks(values: Values, room: Room) -> Array:
-    rows = _table(values, room, "executed_blocks", 5)
-    blocks = np.empty(len(rows), BLOCK)
-    blocks["start"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
-    for column, name in enumerate(("instructions", "last", "length"), start=1):
-        blocks[name] = _below(1 << 32, rows[:, column], name)
-    blocks["count"] = rows[:, 4]
-    return blocks
-
-
-def _context(values: Values, room: Room, events: int, functions: int) -> Context:
-    blocks = _blocks(values, room)
-    rows = _table(values, room, "executed_branches", 4)
-    branches = np.empty(len(rows), BRANCH)
-    branches["source"] = np.cumsum(unzigzag(rows[:, 0]), dtype=np.uint64)
-    branches["target"] = branches["source"] + unzigzag(rows[:, 1])
-    branches["kind"] = _below(6, rows[:, 2], "kind of branch")
-    branches["count"] = rows[:, 3]
-    rows = _table(values, room, "executed_functions", 1 + events)
-    indices = np.cumsum(_below(max(functions, 1), rows[:, 0], "function"), dtype=np.uint64)
-    _below(functions, indices, "function")
-    if np.any(rows[1:, 0] == 0):
-        raise Unsound("a function comes twice")
-    return Context(blocks, branches, {int(index): row[1:] for index, row in zip(indices, rows, strict=True)})
-
-
-def _stacks(rows: Counts, functions: int) -> tuple[StackNode, ...]:
-    if np.any(rows[:, 0] > np.arange(len(rows), dtype=np.uint64)):
-        raise Unsound("a stack node comes before its parent")
-    _below(functions, rows[:, 1], "function")
-    _below(4, rows[:, 2], "kind of stack node")
-    depths = [0]
-    for parent in rows[:, 0].tolist():
-        depths.append(depths[parent] + 1)
-    if max(depths) > MOST["stack_depth"]:
-        raise Unsound(f"a stack is deeper than {MOST['stack_depth']:,}")
-    return tuple(StackNode(*row) for row in rows.tolist())
-
-
-def _below(limit: int, column: Counts, what: str) -> Counts:
-    if column.size and int(column.max()) >= limit:
-        raise Unsound(f"{what} {int(column.max())} is out of range")
-    return column

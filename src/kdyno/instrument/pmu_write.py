@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from kdyno.files import write_whole
-from kdyno.instrument.pmu_record import MAGIC, VERSION, Array, Context, Function, PmuRecord, Region
+from kdyno.instrument.pmu_parts import Array, Context, Function, Region
+from kdyno.instrument.pmu_record import MAGIC, VERSION, PmuRecord
 from kdyno.instrument.pmu_values import Counts, encode_varints, zigzag
 
 

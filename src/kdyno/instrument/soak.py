@@ -105,7 +105,7 @@ class SoakReader:
         self._most_looks = soak.seconds // soak.every + LOOKS_TO_SPARE if soak else 0
         self._tallies: dict[str, Tally] = {}
         self._failures: list[Failure] = []
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
         self._looks: list[MemoryLook] = []
 
     @property
@@ -133,12 +133,12 @@ class SoakReader:
 
     def fail(self, failure: Failure) -> None:
         self._require(failure.program)
-        told = self._told.get(failure.program, 0)
-        if told == MOST_FAILURES:
+        count = self._reported.get(failure.program, 0)
+        if count == MOST_FAILURES:
             raise Unasked(f"it tells of more than {MOST_FAILURES} failures of {failure.program}")
         if failure.status == 0:
             raise Unasked(f"it says that {failure.program} failed with status 0")
-        self._told[failure.program] = told + 1
+        self._reported[failure.program] = count + 1
         self._failures.append(failure.model_copy(update={"tail": failure.tail[-MOST_TAIL:]}))
 
     def look(self, look: MemoryLook) -> None:

@@ -71,25 +71,26 @@ def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
     Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
     """
     listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
-    found = functions(listing or output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
-    for symbol in found:
+    symbols = functions(listing or output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
+    for symbol in symbols:
         if (length := len(symbol.name.encode())) > LONGEST_NAME:
             raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
-    roles = [role_of(symbol.name) for symbol in found]
+    roles = [role_of(symbol.name) for symbol in symbols]
     for role, name in NEEDED.items():
         if role not in roles:
             raise VmlinuxUnfit(vmlinux=vmlinux, what=name)
     if "fork" not in roles:
-        roles = ["fork" if symbol.name == OLD_FORK else role for symbol, role in zip(found, roles, strict=True)]
+        roles = ["fork" if symbol.name == OLD_FORK else role for symbol, role in zip(symbols, roles, strict=True)]
     return "".join(
-        f"{symbol.address:x} {symbol.size:x} {role} {symbol.name}\n" for symbol, role in zip(found, roles, strict=True)
+        f"{symbol.address:x} {symbol.size:x} {role} {symbol.name}\n"
+        for symbol, role in zip(symbols, roles, strict=True)
     )
 
 
 def role_of(name: str) -> str:
     """What the plugin has to know of this function, `-` for nearly all."""
-    found = ROLE.fullmatch(name)
-    return (found and found.lastgroup) or "-"
+    match = ROLE.fullmatch(name)
+    return (match and match.lastgroup) or "-"
 
 
 def functions(listing: str, vmlinux: Path) -> list[Symbol]:
@@ -105,20 +106,20 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
     for mark in ("_text", "_etext"):
         if marks.get(mark, 0) < KERNEL_IMAGE:
             raise VmlinuxUnfit(vmlinux=vmlinux, what=mark)
-    found: list[Symbol] = []
+    kept: list[Symbol] = []
     for start, end in (("_text", "_etext"), ("_sinittext", "_einittext")):
-        found += _bounded(symbols, marks.get(start, 0), marks.get(end, 0))
-    return found
+        kept += _bounded(symbols, marks.get(start, 0), marks.get(end, 0))
+    return kept
 
 
 def _bounded(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
     """The functions from `start` to `end`; one without a size reaches to the next."""
-    inside = (each for each in symbols if start <= each.address < end)
+    inside = (symbol for symbol in symbols if start <= symbol.address < end)
     named = (_best(list(aliases)) for _, aliases in groupby(inside, key=attrgetter("address")))
-    for each, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):
-        room = following.address - each.address
-        if each.size or not MARK.fullmatch(each.name):
-            yield each._replace(size=min(each.size or room, room))
+    for symbol, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):
+        room = following.address - symbol.address
+        if symbol.size or not MARK.fullmatch(symbol.name):
+            yield symbol._replace(size=min(symbol.size or room, room))
 
 
 def _best(aliases: list[Symbol]) -> Symbol:
@@ -127,15 +128,15 @@ def _best(aliases: list[Symbol]) -> Symbol:
     `memcpy` rather than `__memcpy`, and a name rather than one with a suffix that the compiler made.
     """
 
-    def preference(each: Symbol) -> tuple[object, ...]:
-        underscores = len(each.name) - len(each.name.lstrip("_"))
+    def preference(symbol: Symbol) -> tuple[object, ...]:
+        underscores = len(symbol.name) - len(symbol.name.lstrip("_"))
         return (
-            role_of(each.name) == "-",
-            each.size == 0,
-            not each.is_global,
-            each.name.count("."),
+            role_of(symbol.name) == "-",
+            symbol.size == 0,
+            not symbol.is_global,
+            symbol.name.count("."),
             underscores,
-            each.name,
+            symbol.name,
         )
 
     return aliases[0] if len(aliases) == 1 else min(aliases, key=preference)
@@ -144,7 +145,7 @@ def _best(aliases: list[Symbol]) -> Symbol:
 def _without_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
     """All but labels: what has no size and lies within a function, as entry_SYSCALL_64_after_hwframe does."""
     end = 0
-    for each in symbols:
-        if each.size or each.address >= end:
-            yield each
-        end = max(end, each.address + each.size)
+    for symbol in symbols:
+        if symbol.size or symbol.address >= end:
+            yield symbol
+        end = max(end, symbol.address + symbol.size)

@@ -228,7 +228,7 @@ def _geometric_mean(
     variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], rule: _Rule
 ) -> GeometricMean:
     """Mean over benchmarks of the logarithm of the speed ratio, and then as any other comparison."""
-    found = overall(
+    mean = overall(
         [
             (observed, contrast)
             for observed, contrast in zip(observations, contrasts, strict=True)
@@ -238,20 +238,20 @@ def _geometric_mean(
     )
     return GeometricMean(
         variant=variant,
-        benchmarks=len(found.benchmarks),
-        left_out=tuple(observed.benchmark for observed in observations if observed.benchmark not in found.benchmarks),
-        quantity=found.quantity,
+        benchmarks=len(mean.benchmarks),
+        left_out=tuple(observed.benchmark for observed in observations if observed.benchmark not in mean.benchmarks),
+        quantity=mean.quantity,
         scope=rule.scope,
-        unit=_overall_unit(observations, found),
-        estimate=found.estimate,
-        reason=found.reason,
+        unit=_overall_unit(observations, mean),
+        estimate=mean.estimate,
+        reason=mean.reason,
     )
 
 
-def _overall_unit(observations: Sequence[Observations], found: Overall) -> str:
-    if found.quantity == "speed":
+def _overall_unit(observations: Sequence[Observations], mean: Overall) -> str:
+    if mean.quantity == "speed":
         return "speed"
-    units = {observed.unit for observed in observations if observed.benchmark in found.benchmarks}
+    units = {observed.unit for observed in observations if observed.benchmark in mean.benchmarks}
     return "work/instr" if units <= {"instr", "B/instr"} else "work/count"
 
 

@@ -90,14 +90,14 @@ def sentence(
         return f"{what} {verdict or 'not judged'}: {signed(effect)} %; {why}"
     low, high = estimate.low - 1, estimate.high - 1
     interval = f"{confidence(estimate.confidence)} interval"
-    seen = "" if estimate.detectable is None else f"; this run could have seen {percent(estimate.detectable)} %"
+    sensitivity = "" if estimate.detectable is None else f"; this run could have seen {percent(estimate.detectable)} %"
     if verdict not in DIFFERENT:
-        return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}{seen}"
+        return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}{sensitivity}"
     ends = f"{signed(low)} to {signed(high)}"
     if low * high >= 0:  # the interval may hold 0 where the correction is milder than the interval
         near, far = sorted((abs(low), abs(high)))
         ends = f"{percent(near)} to {percent(far)}"
-    return f"{what} {change}, {interval} {ends}: {in_scope(verdict, scope)}{seen}"
+    return f"{what} {change}, {interval} {ends}: {in_scope(verdict, scope)}{sensitivity}"
 
 
 def caution(estimate: Estimate, nouns: Nouns) -> str:

@@ -178,9 +178,9 @@ def _configure(work: Work) -> tuple[str, ...]:
     notes = (*plan.notes, *_held(work, config))
     if plan.base.kind != "fragment":
         return notes
-    overruled = {ask.symbol for ask in plan.asks}
+    overruled = {request.symbol for request in plan.asks}
     wished = parse_fragment(plan.base.text, f"base {plan.base.spec}")
-    lines = {ask.symbol: ask for ask in wished if ask.symbol not in overruled}
+    lines = {request.symbol: request for request in wished if request.symbol not in overruled}
     expected = hardening.to_be_met(list(lines.values()), config, overruled, plan.tree)
     misses = kconfig_check.unmet(expected, config, plan.tree)
     return (*notes, *(miss.text for miss in misses if miss.instead not in overruled))

@@ -36,9 +36,9 @@ LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 def first_error(lines: Iterable[str]) -> str:
     """The first line that says what failed; without one, the last thing that was said. Sources lose their `../`."""
     kept = [line[:LONGEST_LINE] for line in lines if line.strip()]
-    found = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
-    found = found or next((line for line in kept if LAST_RESORT.search(line)), None)
-    return re.sub(r"^(?:\.\./)+", "", (found or (kept[-1] if kept else "it said nothing")).strip())
+    error_line = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
+    error_line = error_line or next((line for line in kept if LAST_RESORT.search(line)), None)
+    return re.sub(r"^(?:\.\./)+", "", (error_line or (kept[-1] if kept else "it said nothing")).strip())
 
 
 def is_step(line: str) -> bool:

@@ -49,9 +49,9 @@ def why_not(compiler: str, scratch: Path) -> str | None:
     """
     source, made = scratch / "ccache-probe.c", scratch / "ccache-probe.o"
     source.write_text("int probe;\n", encoding="utf-8")
-    told = {**passed_on(scratch), **environment(scratch), "CCACHE_RECACHE": "1", "LC_ALL": "C"}
-    command = [*nothing_but(told), COMMAND, compiler, "-c", source.name, "-o", made.name]
-    done = process.attempt(command, cwd=scratch, env=told)
+    variables = {**passed_on(scratch), **environment(scratch), "CCACHE_RECACHE": "1", "LC_ALL": "C"}
+    command = [*nothing_but(variables), COMMAND, compiler, "-c", source.name, "-o", made.name]
+    done = process.attempt(command, cwd=scratch, env=variables)
     for file in (source, made):
         file.unlink(missing_ok=True)
     return ccache_error(done.stderr.splitlines()) if done.returncode != 0 else None

@@ -67,7 +67,7 @@ def files_of(plan: BuildPlan) -> int | None:
     if options is None:
         return None
     set_already = set(plan.base.text.splitlines())
-    asked = sum(ask.value == "y" and f"CONFIG_{ask.symbol}=y" not in set_already for ask in plan.asks)
+    asked = sum(request.value == "y" and f"CONFIG_{request.symbol}=y" not in set_already for request in plan.asks)
     return round(files(options + asked), -1)
 
 

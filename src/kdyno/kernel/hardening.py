@@ -15,7 +15,7 @@ from typing import Literal
 from kdyno.frozen import Frozen
 from kdyno.kernel.kconfig_check import is_met, read_config
 from kdyno.kernel.kconfig_tree import Entry, read_tree
-from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.base import KconfigRequest
 
 Place = Literal["on", "left", "more"]
 """What the dyno configuration makes of it; hardening.txt says what each word means."""
@@ -115,22 +115,28 @@ def _is_on(option: str, config: Mapping[str, str]) -> bool:
     return any(config.get(name) == "y" for name in _names_of(option))
 
 
-def to_be_met(asks: Collection[Ask], config: Mapping[str, str], overruled: Collection[str], tree: Path) -> list[Ask]:
+def to_be_met(
+    asks: Collection[KconfigRequest], config: Mapping[str, str], overruled: Collection[str], tree: Path
+) -> list[KconfigRequest]:
     """The asks of a base without those for hardening that are met, or say nothing when they aren't.
 
     Those are one that is met under another name, one that went with an option which the recipe itself turned off, and
     one that the source in `tree` doesn't know: each source has other mitigations.
     """
     option_of = {name: option for option, row in table().items() for name in row.names}
-    others = [ask for ask in asks if ask.symbol not in option_of]
-    hardening = {ask: option_of[ask.symbol] for ask in asks if ask.symbol in option_of and not is_met(ask, config)}
+    others = [request for request in asks if request.symbol not in option_of]
+    hardening = {
+        request: option_of[request.symbol]
+        for request in asks
+        if request.symbol in option_of and not is_met(request, config)
+    }
     missed = [
-        ask
-        for ask, option in hardening.items()
+        request
+        for request, option in hardening.items()
         if not _is_on(option, config) and not _is_turned_off(option, config, overruled)
     ]
     known = read_tree(tree).entries if missed else {}
-    return [*others, *(ask for ask in missed if ask.symbol in known)]
+    return [*others, *(request for request in missed if request.symbol in known)]
 
 
 def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection[str]) -> bool:
@@ -145,7 +151,11 @@ def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection
 def candidates(tree: Path) -> set[str]:
     """The options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
     entries = read_tree(tree).entries
-    asked = {symbol for symbol, places in entries.items() if any(_protects(entry) for entry in places if entry.prompts)}
+    asked = {
+        symbol
+        for symbol, definitions in entries.items()
+        if any(_protects(entry) for entry in definitions if entry.prompts)
+    }
     fragments = [tree / path for path in RECOMMENDED if (tree / path).is_file()]
     wanted = [read_config(path.read_text(encoding="utf-8")) for path in fragments]
     recommended = {symbol for config in wanted for symbol, value in config.items() if value == "y"}

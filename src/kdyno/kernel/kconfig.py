@@ -16,7 +16,7 @@ from kdyno import process
 from kdyno.errors import UserError
 from kdyno.files import read_whole
 from kdyno.frozen import Frozen
-from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, SET, refuse_commands
 
 INTERACTIVE = ("config", "menuconfig", "nconfig", "xconfig", "gconfig", "oldconfig", "helpnewconfig", "listnewconfig")
@@ -60,7 +60,9 @@ def resolve_base(spec: str) -> Base:
     base = _read_base(spec)
     lines = enumerate(base.text.split("\n"), start=1)
     values = ((number, match) for number, line in lines if (match := SET.fullmatch(line.strip())))
-    refuse_commands(Ask(symbol=set_[1], value=set_[2], by=f"line {number} of {spec}") for number, set_ in values)
+    refuse_commands(
+        KconfigRequest(symbol=set_[1], value=set_[2], by=f"line {number} of {spec}") for number, set_ in values
+    )
     return base
 
 
@@ -94,11 +96,11 @@ def _make_base(spec: str, rest: str) -> Base:
 
 
 def _running_config(spec: str) -> str:
-    places = [Path(place.format(release=os.uname().release)) for place in RUNNING_CONFIGS]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise BaseMissing(path=places[0], spec=spec, why="this host doesn't tell its kernel's configuration")
-    return _read(found, spec)
+    candidates = [Path(candidate.format(release=os.uname().release)) for candidate in RUNNING_CONFIGS]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if path is None:
+        raise BaseMissing(path=candidates[0], spec=spec, why="this host doesn't tell its kernel's configuration")
+    return _read(path, spec)
 
 
 def _read(path: Path, spec: str) -> str:
@@ -123,7 +125,7 @@ def _gunzipped(content: bytes) -> bytes:
     return unpacked
 
 
-def steps(base: Base, asks: Iterable[Ask], objects: Path, make: Sequence[str]) -> list[list[str]]:
+def steps(base: Base, asks: Iterable[KconfigRequest], objects: Path, make: Sequence[str]) -> list[list[str]]:
     """Write the files that go into the configuration, and return the commands that make .config from them.
 
     merge_config.sh only merges here (-m): the make that follows gets the same words as the build, because the
@@ -151,10 +153,14 @@ def steps(base: Base, asks: Iterable[Ask], objects: Path, make: Sequence[str]) -
     return [first, keep, [*merge, str(start), str(asked)], [*make, "olddefconfig"]]
 
 
-def fragment(asks: Iterable[Ask]) -> str:
+def fragment(asks: Iterable[KconfigRequest]) -> str:
     """The asks as a Kconfig fragment, each with the one who asked above it."""
     lines = []
-    for ask in asks:
-        lines.append(f"# asked by {ask.by}")
-        lines.append(f"# CONFIG_{ask.symbol} is not set" if ask.value == "n" else f"CONFIG_{ask.symbol}={ask.value}")
+    for request in asks:
+        lines.append(f"# asked by {request.by}")
+        lines.append(
+            f"# CONFIG_{request.symbol} is not set"
+            if request.value == "n"
+            else f"CONFIG_{request.symbol}={request.value}"
+        )
     return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from kdyno.errors import Unbuildable
 from kdyno.frozen import Frozen
 from kdyno.kernel.kconfig_expr import parse
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
-from kdyno.kernel.knobs.base import Ask
+from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import SET, UNSET, refuse_commands
 
 
@@ -20,9 +20,9 @@ class ConfigRefused(Unbuildable):
 
 
 class Unmet(Frozen):
-    """An ask that the final .config doesn't hold, and why."""
+    """A request that the final .config doesn't hold, and why."""
 
-    ask: Ask
+    request: KconfigRequest
     actual: str
     why: str
     instead: str = ""
@@ -30,8 +30,8 @@ class Unmet(Frozen):
 
     @property
     def text(self) -> str:
-        wanted = f"CONFIG_{self.ask.symbol}={self.ask.value}"
-        return f"{wanted} (asked by {self.ask.by}) is {self.actual}: {self.why}"
+        wanted = f"CONFIG_{self.request.symbol}={self.request.value}"
+        return f"{wanted} (asked by {self.request.by}) is {self.actual}: {self.why}"
 
 
 def read_config(text: str) -> dict[str, str]:
@@ -47,23 +47,23 @@ def read_config(text: str) -> dict[str, str]:
 
 def refuse_what_runs(config: Mapping[str, str]) -> None:
     """Raise ValueRuns if a value of the final .config could get at a command of the build, whoever it is from."""
-    refuse_commands(Ask(symbol=symbol, value=value, by=".config") for symbol, value in config.items())
+    refuse_commands(KconfigRequest(symbol=symbol, value=value, by=".config") for symbol, value in config.items())
 
 
-def unmet(asks: Iterable[Ask], config: Mapping[str, str], tree: Path) -> list[Unmet]:
+def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path) -> list[Unmet]:
     """Each ask that isn't met, explained from the Kconfig files of the tree, which are read only if there is one."""
-    missing = [ask for ask in asks if not is_met(ask, config)]
+    missing = [request for request in asks if not is_met(request, config)]
     if not missing:
         return []
     kconfig = read_tree(tree)
     return [
         Unmet(
-            ask=ask,
-            actual=config.get(ask.symbol, "not there"),
-            why=explain(ask, config, kconfig),
-            instead=chosen_instead(ask.symbol, config, kconfig),
+            request=request,
+            actual=config.get(request.symbol, "not there"),
+            why=explain(request, config, kconfig),
+            instead=chosen_instead(request.symbol, config, kconfig),
         )
-        for ask in missing
+        for request in missing
     ]
 
 
@@ -73,36 +73,36 @@ def refuse(failures: Iterable[Unmet]) -> None:
         raise ConfigRefused(count=len(texts), list="\n".join(texts))
 
 
-def is_met(ask: Ask, config: Mapping[str, str]) -> bool:
+def is_met(request: KconfigRequest, config: Mapping[str, str]) -> bool:
     """Numbers are compared as numbers; a symbol that isn't there is n, or an empty text."""
-    actual = config.get(ask.symbol, '""' if ask.value == '""' else "n")
-    if actual == ask.value:
+    actual = config.get(request.symbol, '""' if request.value == '""' else "n")
+    if actual == request.value:
         return True
     try:
-        return int(actual, 0) == int(ask.value, 0)
+        return int(actual, 0) == int(request.value, 0)
     except ValueError:
         return False
 
 
-def explain(ask: Ask, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+def explain(request: KconfigRequest, config: Mapping[str, str], kconfig: KconfigTree) -> str:
     """Why a symbol doesn't have the value that it was asked to have. Pure."""
-    entries = kconfig.entries.get(ask.symbol)
+    entries = kconfig.entries.get(request.symbol)
     if not entries:
-        near = difflib.get_close_matches(ask.symbol, kconfig.entries, n=1, cutoff=0.75)
+        near = difflib.get_close_matches(request.symbol, kconfig.entries, n=1, cutoff=0.75)
         return "this source has no such symbol" + (f"; did you mean {near[0]}?" if near else "")
-    selecting = selectors(ask.symbol, config, kconfig)
-    if ask.value == "n" and selecting:
+    selecting = selectors(request.symbol, config, kconfig)
+    if request.value == "n" and selecting:
         return f"it is selected by {', '.join(selecting)}"
     settable = [entry for entry in entries if entry.prompts]
     if not settable:
-        all_selectors = sorted({symbol for symbol, _ in kconfig.selects.get(ask.symbol, [])})
+        all_selectors = sorted({symbol for symbol, _ in kconfig.selects.get(request.symbol, [])})
         listed = f"; it is selected by {', '.join(all_selectors[:8])}" if all_selectors else ""
         return f"it has no prompt ({entries[0].place}), so it can't be set directly{listed}"
     reasons = min((blamed(entry, config) for entry in settable), key=len)
     if reasons:
         deeper = [f"{reason}{_behind(reason, config, kconfig)}" for reason in reasons]
         return f"unmet dependency: {'; '.join(deeper)} ({settable[0].place})"
-    return _other_reason(ask, settable[0], config, kconfig)
+    return _other_reason(request, settable[0], config, kconfig)
 
 
 def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
@@ -114,13 +114,13 @@ def _behind(reason: str, config: Mapping[str, str], kconfig: KconfigTree) -> str
     return f" for want of {', '.join(lacking)}" if lacking else ""
 
 
-def _other_reason(ask: Ask, entry: Entry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
+def _other_reason(request: KconfigRequest, entry: Entry, config: Mapping[str, str], kconfig: KconfigTree) -> str:
     if entry.choice:
-        if ask.value == "n":
+        if request.value == "n":
             return f"one of its choice must be set: {', '.join(_members(entry.choice, kconfig)[:8])}"
-        if chosen := chosen_instead(ask.symbol, config, kconfig):
+        if chosen := chosen_instead(request.symbol, config, kconfig):
             return f"its choice has one member that is set, and that is {chosen}"
-    if ask.value == "m":
+    if request.value == "m":
         return "it can't be a module here"
     return f"its dependencies are met, but Kconfig doesn't take this value; see its type and range at {entry.place}"
 

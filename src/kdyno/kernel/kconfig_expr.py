@@ -87,7 +87,7 @@ def _compare(left: str, operator: str, right: str) -> bool:
 
 def tokens(text: str) -> list[str]:
     """Words of an expression; a macro with its nested parentheses is one word."""
-    found: list[str] = []
+    words: list[str] = []
     position = 0
     while match := TOKEN.match(text, position):
         word, position = match[1], match.end()
@@ -97,8 +97,8 @@ def tokens(text: str) -> list[str]:
                 depth += {"(": 1, ")": -1}.get(text[position], 0)
                 position += 1
             word = text[start:position]
-        found.append(word)
-    return found
+        words.append(word)
+    return words
 
 
 def parse(text: str) -> Expression:

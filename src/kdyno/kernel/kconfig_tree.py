@@ -50,12 +50,12 @@ class KconfigTree:
 
 def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
     """Read Kconfig and all that it sources."""
-    found = KconfigTree()
-    _read_file(tree, "Kconfig", srcarch, [], found)
-    return found
+    kconfig = KconfigTree()
+    _read_file(tree, "Kconfig", srcarch, [], kconfig)
+    return kconfig
 
 
-def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], found: KconfigTree) -> None:
+def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig: KconfigTree) -> None:
     path = tree / name
     if not path.is_file():
         return
@@ -67,7 +67,7 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], found: 
         if word in ("config", "menuconfig"):
             choice = next((block.place for block in reversed(blocks) if block.kind == "choice"), "")
             entry = Entry(rest, f"{name}:{number}", [d for block in blocks for d in block.depends], choice=choice)
-            found.entries.setdefault(rest, []).append(entry)
+            kconfig.entries.setdefault(rest, []).append(entry)
         elif word in ("if", "menu", "choice"):
             entry = None
             blocks.append(Block(word, [rest] if word == "if" else [], f"{name}:{number}"))
@@ -79,12 +79,12 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], found: 
         elif match := SOURCE.match(line):
             entry = None
             target = match[3].replace("$(SRCARCH)", srcarch)
-            _read_file(tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, found)
+            _read_file(tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, kconfig)
         else:
-            _attribute(line, entry, blocks[-1] if blocks else None, found)
+            _attribute(line, entry, blocks[-1] if blocks else None, kconfig)
 
 
-def _attribute(line: str, entry: Entry | None, block: Block | None, found: KconfigTree) -> None:
+def _attribute(line: str, entry: Entry | None, block: Block | None, kconfig: KconfigTree) -> None:
     if match := re.match(r"(?:depends on|visible if)\s+(.*)", line):
         if entry is not None:
             entry.depends.append(match[1])
@@ -95,7 +95,7 @@ def _attribute(line: str, entry: Entry | None, block: Block | None, found: Kconf
     elif match := PROMPT.match(line):
         entry.prompts.append(match[2] or "y")
     elif match := SELECT.match(line):
-        found.selects.setdefault(match[1], []).append((entry.symbol, match[2] or "y"))
+        kconfig.selects.setdefault(match[1], []).append((entry.symbol, match[2] or "y"))
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:

@@ -87,17 +87,17 @@ def notes(objects: Path) -> tuple[str, ...]:
         header = _header(objects)
     except FileNotFoundError:
         return ()
-    said = []
+    sentences = []
     if header and (listed := int(header["listed"])):
         placed, elsewhere = int(header["placed"]), int(header["elsewhere"])
-        said.append(
+        sentences.append(
             f"order: {placed:,} of its {listed:,} functions come first; {listed - placed:,} "
             f"({100 * (listed - placed) / listed:.1f} %) were not placed: {elsewhere:,} have no section of their own "
             f"(assembly code, .init.text), {listed - placed - elsewhere:,} are not in this kernel"
         )
     if header and header["added"] != NONE:
-        said.append(f"layout: the linker script had no place for {header['added']}; lkd gave them one")
-    return tuple(said)
+        sentences.append(f"layout: the linker script had no place for {header['added']}; lkd gave them one")
+    return tuple(sentences)
 
 
 def _layout(form: str, order: str, seed: str) -> str:

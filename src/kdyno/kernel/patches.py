@@ -47,7 +47,7 @@ class PatchUnfit(UserError):
 
 
 class PatchFailed(Unbuildable):
-    message = "{path} doesn't apply to {source}: {said}"
+    message = "{path} doesn't apply to {source}: {output}"
     hint = "rebase it onto this source, or choose the source that it was made for"
 
 
@@ -123,7 +123,7 @@ def apply(patch: Patch, tree: Path, source: str) -> list[str]:
     if _git_apply(patch, tree, "--check", "--reverse") is None:
         return [f"{patch.path.name} is already applied in {source}"]
     text = patch.path.read_text(encoding="utf-8", errors="replace")
-    raise PatchFailed(path=patch.path, source=source, said=explain(failed, text))
+    raise PatchFailed(path=patch.path, source=source, output=explain(failed, text))
 
 
 def _git_apply(patch: Patch, tree: Path, *options: str) -> str | None:
@@ -141,9 +141,9 @@ def _refuse_links_out(patch: Patch, tree: Path) -> None:
             raise PatchUnfit(path=patch.path, why=f"with it {clean(str(error))}") from error
 
 
-def explain(said: str, patch: str) -> str:
+def explain(output: str, patch: str) -> str:
     """Git's complaint as `file:line`, and the hunk that failed. Pure."""
-    lines = [line.removeprefix("error: ") for line in said.splitlines()]
+    lines = [line.removeprefix("error: ") for line in output.splitlines()]
     place = next((match for line in lines if (match := re.fullmatch(r"patch failed: (.+):(\d+)", line))), None)
     if place is None:
         return "; ".join(lines)
@@ -154,15 +154,15 @@ def explain(said: str, patch: str) -> str:
 
 def _hunk(patch: str, file: str, line: int) -> list[str]:
     """The lines of the hunk of `file` that starts at `line` of the old file."""
-    current, found = "", list[str]()
+    current, hunk = "", list[str]()
     for text in patch.splitlines():
         if text.startswith(("diff ", "--- ")) or text.startswith("@@ "):
-            if found:
+            if hunk:
                 break
             if text.startswith("--- "):
                 current = text[4:].split("\t")[0].partition("/")[2]
             elif text.startswith("@@ ") and current == file and re.match(rf"@@ -{line}(,\d+)? ", text):
-                found.append(text)
-        elif found:
-            found.append(text)
-    return found
+                hunk.append(text)
+        elif hunk:
+            hunk.append(text)
+    return hunk

@@ -12,7 +12,7 @@ from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs import Ask, Context, cflags, order
+from kdyno.kernel.knobs import Context, KconfigRequest, cflags, order
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.knobs.kconfig import read_fragments
@@ -38,7 +38,7 @@ ENVIRONMENT = {
 }
 """Set for every make: who, when and where would make each image different, and messages are parsed."""
 
-OWN_ASKS = (Ask(symbol="LOCALVERSION_AUTO", value="n", by="kdyno"),)
+OWN_ASKS = (KconfigRequest(symbol="LOCALVERSION_AUTO", value="n", by="kdyno"),)
 """The release must not depend on a repository that happens to be around the source."""
 
 
@@ -56,7 +56,7 @@ class BuildPlan(Frozen):
     """Where the sources are, patches applied."""
     base: kconfig.Base
     toolchain: Toolchain
-    asks: tuple[Ask, ...]
+    asks: tuple[KconfigRequest, ...]
     make: tuple[str, ...]
     """The words of every make, without ccache, -j and O=."""
     environment: dict[str, str]
@@ -83,7 +83,7 @@ class BuildPlan(Frozen):
         """Symbols and values, as far as they are known before the configuration is made: those of the base
         configuration's text, with the recipe's in their place. Kconfig may decide otherwise.
         """
-        return {**read_config(self.base.text), **{ask.symbol: ask.value for ask in self.asks}}
+        return {**read_config(self.base.text), **{request.symbol: request.value for request in self.asks}}
 
 
 def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:
@@ -131,7 +131,7 @@ def plan_build(
         "source": source.identity.identity,
         "patches": digests,
         "base": start.model_dump(exclude={"spec"}),
-        "asks": {symbol: ask.value for symbol, ask in asks.items()},
+        "asks": {symbol: request.value for symbol, request in asks.items()},
         "kcflags": contribution.kcflags,
         "kcppflags": contribution.kcppflags,
         "make": contribution.make,

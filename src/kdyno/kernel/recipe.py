@@ -187,8 +187,8 @@ class Recipe(Frozen):
     @model_validator(mode="after")
     def _is_built_once(self) -> Self:
         if self.image is not None:
-            said = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
-            if knobs := [name for name in said if name not in ("image", *RUNTIME_KNOBS)]:
+            fields_set = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
+            if knobs := [name for name in fields_set if name not in ("image", *RUNTIME_KNOBS)]:
                 raise PydanticCustomError(
                     "image",
                     "`image` names a kernel that is built already, and {knobs} would build it otherwise; beside it "

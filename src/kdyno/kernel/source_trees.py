@@ -41,7 +41,7 @@ class NotPlain(UserError):
 
 
 class TreeNotRemovable(InfrastructureError):
-    message = "can't remove {path}: {said}"
+    message = "can't remove {path}: {output}"
     hint = "remove it by hand"
 
 
@@ -170,4 +170,4 @@ def remove_tree(path: Path) -> None:
     if removed.returncode != 0:
         shutil.rmtree(path, ignore_errors=True)
         if path.exists():
-            raise TreeNotRemovable(path=path, said=removed.stderr.strip())
+            raise TreeNotRemovable(path=path, output=removed.stderr.strip())

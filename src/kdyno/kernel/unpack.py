@@ -35,12 +35,12 @@ class DecompressorMissing(InfrastructureError):
 
 
 class TarballBroken(UserError):
-    message = "can't unpack {path}: {said}"
+    message = "can't unpack {path}: {output}"
     hint = "fetch it again, and compare its checksum"
 
 
 class ArchiveFailed(InfrastructureError):
-    message = "can't take {commit} out of {repository}: {said}"
+    message = "can't take {commit} out of {repository}: {output}"
     hint = (
         "run `git fsck` in that repository; a partial clone has to be made whole first, since nothing is fetched here"
     )
@@ -75,10 +75,10 @@ def tarball(path: Path, to: Path, say: Say) -> None:
     command = [*UNPACK, "-f", str(path), "-C", str(to), *progress]
     status = process.stream_lines(command, on_line, env=ENVIRONMENT, umask=UMASK)
     if status != 0:
-        said = "\n".join(lines[-5:])
-        if "No space left on device" in said:
+        output = "\n".join(lines[-5:])
+        if "No space left on device" in output:
             raise DiskFull(path=to)
-        raise TarballBroken(path=path, said=said or f"tar ended with status {status}")
+        raise TarballBroken(path=path, output=output or f"tar ended with status {status}")
     _lift_single_directory(to)
 
 
@@ -107,11 +107,11 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
     ):
         assert archive.stdout is not None
         archive.stdout.close()
-        said = tar.communicate()[1].decode(errors="replace").strip()
-        if "No space left on device" in said:
+        output = tar.communicate()[1].decode(errors="replace").strip()
+        if "No space left on device" in output:
             raise DiskFull(path=to)
         if tar.returncode != 0 or archive.wait() != 0:
-            raise ArchiveFailed(commit=commit, repository=repository, said=said or "git archive failed")
+            raise ArchiveFailed(commit=commit, repository=repository, output=output or "git archive failed")
 
 
 def directory(path: Path, state: State, say: Say) -> str:

@@ -64,12 +64,12 @@ def settle(
     experiment: Experiment, run: RunRecord, boots: Sequence[BootRecord], benchmarks: Sequence[Benchmark]
 ) -> Settled:
     """Decide iterations, blocks and layouts from the pilot. Raises PilotSaysNothing."""
-    found = _components(run, boots, benchmarks)
-    if not found:
+    by_pair = _components(run, boots, benchmarks)
+    if not by_pair:
         raise PilotSaysNothing(run=run.id)
     config = experiment.judge
     effect = config.effect or config.margin
-    alpha = config.alpha / len(found)  # what Holm asks of the smallest p
+    alpha = config.alpha / len(by_pair)  # what Holm asks of the smallest p
     most = experiment.layouts if experiment.layouts else config.most_blocks
     bounds = Bounds(
         iterations=experiment.workload.iterations_range,
@@ -78,17 +78,17 @@ def settle(
     )
     costs = _costs(run, boots)
 
-    def planned(each: Components, within: Bounds) -> Plan:
-        return plan(each, costs, effect, alpha=alpha, aim=config.power, bounds=within)
+    def planned(variances: Components, within: Bounds) -> Plan:
+        return plan(variances, costs, effect, alpha=alpha, aim=config.power, bounds=within)
 
-    worst = max((planned(each, bounds) for each in found.values()), key=lambda one: one.seconds)
+    worst = max((planned(variances, bounds) for variances in by_pair.values()), key=lambda one: one.seconds)
     # all benchmarks are measured in the same boots: the most demanding one decides how
     same = replace(
         bounds,
         iterations=(worst.iterations, worst.iterations),
         boots=(max(1, worst.boots_per_layout), max(1, worst.boots_per_layout)),
     )
-    plans = {name: planned(each, same) for name, each in found.items()}
+    plans = {name: planned(variances, same) for name, variances in by_pair.items()}
     largest = max(plans.values(), key=lambda one: one.blocks)
     decided = experiment.model_copy(
         update={
@@ -106,10 +106,10 @@ def _components(
     run: RunRecord, boots: Sequence[BootRecord], benchmarks: Sequence[Benchmark]
 ) -> dict[tuple[str, str], Components]:
     """(variant, benchmark) -> components of variance of its log-ratio to the baseline."""
-    readings = _readings(boots, {each.name: each for each in benchmarks})
+    readings = _readings(boots, {benchmark.name: benchmark for benchmark in benchmarks})
     layouts = {boot.block: boot.layout_index for boot in boots}
-    found = {}
-    for variant in (each.name for each in run.variants if each.name != run.baseline):
+    by_pair = {}
+    for variant in (record.name for record in run.variants if record.name != run.baseline):
         for benchmark in benchmarks:
             nested: dict[int, list[Values]] = defaultdict(list)
             for block, layout in sorted(layouts.items()):
@@ -120,18 +120,18 @@ def _components(
                     nested[layout].append(ours[:count] - theirs[:count])
             known = components(list(nested.values()))
             if known is not None:
-                found[variant, benchmark.name] = known
-    return found
+                by_pair[variant, benchmark.name] = known
+    return by_pair
 
 
 def _readings(boots: Iterable[BootRecord], described: Mapping[str, Benchmark]) -> Readings:
-    found: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    readings: dict[tuple[str, int, str], list[float]] = defaultdict(list)
     for boot in boots:
         for sample in boot.samples if boot.status == "ok" else ():
             if sample.usable:
                 reading = math.log(value(sample, described[sample.benchmark]))
-                found[boot.variant, boot.block, sample.benchmark].append(reading)
-    return {key: np.array(values) for key, values in found.items()}
+                readings[boot.variant, boot.block, sample.benchmark].append(reading)
+    return {key: np.array(values) for key, values in readings.items()}
 
 
 def _costs(run: RunRecord, boots: Sequence[BootRecord]) -> Costs:

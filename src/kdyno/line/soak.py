@@ -236,12 +236,12 @@ def _record(
     console = read_console(end.console)
     memory = soak_memory(report.looks, order.seconds)
     loads = tuple(_outcome(load, report) for load in order.loads)
-    found = tuple(
-        ConsoleFinding(reason=finding.reason, said=finding.said, times=finding.times)
+    console_findings = tuple(
+        ConsoleFinding(reason=finding.reason, said=finding.text, times=finding.times)
         for finding in findings(rest_of(console) if kunit else console)
     )
     own_tests = _kunit(console) if kunit else None
-    verdict, reasons = decide((end.status, end.reason), loads, memory, found, own_tests)
+    verdict, reasons = decide((end.status, end.reason), loads, memory, console_findings, own_tests)
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
     lived = max((look.elapsed for look in report.looks if not look.at_rest), default=0.0)
     if end.report.complete:
@@ -277,7 +277,7 @@ def _record(
         ),
         loads=loads,
         memory=memory,
-        console=found,
+        console=console_findings,
         console_sha256=content_digest(end.console) if end.console.exists() else "",
         kunit=own_tests,
     )

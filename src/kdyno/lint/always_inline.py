@@ -53,23 +53,23 @@ def always_inline_names(tree: Path) -> set[str]:
 
 def defined_without(tree: Path, names: Set[str]) -> set[str]:
     """Those of the names that the tree also defines without always_inline, in C or in assembly. Raises ToolFailed."""
-    found: set[str] = set()
+    defined: set[str] = set()
     if names:
         alternatives = "|".join(map(re.escape, sorted(names)))
         wanted = re.compile(rf"\b({alternatives})\s*\(".encode())
         assembly = re.compile(rf"\bSYM_\w*FUNC\w*\(\s*({alternatives})\b".encode())
         for text in sources(tree, rf"\b({alternatives})\b", "*.[chS]"):
-            found |= plainly_defined(text, wanted)
-            found |= {name.decode() for name in assembly.findall(text)}
-    return found
+            defined |= plainly_defined(text, wanted)
+            defined |= {name.decode() for name in assembly.findall(text)}
+    return defined
 
 
 def sources(tree: Path, pattern: str, names: str) -> Iterator[bytes]:
     """The text of each source in which a pattern occurs, those of other architectures left out. Raises ToolFailed."""
     # What lies at the top of a build directory are links into a source; below, links would lead to places twice.
-    places = [place for place in sorted(tree.iterdir()) if place.name not in LEFT_OUT | {"arch"}]
-    places += [tree / "arch" / name for name in ARCHITECTURES]
-    folders = [place.resolve() for place in places if place.is_dir() and not (place / OBJECTS).exists()]
+    entries = [entry for entry in sorted(tree.iterdir()) if entry.name not in LEFT_OUT | {"arch"}]
+    entries += [tree / "arch" / name for name in ARCHITECTURES]
+    folders = [entry.resolve() for entry in entries if entry.is_dir() and not (entry / OBJECTS).exists()]
     command: list[str | Path] = ["grep", "-rlZE", f"--include={names}", "-e", pattern, "--", *folders]
     done = process.attempt(command, env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")}, guarded=True)
     if done.returncode > NOTHING:
@@ -88,7 +88,7 @@ def declared(text: bytes) -> set[str]:
         if _is_in_macro(text, mark.start()):
             continue
         head = text[mark.end() : mark.end() + LONGEST_HEAD]
-        called = next((found for found in CALLED.finditer(head) if found[1] not in NOT_NAMES), None)
+        called = next((match for match in CALLED.finditer(head) if match[1] not in NOT_NAMES), None)
         if called and not NO_HEAD.search(head[: called.start()]):
             names.add(called[1].decode())
     return names

@@ -38,7 +38,7 @@ class LintFailed(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class LintOptions:
     """Which lints, and what some of them need."""
 
     only: Sequence[str] = ()
@@ -47,28 +47,28 @@ class Asked:
     family: str | None = None
 
 
-def lint(targets: Targets, asked: Asked) -> LintReport:
+def lint(targets: Targets, options: LintOptions) -> LintReport:
     """Look through the files. Raises UnknownLint, LintNeeds, LintFailed, and what the parts raise."""
-    unknown = [name for name in asked.only if name not in LINTS]
+    unknown = [name for name in options.only if name not in LINTS]
     if unknown:
         raise UnknownLint(name=unknown[0], known=", ".join(LINTS))
-    has = {INLINE: asked.source is not None, COSTLY: asked.family is not None}
+    has = {INLINE: options.source is not None, COSTLY: options.family is not None}
     for name, option in NEEDS.items():
-        if name in asked.only and not has[name]:
+        if name in options.only and not has[name]:
             raise LintNeeds(lint=name, option=option)
-    only = [name for name in LINTS if (name in asked.only or not asked.only) and has.get(name, True)]
+    only = [name for name in LINTS if (name in options.only or not options.only) and has.get(name, True)]
     settings = {
         "files": targets.files,
         "only": only,
         "symbols": targets.symbols,
         "is_whole": targets.is_whole,
-        "always_inline": sorted(always_inline_names(asked.source)) if asked.source and INLINE in only else [],
-        "costly": rules_for(asked.family) if asked.family and COSTLY in only else [],
+        "always_inline": sorted(always_inline_names(options.source)) if options.source and INLINE in only else [],
+        "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
     findings, refused = _run(settings)
-    if asked.source:
-        findings = _placed(_without_plain(findings, asked.source), asked.source)
-    not_run = {name: option for name, option in NEEDS.items() if not asked.only and not has[name]}
+    if options.source:
+        findings = _placed(_without_plain(findings, options.source), options.source)
+    not_run = {name: option for name, option in NEEDS.items() if not options.only and not has[name]}
     return LintReport(
         files=len(targets.files) - len(refused), findings=tuple(findings), not_read=tuple(refused), not_run=not_run
     )
@@ -83,9 +83,9 @@ def _run(settings: dict[str, object]) -> tuple[list[Finding], list[Refused]]:
     done = process.attempt([find_lint()], stdin=json.dumps(settings), guarded=True)
     if done.returncode != 0:
         raise LintFailed(why=done.stderr.strip() or f"status {done.returncode}")
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    findings = [Finding.model_validate(one) for one in told if "lint" in one]
-    return findings, [Refused.model_validate(one) for one in told if "refused" in one]
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    findings = [Finding.model_validate(one) for one in records if "lint" in one]
+    return findings, [Refused.model_validate(one) for one in records if "refused" in one]
 
 
 def _without_plain(findings: list[Finding], source: Path) -> list[Finding]:

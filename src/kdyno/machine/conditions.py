@@ -62,7 +62,7 @@ def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[di
             poller.join()
     after = read_counters(root)
     if after.at - before.at >= SHORTEST_SECONDS:
-        known = {"loadavg": loadavg, **_counted(before, after), **sensors.seen()}
+        known = {"loadavg": loadavg, **_counted(before, after), **sensors.readings()}
         conditions.update({name: round(value, 3) for name in UNITS if (value := known.get(name)) is not None})
 
 
@@ -100,20 +100,20 @@ class Sensors:
         """Read the fastest CPU, which is the one that works, and the hottest sensor."""
         if mhz := [khz / 1000 for path in self.frequencies if (khz := files.number(path))] or self._of_cpuinfo():
             self.mhz.append(max(mhz))
-        hot = [each for path in self.temperatures if (each := files.number(path)) is not None]
-        if plausible := [each / 1000 for each in hot if COLDEST < each < HOTTEST]:
+        hot = [reading for path in self.temperatures if (reading := files.number(path)) is not None]
+        if plausible := [reading / 1000 for reading in hot if COLDEST < reading < HOTTEST]:
             self.celsius.append(max(plausible))
 
-    def seen(self) -> dict[str, float]:
-        told = {"celsius": max(self.celsius)} if self.celsius else {}
+    def readings(self) -> dict[str, float]:
+        readings = {"celsius": max(self.celsius)} if self.celsius else {}
         if self.mhz:
-            told |= {"mhz": statistics.median(self.mhz), "mhz_low": min(self.mhz)}
-        return told
+            readings |= {"mhz": statistics.median(self.mhz), "mhz_low": min(self.mhz)}
+        return readings
 
     def _of_cpuinfo(self) -> list[float]:
         lines = (files.text(self.cpuinfo) or "").splitlines() if self.cpuinfo else []
-        said = [line.partition(":")[2].strip() for line in lines if line.startswith("cpu MHz")]
-        return [float(mhz) for mhz in said if mhz.replace(".", "", 1).isdecimal() and len(mhz) < 12]
+        values = [line.partition(":")[2].strip() for line in lines if line.startswith("cpu MHz")]
+        return [float(mhz) for mhz in values if mhz.replace(".", "", 1).isdecimal() and len(mhz) < 12]
 
 
 def _temperatures(root: Path) -> list[Path]:

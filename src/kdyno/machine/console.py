@@ -89,7 +89,7 @@ class Finding:
     """A message of the kernel that should not be there."""
 
     reason: str
-    said: str
+    text: str
     """The kernel's words, cleaned and cut, without the time."""
     times: int
     """How often it said them."""
@@ -106,12 +106,12 @@ def findings(console: str) -> tuple[Finding, ...]:
     for line in console.split("\n"):
         if not (reason := _reason_of(line)):
             continue
-        key = (reason, _said(line))
+        key = (reason, _visible_text(line))
         if key in times or len(times) < MOST_FINDINGS:
             times[key] = times.get(key, 0) + 1
         else:
             surplus += 1
-    listed = [Finding(reason, said, number) for (reason, said), number in times.items()]
+    listed = [Finding(reason, text, number) for (reason, text), number in times.items()]
     return (*listed, *([Finding("others", "further messages", surplus)] if surplus else []))
 
 
@@ -124,7 +124,7 @@ def _reason_of(line: str) -> str:
     return "" if reason == "agent" else reason
 
 
-def _said(line: str) -> str:
+def _visible_text(line: str) -> str:
     stamp = STAMP.search(line[:SAID])
     return clean(line[len(stamp[0] or "") if stamp else 0 :][:SAID])
 
@@ -133,6 +133,6 @@ def diagnose(console: str) -> str | None:
     """The reason why a kernel died, with the line that says so; None if the console shows no such line."""
     for symptom in SYMPTOMS:
         if match := symptom.pattern.search(console):
-            said = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
-            return f"{symptom.reason}: {said.strip()}"
+            text = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
+            return f"{symptom.reason}: {text.strip()}"
     return None

@@ -22,7 +22,7 @@ TIME_LIMIT = 30.0
 
 
 class CpuUnusable(UserError):
-    message = "QEMU has no CPU `{cpu}` with {accel} to ask for its features: {said}"
+    message = "QEMU has no CPU `{cpu}` with {accel} to ask for its features: {output}"
     hint = "`qemu-system-x86_64 -cpu help` lists the models"
 
 
@@ -65,8 +65,8 @@ async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient
             accepting.cancel()
             await asyncio.gather(accepting, ended, return_exceptions=True)
             assert guest.stdout is not None
-            said = guest.stdout.read().decode(errors="replace").strip()[-300:]
-            raise CpuUnusable(cpu=cpu, accel=accel, said=said or "it said nothing")
+            output = guest.stdout.read().decode(errors="replace").strip()[-300:]
+            raise CpuUnusable(cpu=cpu, accel=accel, output=output or "it said nothing")
         try:
             return await question(client)
         finally:

@@ -147,8 +147,8 @@ class FakeMachine:
     def _exit(recorded: Path) -> RecordedExit:
         path = recorded / "exit.json"
         try:
-            said = _content(path)
-            return RecordedExit() if said is None else RecordedExit.model_validate_json(said)
+            content = _content(path)
+            return RecordedExit() if content is None else RecordedExit.model_validate_json(content)
         except ValidationError as error:
             raise BadExit(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
 

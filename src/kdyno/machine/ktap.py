@@ -132,8 +132,8 @@ def _result(word: str, rest: str, why: str) -> _Result:
         return _Result(name, "skipped", "")
     if word == "ok" and kind not in ("TIMEOUT", "ERROR"):
         return _Result(name, "passed", "")
-    said = clean(rest[rest.index("# ") :].removeprefix("# ")) if kind else ""
-    return _Result(name, "failed", why.removeprefix(f"{name}: ") or said[:LONGEST_NAME])
+    comment = clean(rest[rest.index("# ") :].removeprefix("# ")) if kind else ""
+    return _Result(name, "failed", why.removeprefix(f"{name}: ") or comment[:LONGEST_NAME])
 
 
 class _Suites:

@@ -54,9 +54,9 @@ def why_not_kvm(qemu: str, accel: Literal["kvm", "tcg"] = "kvm", limit: float = 
         command: list[str | Path] = [qemu, "-M", "pc", "-nodefaults", "-display", "none", "-accel", accel, "-bios", rom]
         with spawned([*command, "-device", "isa-debug-exit,iobase=0xf4,iosize=1"], stdout=subprocess.PIPE) as child:
             try:
-                said, _ = child.communicate(timeout=limit + STARTS_OF_QEMU * loading)
+                output, _ = child.communicate(timeout=limit + STARTS_OF_QEMU * loading)
             except subprocess.TimeoutExpired:
                 return f"/dev/kvm opens, but a guest that should end at once still hung after {limit:g} s"
     if child.returncode == PROOF_STATUS:
         return None
-    return f"QEMU ended with status {child.returncode}: {said.decode(errors='replace').strip()[-300:]}"
+    return f"QEMU ended with status {child.returncode}: {output.decode(errors='replace').strip()[-300:]}"

@@ -18,7 +18,7 @@ def why_no_plugin(qemu: str, plugin: Path) -> str | None:
         done = attempt(command, timeout=TIME_LIMIT)
     except ToolHangs:
         return f"it took the plugin and did not end within {TIME_LIMIT:g} s"
-    said = (done.stdout + done.stderr).strip()
-    if OUR_WORD in said:
+    output = (done.stdout + done.stderr).strip()
+    if OUR_WORD in output:
         return None
-    return f"it ended with status {done.returncode}: {said[-300:] or 'it said nothing'}"
+    return f"it ended with status {done.returncode}: {output[-300:] or 'it said nothing'}"

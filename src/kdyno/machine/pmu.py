@@ -157,12 +157,12 @@ class Pmu:
             counts = read_pmu_record(path, needs_regions=is_timed)
             samples = in_clock(report.samples, report.benchmarks, counts, self.family, self.config.clock)
         except (MarkersNeverClosed, PluginGaveUp) as error:
-            return replace(end, status="failed", reason=_said(error, path))
+            return replace(end, status="failed", reason=_reason(error, path))
         except (RecordMissing, PmuRecordDamaged, NoRegions, RegionMissing) as error:
-            return replace(end, status="lost", reason=_said(error, path))
+            return replace(end, status="lost", reason=_reason(error, path))
         return replace(end, report=in_our_units.model_copy(update={"samples": samples}), pmu=path)
 
 
-def _said(error: KdynoError, path: Path) -> str:
+def _reason(error: KdynoError, path: Path) -> str:
     """A reason outlives the directory of its boot."""
     return str(error).replace(str(path), path.name)

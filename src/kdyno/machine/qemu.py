@@ -205,14 +205,14 @@ class QemuMachine:
         archive = order.directory / "initramfs.cpio"
         order = self._packed(order, archive)
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
-        said = order.directory / "qemu.log"
+        log_path = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
         if self.pmu:
             command += self.pmu.words(order)
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
-        with said.open("wb") as log, spawned(command, stdout=log) as qemu:
+        with log_path.open("wb") as log, spawned(command, stdout=log) as qemu:
             watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
@@ -223,7 +223,9 @@ class QemuMachine:
         if order.cancelled.is_set():
             left = Exit(lost="interrupted")
         else:
-            left = Exit(stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, said, order.directory))
+            left = Exit(
+                stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, log_path, order.directory)
+            )
         report = read_stream(stream, asked_of(order.job))
         status, reason = verdict_on_boot(left, report, console)
         advice = ""
@@ -268,12 +270,12 @@ class QemuMachine:
         return Guest(self.config, self.accel, self.cpu_model, of_family)
 
 
-def _why_lost(status: int, said: Path, directory: Path) -> str | None:
+def _why_lost(status: int, log_path: Path, directory: Path) -> str | None:
     if shutil.disk_usage(directory).free < FREE_SPACE_NEEDED:
         return f"the disk that holds {directory.parent} is full"
     if status == 0:
         return None
-    words = said.read_text(encoding="utf-8", errors="replace").strip()[-300:]
+    words = log_path.read_text(encoding="utf-8", errors="replace").strip()[-300:]
     if status < 0:
         return f"QEMU was killed by signal {-status}"
     return f"QEMU ended with status {status}: {words or 'it said nothing'}"

@@ -21,5 +21,5 @@ def why_no_sandbox(qemu: str) -> str | None:
         return f"it did not end within {TIME_LIMIT:g} s"
     if done.returncode == 0:
         return None
-    said = (done.stdout + done.stderr).strip()
-    return f"it ended with status {done.returncode}: {said[-300:] or 'it said nothing'}"
+    output = (done.stdout + done.stderr).strip()
+    return f"it ended with status {done.returncode}: {output[-300:] or 'it said nothing'}"

@@ -32,14 +32,14 @@ class Watch:
     def __post_init__(self) -> None:
         self.start = self.last_sign = self.clock()
         self.ready: float | None = None
-        self._seen = (0, 0)
+        self._sizes = (0, 0)
 
     def broken_limit(self) -> str | None:
         """The limit that the boot has broken by now, as a reason; None while all is well."""
         now = self.clock()
         console, stream = _size(self.console), _size(self.stream)
-        if (console, stream) != self._seen:
-            self._seen = (console, stream)
+        if (console, stream) != self._sizes:
+            self._sizes = (console, stream)
             self.last_sign = now
         if stream and self.ready is None:
             self.ready = now - self.start

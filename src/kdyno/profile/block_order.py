@@ -39,7 +39,10 @@ def find_blocks() -> Path:
 
 def ordered(functions: Sequence[HotBlocks]) -> list[tuple[int, ...]]:
     """The ids of each function in their new order. Raises ProgramMissing and BlocksFailed."""
-    lines = [json.dumps({"sizes": each.sizes, "counts": each.counts, "edges": each.edges}) for each in functions]
+    lines = [
+        json.dumps({"sizes": function.sizes, "counts": function.counts, "edges": function.edges})
+        for function in functions
+    ]
     done = process.attempt([find_blocks()], stdin="".join(f"{line}\n" for line in lines), guarded=True)
     if done.returncode != 0:
         raise BlocksFailed(why=done.stderr.strip() or f"status {done.returncode}")

@@ -89,8 +89,8 @@ def similarity(base: Path, other: Path) -> float | None:
     None if it doesn't say. The measure is that of `llvm-profdata overlap --sample` (SampleOverlapAggregator in
     llvm/tools/llvm-profdata/llvm-profdata.cpp).
     """
-    said = SIMILARITY.search(profdata(["overlap", "--sample", base, other], [base, other]))
-    return float(said[1]) / 100 if said else None
+    match = SIMILARITY.search(profdata(["overlap", "--sample", base, other], [base, other]))
+    return float(match[1]) / 100 if match else None
 
 
 def _head(path: Path) -> bytes:

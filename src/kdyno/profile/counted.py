@@ -55,9 +55,9 @@ def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
 def files_of_globals(vmlinux: Path) -> dict[str, str]:
     """The source file of each function that all objects see, by name. Raises NoLineTables and ToolFailed."""
     symbols = LINE.findall(output(["nm", "-S", "--defined-only", str(vmlinux)], env={"LC_ALL": "C"}))
-    places = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
-    files = read_sources(vmlinux).files(np.array(list(places.values()), np.uint64))
-    return {name: file for name, file in zip(places, files, strict=True) if file != NOWHERE}
+    addresses = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
+    files = read_sources(vmlinux).files(np.array(list(addresses.values()), np.uint64))
+    return {name: file for name, file in zip(addresses, files, strict=True) if file != NOWHERE}
 
 
 def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags) -> Counted:

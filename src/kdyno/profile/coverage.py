@@ -10,7 +10,8 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.files import copy_whole
-from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.instrument.pmu_parts import Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.llvm_tools import find_tool
 from kdyno.process import attempt
 from kdyno.profile.edges import edge_profile

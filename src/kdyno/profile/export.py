@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import PmuRecord, Region
+from kdyno.instrument.pmu_parts import Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_autofdo import autofdo
 from kdyno.profile.export_lbr import lbr

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
+from kdyno.instrument.pmu_parts import CONTEXTS, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.select import WORK, added
 
 

@@ -82,7 +82,10 @@ def require_same_build(files: Sequence[GcovFile]) -> None:
 
 
 def _shape(file: GcovFile) -> list[tuple[int, int, int, int]]:
-    return [(each.ident, each.lineno_checksum, each.cfg_checksum, len(each.arcs)) for each in file.functions]
+    return [
+        (function.ident, function.lineno_checksum, function.cfg_checksum, len(function.arcs))
+        for function in file.functions
+    ]
 
 
 def counts_of(file: GcovFile) -> Counts:
@@ -90,9 +93,9 @@ def counts_of(file: GcovFile) -> Counts:
 
 
 def with_counts(file: GcovFile, counts: Counts) -> GcovFile:
-    places = pairwise(accumulate((len(function.arcs) for function in file.functions), initial=0))
+    ranges = pairwise(accumulate((len(function.arcs) for function in file.functions), initial=0))
     flat = tuple(counts.tolist())
-    functions = zip(file.functions, places, strict=True)
+    functions = zip(file.functions, ranges, strict=True)
     return replace(
         file,
         functions=tuple(replace(function, arcs=flat[start:end]) for function, (start, end) in functions),

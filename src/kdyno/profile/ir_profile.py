@@ -100,15 +100,15 @@ def counts_of(functions: Sequence[CountedFunction], start: int, memory: bytes) -
     Addresses are those of the vmlinux: where a kernel was moved (KASLR), take that off first. Raises OtherMemory.
     """
     words = np.frombuffer(memory[: len(memory) // 8 * 8], "<u8")
-    places = []
+    indices = []
     for function in functions:
         first, odd = divmod(function.address - start, 8)
         if odd or first < 0 or first + function.counters > len(words):
             raise OtherMemory(
                 size=len(memory), start=start, name=function.name, address=function.address, section=COUNTERS
             )
-        places.append(np.arange(first, first + function.counters))
-    return words[np.concatenate(places)].astype(np.uint64) if places else np.zeros(0, np.uint64)
+        indices.append(np.arange(first, first + function.counters))
+    return words[np.concatenate(indices)].astype(np.uint64) if indices else np.zeros(0, np.uint64)
 
 
 def text_profile(functions: Sequence[CountedFunction], counts: Counts, *, executed_only: bool = False) -> str:
@@ -182,11 +182,13 @@ def _require_version(elf: Elf) -> None:
     content = elf.at(address, 8) if address is not None else b""
     if not content:
         raise Damaged(f"there is no {VERSION_SYMBOL}: it is stripped, or was compiled without -fprofile-generate")
-    said = int.from_bytes(content, "little")
-    if said % IR_LEVEL != VERSION:
-        raise Damaged(f"its raw version is {said % (1 << 32)}, not {VERSION}")
-    if said // IR_LEVEL != 1:
-        raise Damaged(f"it was compiled by other means than -fprofile-generate alone (variant {said // IR_LEVEL:#x})")
+    version = int.from_bytes(content, "little")
+    if version % IR_LEVEL != VERSION:
+        raise Damaged(f"its raw version is {version % (1 << 32)}, not {VERSION}")
+    if version // IR_LEVEL != 1:
+        raise Damaged(
+            f"it was compiled by other means than -fprofile-generate alone (variant {version // IR_LEVEL:#x})"
+        )
 
 
 def _names(content: bytes) -> Iterator[str]:

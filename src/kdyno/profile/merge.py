@@ -10,7 +10,8 @@ import numpy as np
 
 from kdyno.errors import UserError
 from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, in_words
-from kdyno.instrument.pmu_record import Array, Context, Function, PmuRecord, Region, StackNode
+from kdyno.instrument.pmu_parts import Array, Context, Function, Region, StackNode
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.instrument.pmu_values import Counts
 from kdyno.instrument.pmu_write import encode_body
 from kdyno.profile.select import summed
@@ -50,17 +51,17 @@ def merge(records: Sequence[Read]) -> PmuRecord:
     Their iterations come one after the other, in the order of the records. Raises RecordOfNoImage, NotAlike,
     NoBenchmarkNames and MergedTooLarge.
     """
-    for each in records:
-        _require_like(records[0], each)
+    for recorded in records:
+        _require_like(records[0], recorded)
     first = records[0].record
-    functions = tuple(sorted({function for each in records for function in each.record.functions}, key=_place))
+    functions = tuple(sorted({function for recorded in records for function in recorded.record.functions}, key=_place))
     index_of = {function: index for index, function in enumerate(functions)}
-    benchmarks = tuple(dict.fromkeys(name for each in records for name in each.record.benchmarks))
+    benchmarks = tuple(dict.fromkeys(name for recorded in records for name in recorded.record.benchmarks))
     parts: dict[int, list[Region]] = {}
-    for each in records:
-        for region in each.record.regions.values():
-            benchmark = benchmarks.index(each.record.benchmark_name(region.benchmark))
-            parts.setdefault(benchmark, []).append(_moved(region, each.record.functions, index_of))
+    for recorded in records:
+        for region in recorded.record.regions.values():
+            benchmark = benchmarks.index(recorded.record.benchmark_name(region.benchmark))
+            parts.setdefault(benchmark, []).append(_moved(region, recorded.record.functions, index_of))
     merged = PmuRecord(
         plugin=first.plugin,
         scope=first.scope,
@@ -69,12 +70,12 @@ def merge(records: Sequence[Read]) -> PmuRecord:
         image=first.image,
         family=first.family,
         names=first.names,
-        opened=sum(each.record.opened for each in records),
+        opened=sum(recorded.record.opened for recorded in records),
         unclosed=None,
         functions=functions,
         regions={benchmark: _merged(benchmark, parts[benchmark]) for benchmark in sorted(parts)},
         benchmarks=benchmarks,
-        merged=sum(each.record.merged for each in records),
+        merged=sum(recorded.record.merged for recorded in records),
         qemu_api=first.qemu_api,
         unmeasured=_unmeasured(records),
     )
@@ -134,7 +135,7 @@ def _merged(benchmark: int, regions: Sequence[Region]) -> Region:
 
 def _unmeasured(records: Sequence[Read]) -> Array | None:
     """What all of them executed outside of regions; None if one doesn't say."""
-    parts = [each.record.unmeasured for each in records]
+    parts = [recorded.record.unmeasured for recorded in records]
     known = [part for part in parts if part is not None]
     return summed(np.concatenate(known), BLOCK_KEYS) if len(known) == len(parts) else None
 

@@ -129,8 +129,8 @@ def profile_objects(
         image=image,
         use=use,
         training=trained_on,
-        counts=dict(Counter(each.fate for each in objects).most_common()),
-        objects=tuple(sorted(objects, key=lambda each: (each.source, each.object))),
+        counts=dict(Counter(entry.fate for entry in objects).most_common()),
+        objects=tuple(sorted(objects, key=lambda entry: (entry.source, entry.object))),
         functions=None
         if sections is None
         else tuple(sorted(sections, key=lambda section: (section.function, section.section, section.object))),
@@ -180,5 +180,5 @@ def _without(counted_as: str, name: str, training: Training) -> Fate:
 
 def by_folder(objects: Sequence[ObjectFate], fate: Fate) -> Mapping[str, int]:
     """How many objects met this fate in each directory, the most first."""
-    folders = Counter(each.folder for each in objects if each.fate == fate)
+    folders = Counter(entry.folder for entry in objects if entry.fate == fate)
     return dict(sorted(folders.items(), key=lambda row: (-row[1], row[0])))

@@ -65,7 +65,7 @@ def order_for(paths: Sequence[Path], vmlinux: Path, settings: ProfileSettings) -
     answer = _searched(job(records, text, families, [start], search))
     predicted = [
         f"{family.name} {_gain(before, now):+.1f} %"
-        for family, before, now in zip(families, answer.recorded, answer.found, strict=True)
+        for family, before, now in zip(families, answer.recorded, answer.best, strict=True)
     ]
     return "".join(f"{line}\n" for line in _lines(answer, text, len(start), ", ".join(predicted))).encode()
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
-from kdyno.instrument.pmu_record import PmuRecord, Region, Trace
+from kdyno.instrument.pmu_parts import Region, Trace
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.order_start import units_at
 from kdyno.profile.order_units import KINDS, Text
 
@@ -111,7 +112,7 @@ class Answer:
     """Modelled cycles under the layout that was recorded, [families, traces]."""
     start: NDArray[np.float64]
     """The same under the order that the search started from."""
-    found: NDArray[np.float64]
+    best: NDArray[np.float64]
     """And under the one that it came to."""
     units: list[tuple[int, int | None]]
     """Index of each unit of that order, and where it begins, in bytes from the first; None: where it can."""
@@ -125,5 +126,5 @@ def read_answer(text: str) -> Answer:
         np.array([[trace["cycles"] for trace in traces] for traces in families])
         for families in (answer["recorded"], *answer["orders"])
     ]
-    found = answer["found"]
-    return Answer(cycles[0], cycles[1], cycles[-1], [tuple(unit) for unit in found["units"]], found["end"])
+    found_order = answer["found"]
+    return Answer(cycles[0], cycles[1], cycles[-1], [tuple(unit) for unit in found_order["units"]], found_order["end"])

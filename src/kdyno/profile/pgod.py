@@ -37,7 +37,7 @@ class SentDamaged(ArchiveDamaged):
 
 
 class OtherFormat(InfrastructureError):
-    message = "{name} is of format {found}, and this kdyno reads format {own}"
+    message = "{name} is of format {version}, and this kdyno reads format {own}"
     hint = "install the kdyno-pgod on that machine that came with this kdyno"
 
 
@@ -172,5 +172,5 @@ def _parsed(model: type[Model], content: bytes, name: str) -> Model:
         place = ".".join(map(str, mistake["loc"]))
         raise SentDamaged(name=name, why=f"{place}: {mistake['msg']}" if place else mistake["msg"]) from error
     if parsed.v != FORMAT:
-        raise OtherFormat(name=name, found=parsed.v, own=FORMAT)
+        raise OtherFormat(name=name, version=parsed.v, own=FORMAT)
     return parsed

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import BLOCK, BRANCH, CONTEXTS, Context, PmuRecord, Region
+from kdyno.instrument.pmu_parts import BLOCK, BRANCH, CONTEXTS, Context, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.instrument.pmu_values import Counts
 
 WORK = ("task", "exception")

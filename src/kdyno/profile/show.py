@@ -11,7 +11,8 @@ from rich.text import Text
 
 from kdyno import terminal
 from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, Region
+from kdyno.instrument.pmu_parts import CONTEXTS, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.flat import FlatRow, flat, totals

@@ -57,9 +57,9 @@ def _print_reason(console: Console, view: ProfileObjects, fate: Fate, *, verbose
     say_line(console, "")
     say_line(console, f"{WORDS[fate]}: {counted(view.counts[fate], 'object')}", "bold")
     if verbose:
-        for each in view.objects:
-            if each.fate == fate:
-                say_line(console, f"  {clean(each.source)}")
+        for entry in view.objects:
+            if entry.fate == fate:
+                say_line(console, f"  {clean(entry.source)}")
         return
     folders = list(by_folder(view.objects, fate).items())
     table = table_of(("objects", "right"), ("directory", "left"))

@@ -63,9 +63,9 @@ class Sources:
         nowhere = (NOWHERE, NOWHERE)
         if not self._units:
             return [nowhere] * len(addresses)
-        places = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
-        inside = (places >= 0) & (addresses < self._ends[places])
-        return [self._units[place] if found else nowhere for place, found in zip(places, inside, strict=True)]
+        indices = np.searchsorted(self._starts, addresses, side="right").astype(np.int64) - 1
+        inside = (indices >= 0) & (addresses < self._ends[indices])
+        return [self._units[index] if is_inside else nowhere for index, is_inside in zip(indices, inside, strict=True)]
 
 
 def read_sources(vmlinux: Path) -> Sources:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kdyno.instrument.pmu_record import STACK_EXCEPTION, STACK_INTERRUPT, PmuRecord, Region
+from kdyno.instrument.pmu_parts import STACK_EXCEPTION, STACK_INTERRUPT, Region
+from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.profile.select import WORK
 from kdyno.text import clean
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_record import UNKNOWN, PmuRecord, read_pmu_record
+from kdyno.instrument.pmu_parts import UNKNOWN
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.instrument.symbols import Symbol
 from kdyno.kernel.images import content_digest
 from kdyno.profile.clang import is_record, samples
@@ -110,14 +111,17 @@ def _summary(
     kind: Literal["record", "clang"], vmlinux: Path, compared: Compared, functions: list[StaleFunction]
 ) -> Stale:
     fates: tuple[Fate, ...] = get_args(Fate)
-    of = {fate: [each for each in functions if each.fate == fate] for fate in fates}
+    of = {fate: [function for function in functions if function.fate == fate] for fate in fates}
     return Stale(
         kind=kind,
         vmlinux=content_digest(vmlinux),
         compared=compared,
         functions={fate: len(of[fate]) for fate in fates},
-        shares={fate: sum(each.share for each in of[fate]) for fate in fates},
+        shares={fate: sum(function.share for function in of[fate]) for fate in fates},
         stale=tuple(
-            sorted((each for each in functions if each.fate != "same"), key=lambda each: (-each.share, each.function))
+            sorted(
+                (function for function in functions if function.fate != "same"),
+                key=lambda function: (-function.share, function.function),
+            )
         ),
     )

@@ -14,26 +14,31 @@ MARKS = {(True, True): "f", (True, False): "a", (False, True): "b", (False, Fals
 KEYS = (Key("f", "executed by both"), Key("a", "by A only"), Key("b", "by B only"), Key("n", "by neither"))
 
 
-def write_diff_pages(found: Difference, tree: Tree, directory: Path) -> int:
+def write_diff_pages(difference: Difference, tree: Tree, directory: Path) -> int:
     """A page for each file that differs, and an index; returns how many there are. Raises as write_pages does."""
-    tree.require_files(list(found.counts))
+    tree.require_files(list(difference.counts))
     of_files: dict[str, list[FunctionDifference]] = defaultdict(list)
-    for function in found.report.functions:
+    for function in difference.report.functions:
         of_files[function.file].append(function)
     pages = {}
-    for file in found.report.files:
-        lines = found.counts[file.path]
+    for file in difference.report.files:
+        lines = difference.counts[file.path]
         text = tree.text(file.path, max(lines))
         if text is None:
             continue
         shown = {line: Shown(MARKS[one > 0, other > 0], (one, other)) for line, (one, other) in lines.items()}
         pages[file.path] = page_of(file.path)
-        facts = _file(found.report, file.path, of_files[file.path])
+        facts = _file(difference.report, file.path, of_files[file.path])
         write_page(
             directory / pages[file.path], render("coverage_file.html.j2", listing=listing(text, shown, 2), **facts)
         )
     index = render(
-        "coverage_diff.html.j2", title="Coverage: A and B", wide=False, found=found.report, pages=pages, keys=KEYS
+        "coverage_diff.html.j2",
+        title="Coverage: A and B",
+        wide=False,
+        difference=difference.report,
+        pages=pages,
+        keys=KEYS,
     )
     write_page(directory / "index.html", index)
     return len(pages) + 1

@@ -161,7 +161,9 @@ def _index(measured: Measured, pages: Mapping[str, str]) -> dict[str, Any]:
         ],
         "keys": KEYS,
         "directories": [
-            (each.path, each.totals) for each in report.directories if each.path in _with_files(report.files)
+            (directory.path, directory.totals)
+            for directory in report.directories
+            if directory.path in _with_files(report.files)
         ],
         "listed": list(listed(report.files, pages)),
     }

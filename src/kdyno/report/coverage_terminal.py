@@ -31,7 +31,7 @@ def print_coverage(report: CoverageReport, console: Console, top: int) -> None:
     ):
         say(console, f"{name:<10} {part:>10,} of {whole:>10,} executed, {percent(part, whole)}")
     say(console, f"{'':<10} {totals.partly:>10,} lines partly")
-    rows = [(each.path, each.totals) for each in report.directories if each.path.count("/") < DEPTH]
+    rows = [(directory.path, directory.totals) for directory in report.directories if directory.path.count("/") < DEPTH]
     rows = sorted(rows, key=lambda row: (-row[1].executed, row[0]))
     say(console, "")
     console.print(_table(rows[:top]))
@@ -39,40 +39,47 @@ def print_coverage(report: CoverageReport, console: Console, top: int) -> None:
         say(console, f"and {len(rows) - top:,} more (--top N)", "dim")
 
 
-def print_unused(found: Unused, console: Console, top: int) -> None:
+def print_unused(unused: Unused, console: Console, top: int) -> None:
     """Print what was never executed: symbols, files and functions, the largest first."""
-    say(console, f"never executed: {found.subject}, and the boot", "bold")
-    say(console, f"{found.bytes_of_functions:,} of {found.bytes:,} bytes of code are functions that never ran")
+    say(console, f"never executed: {unused.subject}, and the boot", "bold")
+    say(console, f"{unused.bytes_of_functions:,} of {unused.bytes:,} bytes of code are functions that never ran")
     symbols = columns("configuration symbol", "bytes", "files")
-    for symbol in found.symbols[:top]:
+    for symbol in unused.symbols[:top]:
         symbols.add_row(Text(clean(symbol.name)), f"{symbol.bytes:,}", f"{len(symbol.files):,}")
     files = columns("file", "bytes", "functions")
-    for file in found.files[:top]:
+    for file in unused.files[:top]:
         files.add_row(Text(clean(file.path)), f"{file.bytes:,}", f"{file.functions:,}")
     functions = columns("function", "bytes", "file")
-    for function in found.functions[:top]:
+    for function in unused.functions[:top]:
         functions.add_row(Text(clean(function.name)), f"{function.bytes:,}", Text(clean(function.file)))
-    for table, number in ((symbols, len(found.symbols)), (files, len(found.files)), (functions, len(found.functions))):
+    for table, number in (
+        (symbols, len(unused.symbols)),
+        (files, len(unused.files)),
+        (functions, len(unused.functions)),
+    ):
         say(console, "")
         console.print(table)
         if number > top:
             say(console, f"and {number - top:,} more (--top N)", "dim")
 
 
-def print_difference(found: CoverageDifference, console: Console, top: int) -> None:
+def print_difference(difference: CoverageDifference, console: Console, top: int) -> None:
     """Print how many lines only one of the two executed, the files with most of them, and functions."""
-    one, other = found.subjects
+    one, other = difference.subjects
     say(console, f"A: {one}", "bold")
     say(console, f"B: {other}", "bold")
-    say(console, f"lines: {found.both:,} in both, {found.only[0]:,} only in A, {found.only[1]:,} only in B")
+    say(
+        console,
+        f"lines: {difference.both:,} in both, {difference.only[0]:,} only in A, {difference.only[1]:,} only in B",
+    )
     files = columns("file", "only A", "only B", "both")
-    for file in found.files[:top]:
+    for file in difference.files[:top]:
         files.add_row(Text(clean(file.path)), *(f"{number:,}" for number in (*file.only, file.both)))
     functions = columns("function", "calls in A", "in B", "file")
-    for function in found.functions[:top]:
+    for function in difference.functions[:top]:
         calls = (f"{number:,}" for number in function.calls)
         functions.add_row(Text(clean(function.name)), *calls, Text(clean(function.file)))
-    for table, number in ((files, len(found.files)), (functions, len(found.functions))):
+    for table, number in ((files, len(difference.files)), (functions, len(difference.functions))):
         say(console, "")
         console.print(table)
         if number > top:

@@ -212,12 +212,14 @@ def _power(report: Report, analysis: Analysis) -> Grid:
     rows = []
     for curve in sorted(analysis.power, key=lambda curve: report.variants.index(curve.variant)):
         paired = methods.get(curve.variant) != "welch"
-        seen = (
+        effects = (
             detectable(curve.n * times, curve.sd, limits, family=report.family, paired=paired) for times in MULTIPLES
         )
         needed = "" if curve.blocks_needed is None else f"{curve.blocks_needed:,}"
         spread = f"{percent(curve.sd)} %"
-        rows.append((clean(curve.variant), str(curve.n), spread, *(f"{percent(effect)} %" for effect in seen), needed))
+        rows.append(
+            (clean(curve.variant), str(curve.n), spread, *(f"{percent(effect)} %" for effect in effects), needed)
+        )
     return Grid(
         title="What could have been seen",
         columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),

@@ -46,15 +46,15 @@ def rows(series: Series) -> list[tuple[str, ...]]:
 def sentences(series: Series) -> list[str]:
     """What is said below the table: both laws, which is better, and what holds of neither."""
     scaling = series.scaling
-    said = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
-    said += [_fit(fit) for fit in scaling.fits]
-    said += [f"not fitted: {why}" for why in (scaling.no_amdahl, scaling.no_usl) if why]
-    said += [_untested(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
+    lines = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
+    lines += [_fit(fit) for fit in scaling.fits]
+    lines += [f"not fitted: {why}" for why in (scaling.no_amdahl, scaling.no_usl) if why]
+    lines += [_untested(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
     if verdict := _better(scaling):
-        said.append(verdict)
+        lines.append(verdict)
     if why := next((fit.no_interval for fit in scaling.fits if fit.no_interval), ""):
-        said.append(f"no intervals of the fits: {why}")
-    return said + _predictions(scaling)
+        lines.append(f"no intervals of the fits: {why}")
+    return lines + _predictions(scaling)
 
 
 def tax(tax: Tax, report: ScalingReport) -> str:
@@ -122,16 +122,16 @@ def _better(scaling: Scaling) -> str:
 
 def _predictions(scaling: Scaling) -> list[str]:
     """What the laws say of the largest n, if it is beyond what was measured."""
-    said = []
+    lines = []
     for fit in scaling.fits:
         last = fit.curve[-1]
         if last.extrapolated:
             span = _span(last.low, last.high)
-            said.append(
+            lines.append(
                 f"{TITLES[fit.law]} at n = {last.n}: {number(last.throughput)}{f' ({span})' if span else ''}, "
                 f"extrapolated: nothing beyond n = {fit.largest} was measured"
             )
-    return said
+    return lines
 
 
 def _span(low: float | None, high: float | None) -> str:

@@ -104,7 +104,7 @@ def _table(rows: list[Row], mean: Row, axis: Axis, sides: Sides, margin: float, 
         _widest("variant", [row.variant for row in every]),
         _widest("effect", [row.effect for row in every]),
         _widest("verdict", verdicts),
-        _widest("sees", [row.seen for row in every]),
+        _widest("sees", [row.sensitivity for row in every]),
     ]
     left = width - sum(fixed) - 6
     if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these images)"
@@ -128,7 +128,7 @@ def _table(rows: list[Row], mean: Row, axis: Axis, sides: Sides, margin: float, 
             Text(row.effect),
             Text(bar(row.span, axis, margin, bar_width), style=style),
             Text(verdict, style=style),
-            Text(row.seen, style="dim"),
+            Text(row.sensitivity, style="dim"),
         )
     return table
 

@@ -47,7 +47,7 @@ class Found(Frozen):
         return {tuned.file: tuned.choice for tuned in self.files}
 
 
-def found(search: Search, kernels: Kernels) -> Found:
+def outcome_of(search: Search, kernels: Kernels) -> Found:
     """Read it from a search that has ended, whose reference ran."""
     reference, best = search.reference, search.best
     assert reference is not None and best is not None

@@ -20,7 +20,7 @@ from kdyno.search.trial import Assignment, Trial, gain
 REFERENCE = ""
 """The choice that leaves a file to the reference's compiler."""
 
-Asked = Generator[Assignment, Trial | None, None]
+Trials = Generator[Assignment, Trial | None, None]
 """Asks for a trial of each assignment that it yields; None if that kernel can't be built or doesn't run."""
 
 
@@ -61,7 +61,7 @@ class Search:
     """How many were asked for."""
     tried: dict[frozenset[tuple[str, str]], Trial | None] = field(default_factory=dict)
 
-    def run(self, tunable: Iterable[str] | None = None) -> Asked:
+    def run(self, tunable: Iterable[str] | None = None) -> Trials:
         """The whole search; `tunable` are the files that may be given to a choice (None: all that cost anything)."""
         reference = yield from self._try({})
         if reference is None:
@@ -130,12 +130,12 @@ class Search:
     def _better_whole(self) -> str | None:
         """The choice that makes, for all hot files alone, a kernel cheaper than what was found by more than noise."""
         assert self.best is not None
-        found = self.best.total
-        gains = {choice: gain(found, trial.total) for choice, trial in self._wholes().items()}
+        total = self.best.total
+        gains = {choice: gain(total, trial.total) for choice, trial in self._wholes().items()}
         choice = max(gains, key=lambda choice: gains[choice], default=None)
         return choice if choice is not None and gains[choice] > self.noise else None
 
-    def _improve(self, start: str) -> Asked:
+    def _improve(self, start: str) -> Trials:
         """Start from the kernel with all hot files at one choice, and give each file what gains most on that."""
         self.start, self.chosen = start, self._all_at(start)
         self.kept, self.dropped = set(), {}
@@ -164,7 +164,7 @@ class Search:
             key=lambda promise: -promise.gain,
         )
 
-    def _confirm(self, group: Sequence[Promise]) -> Asked:
+    def _confirm(self, group: Sequence[Promise]) -> Trials:
         """Choose what of the group delivers on top of what is chosen already; drop the rest."""
         before = self.best
         assert before is not None

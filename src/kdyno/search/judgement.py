@@ -47,7 +47,7 @@ class Judged(Frozen):
     @property
     def is_won(self) -> bool:
         """Whether every kernel of one choice is beaten, and so the best of them."""
-        return bool(self.against) and all(each.is_beaten for each in self.against)
+        return bool(self.against) and all(against.is_beaten for against in self.against)
 
 
 def experiment_of(
@@ -93,16 +93,18 @@ def _against(report: RunReport) -> Against:
 
 def claim(judgements: Sequence[Judged]) -> str:
     """The sentence that the command ends with. It claims something only if every comparison of every run allows it."""
-    if judgements and all(each.is_won for each in judgements):
-        closest = [(each, min(each.against, key=lambda against: against.gain or 0.0)) for each in judgements]
+    if judgements and all(judgement.is_won for judgement in judgements):
+        closest = [
+            (judgement, min(judgement.against, key=lambda against: against.gain or 0.0)) for judgement in judgements
+        ]
         gains = " and ".join(
-            f"{signed(best.gain or 0.0)} % on {best.variant} ({each.workload})" for each, best in closest
+            f"{signed(best.gain or 0.0)} % on {best.variant} ({judgement.workload})" for judgement, best in closest
         )
         return f"the mixed kernel beats every kernel of one choice, the best of them by {gains}"
     open_ = [
-        f"{against.variant} ({each.workload}: {against.verdict or 'nothing to compare'})"
-        for each in judgements
-        for against in each.against
+        f"{against.variant} ({judgement.workload}: {against.verdict or 'nothing to compare'})"
+        for judgement in judgements
+        for against in judgement.against
         if not against.is_beaten
     ]
     return f"the mixed kernel does not beat the best kernel of one choice: not shown against {', '.join(open_)}"

@@ -43,7 +43,7 @@ class Progress:
 
     def begin(self, assignment: Assignment) -> None:
         self._began = time.monotonic()
-        self._talk.say(f"kernel {self._search.kernels}: {_said(assignment)}")
+        self._talk.say(f"kernel {self._search.kernels}: {_described(assignment)}")
 
     def end(self, trial: Trial | None, failures: Sequence[tuple[Assignment, str]]) -> None:
         self._seconds.append(time.monotonic() - self._began)
@@ -53,11 +53,11 @@ class Progress:
         cost = float(trial.total.mean()) - 1
         left = self._search.least_left()
         rest = f"; {span(left * statistics.mean(self._seconds))} for the next {left}, at least" if left else ""
-        said = "measured" if self._search.kernels == 1 else f"{signed(cost)} % modelled cycles"
-        self._talk.say(f"  {said}{rest}")
+        result = "measured" if self._search.kernels == 1 else f"{signed(cost)} % modelled cycles"
+        self._talk.say(f"  {result}{rest}")
 
 
-def _said(assignment: Assignment) -> str:
+def _described(assignment: Assignment) -> str:
     if not assignment:
         return "the reference"
     counts = {choice: list(assignment.values()).count(choice) for choice in sorted(set(assignment.values()))}

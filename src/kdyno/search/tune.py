@@ -24,7 +24,7 @@ from kdyno.line.prepare import NothingToCount
 from kdyno.line.run import run_experiment
 from kdyno.machine.registry import open_machine
 from kdyno.search.delegation import plan_of
-from kdyno.search.found import Found, found
+from kdyno.search.found import Found, outcome_of
 from kdyno.search.group_testing import Search
 from kdyno.search.judgement import MIXED, Judged, experiment_of, judged
 from kdyno.search.kernels import Kernels, Replicate
@@ -148,7 +148,7 @@ def search_files(tuning: Tuning, state: State, store: Store, talk: Talk) -> Foun
                 progress.end(trial, kernels.failures)
                 wanted = asked.send(trial)
         except StopIteration:
-            return found(search, kernels)
+            return outcome_of(search, kernels)
 
 
 def _builder(trials: Trials, plan: Callable[[Recipe], BuildPlan], talk: Talk) -> Callable[..., list[Image]]:
@@ -178,14 +178,14 @@ def _booter(tuning: Tuning, state: State, store: Store) -> Callable[[Image, int]
     return boot
 
 
-def judge_mixed(tuning: Tuning, found: Found, state: State, store: Store, talk: Talk) -> tuple[list[Judged], bool]:
+def judge_mixed(tuning: Tuning, result: Found, state: State, store: Store, talk: Talk) -> tuple[list[Judged], bool]:
     """Run the mixed kernel against each kernel of one choice, on both workloads; whether a boot was lost on the way."""
     seed = tuning.experiment.seed
     workloads: Mapping[str, WorkloadSettings] = {
         "chosen by": tuning.experiment.workload,
         "held out": tuning.config.held_out,
     }
-    mixed = tuning.recipe.model_copy(update={"delegation": plan_of(found.assignment, tuning.config.choices)})
+    mixed = tuning.recipe.model_copy(update={"delegation": plan_of(result.assignment, tuning.config.choices)})
     judgements, is_lost = [], False
     for name, workload in workloads.items():
         talk.say(f"judging on the workload {name}")

@@ -33,9 +33,9 @@ class Tuned(Frozen):
     table: str | None = None
 
 
-def outcome(found: Found, judgements: tuple[Judged, ...], modelled: str) -> Tuned:
-    said = claim(judgements) if judgements else NOTHING
-    return Tuned(modelled=modelled, found=found, judgements=judgements, claim=said)
+def outcome(result: Found, judgements: tuple[Judged, ...], modelled: str) -> Tuned:
+    sentence = claim(judgements) if judgements else NOTHING
+    return Tuned(modelled=modelled, found=result, judgements=judgements, claim=sentence)
 
 
 def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
@@ -43,7 +43,7 @@ def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
     if not tuned.found.files:
         return tuned
     table = plan.with_suffix(".csv")
-    costs = {each.file: (each.cost_reference, each.cost_choice) for each in tuned.found.files}
+    costs = {tuned_file.file: (tuned_file.cost_reference, tuned_file.cost_choice) for tuned_file in tuned.found.files}
     remarks = ["Made by `kdyno tune delegation`.", *tuned.modelled.splitlines(), clean(tuned.claim)]
     write_whole(table, table_text(tuned.found.assignment, choices, costs))
     write_whole(plan, plan_text(table.name, remarks))
@@ -52,31 +52,32 @@ def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
 
 def lines(tuned: Tuned, top: int) -> list[str]:
     """For a terminal: the `top` files that save most, then what was dropped and judged, and the claim."""
-    found = tuned.found
+    result = tuned.found
     rows = [
-        f"{each.file:<40} {each.choice:<16} {percent(each.cost_reference):>6} % "
-        f"{signed(each.cost_choice - each.cost_reference):>7} %"
-        for each in found.files[:top]
+        f"{tuned_file.file:<40} {tuned_file.choice:<16} {percent(tuned_file.cost_reference):>6} % "
+        f"{signed(tuned_file.cost_choice - tuned_file.cost_reference):>7} %"
+        for tuned_file in result.files[:top]
     ]
     head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all modelled cycles", *rows] if rows else []
-    more = [f"... and {len(found.files) - top:,} more"] if len(found.files) > top else []
-    noise = "" if found.noise is None else f", of which {percent(found.noise)} % may be chance"
+    more = [f"... and {len(result.files) - top:,} more"] if len(result.files) > top else []
+    noise = "" if result.noise is None else f", of which {percent(result.noise)} % may be chance"
     summary = [
         tuned.modelled,
-        f"{found.kernels:,} kernels measured; {found.hot:,} hot files take {percent(found.hot_share)} % of all cycles; "
-        f"{len(found.files):,} of them get a choice, which saved {percent(found.gain)} % in the trials{noise}",
+        f"{result.kernels:,} kernels measured; "
+        f"{result.hot:,} hot files take {percent(result.hot_share)} % of all cycles; "
+        f"{len(result.files):,} of them get a choice, which saved {percent(result.gain)} % in the trials{noise}",
     ]
     dropped = [
-        f"dropped: {file}: {', '.join(choices)} cost others what it saved" for file, choices in found.dropped.items()
+        f"dropped: {file}: {', '.join(choices)} cost others what it saved" for file, choices in result.dropped.items()
     ]
-    failed = [f"left out: {clean(failure)}" for failure in found.failures]
+    failed = [f"left out: {clean(failure)}" for failure in result.failures]
     return [*summary, *head, *more, *dropped, *failed, *_judged(tuned), tuned.claim]
 
 
 def _judged(tuned: Tuned) -> list[str]:
-    said = []
+    sentences = []
     for judged in tuned.judgements:
-        said.append(f"judged on the workload {judged.workload}, run {judged.run} (`kdyno report {judged.run}`)")
-        said += [f"  against {each.variant}: {clean(each.sentence)}" for each in judged.against]
-        said += [f"  {variant} never ran: {clean(why)}" for variant, why in judged.unjudged.items()]
-    return said
+        sentences.append(f"judged on the workload {judged.workload}, run {judged.run} (`kdyno report {judged.run}`)")
+        sentences += [f"  against {against.variant}: {clean(against.sentence)}" for against in judged.against]
+        sentences += [f"  {variant} never ran: {clean(why)}" for variant, why in judged.unjudged.items()]
+    return sentences

@@ -33,7 +33,7 @@ MOST_PAIRS = 500
 
 
 @dataclass(frozen=True)
-class Asked:
+class SelfTestRequest:
     """What is to be carried out."""
 
     kind: Kind
@@ -83,16 +83,16 @@ def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
     )
 
 
-def aa_experiment(of: Experiment, asked: Asked) -> Experiment:
+def aa_experiment(of: Experiment, request: SelfTestRequest) -> Experiment:
     """The run that holds all A/A experiments: the baseline under two names, each boot with a seed of its own.
 
     With shared seeds the model lane gives the same count twice, and could never be wrong.
     """
     recipe = of.variants[of.baseline]
-    return _both(of, asked, {"variants": dict.fromkeys(NAMES, recipe), "layouts": 0, "seeds": "own"})
+    return _both(of, request, {"variants": dict.fromkeys(NAMES, recipe), "layouts": 0, "seeds": "own"})
 
 
-def layouts_experiment(of: Experiment, asked: Asked) -> Experiment:
+def layouts_experiment(of: Experiment, request: SelfTestRequest) -> Experiment:
     """The run that holds all experiments with two link orders: the baseline under two names, linked in other orders.
 
     Block i boots layout i mod `experiments` of both, so that experiment k has the blocks of layout k. No two
@@ -102,42 +102,46 @@ def layouts_experiment(of: Experiment, asked: Asked) -> Experiment:
     recipe = of.variants[of.baseline]
     other = recipe.model_copy(update={"layout_seed": (recipe.layout_seed or 0) ^ 1})
     variants = dict(zip(NAMES, (recipe, other), strict=True))
-    return _both(of, asked, {"variants": variants, "layouts": asked.experiments})
+    return _both(of, request, {"variants": variants, "layouts": request.experiments})
 
 
-def _both(of: Experiment, asked: Asked, own: dict[str, object]) -> Experiment:
+def _both(of: Experiment, request: SelfTestRequest, own: dict[str, object]) -> Experiment:
     return of.model_copy(
         update={
-            "name": f"{of.name}-{asked.kind}",
+            "name": f"{of.name}-{request.kind}",
             "baseline": NAMES[0],
-            "blocks": asked.experiments * asked.blocks,
+            "blocks": request.experiments * request.blocks,
             "auto": False,
-            "workload": of.workload.only(asked.tests),
+            "workload": of.workload.only(request.tests),
             "judge": of.judge.model_copy(update={"looks": 1}),
             **own,
         }
     )
 
 
-def asked_of(of: Experiment, kind: Kind, experiments: int | None, blocks: int | None, tests: tuple[str, ...]) -> Asked:
+def request_of(
+    of: Experiment, kind: Kind, experiments: int | None, blocks: int | None, tests: tuple[str, ...]
+) -> SelfTestRequest:
     """What is carried out where the user leaves numbers out.
 
     With layouts that is as many pairs as the experiment has layouts, and its own number of blocks: links differ, and
     the more blocks there are, the more surely that is seen.
     """
     if kind == "aa":
-        return Asked(kind, experiments or AA_EXPERIMENTS, blocks or AA_BLOCKS, tests)
+        return SelfTestRequest(kind, experiments or AA_EXPERIMENTS, blocks or AA_BLOCKS, tests)
     pairs = of.layouts if of.layouts > 1 else PAIRS
-    return Asked(kind, experiments or pairs, blocks or max(of.blocks, FEWEST_BLOCKS), tests)
+    return SelfTestRequest(kind, experiments or pairs, blocks or max(of.blocks, FEWEST_BLOCKS), tests)
 
 
-def selftest(of: Experiment, asked: Asked, *, state: State, store: Store, talk: Talk, again: bool) -> SelfTest:
+def selftest(
+    of: Experiment, request: SelfTestRequest, *, state: State, store: Store, talk: Talk, again: bool
+) -> SelfTest:
     """Boot, judge every experiment, and keep what came out. An interrupted self-test goes on where it stopped.
 
     Raises TooLong, NothingIsLinked and OrderedAnyway before anything is built.
     """
-    _require_feasible(of, asked)
-    experiment = aa_experiment(of, asked) if asked.kind == "aa" else layouts_experiment(of, asked)
+    _require_feasible(of, request)
+    experiment = aa_experiment(of, request) if request.kind == "aa" else layouts_experiment(of, request)
     done = run_experiment(experiment, state, store, talk, again=again)
     if done.outcome.lost:
         raise Unfinished(lost=len(done.outcome.lost), why=next(iter(done.outcome.lost.values())))
@@ -149,19 +153,19 @@ def selftest(of: Experiment, asked: Asked, *, state: State, store: Store, talk: 
     ]
     if not observed:
         raise NothingMeasured(run=run.id)
-    design = Design(asked.kind, asked.experiments, asked.blocks, of.blocks, run.margin, run.alpha, run.correction)
+    design = Design(request.kind, request.experiments, request.blocks, of.blocks, run.margin, run.alpha, run.correction)
     family_wise, tested = judge_all(observed, NAMES, design)
     images = {image.key for variant in run.variants for image in variant.images}
     result = SelfTest(
-        kind=asked.kind,
+        kind=request.kind,
         run=run.id,
         created=datetime.now(UTC),
         host=run.host,
         lane=run.lane,
         machine=run.machine,
         image=images.pop() if len(images) == 1 else None,
-        experiments=asked.experiments,
-        blocks=asked.blocks,
+        experiments=request.experiments,
+        blocks=request.blocks,
         planned=of.blocks,
         margin=run.margin,
         alpha=run.alpha,
@@ -173,13 +177,13 @@ def selftest(of: Experiment, asked: Asked, *, state: State, store: Store, talk: 
     return result
 
 
-def _require_feasible(of: Experiment, asked: Asked) -> None:
+def _require_feasible(of: Experiment, request: SelfTestRequest) -> None:
     """Raise TooLong for more boots than a run can have, or more links than anybody waits for.
 
     Also raises NothingIsLinked and OrderedAnyway.
     """
-    blocks = asked.experiments * asked.blocks
-    links = 2 * asked.experiments if asked.kind == "layouts" else 0
+    blocks = request.experiments * request.blocks
+    links = 2 * request.experiments if request.kind == "layouts" else 0
     why = too_many_boots(len(NAMES), blocks)
     if links > 2 * MOST_PAIRS:
         why = f"take at most {MOST_PAIRS} pairs: they tell a rate of 50 % to ±4.5 points, and 100 tell it to ±10"
@@ -189,8 +193,8 @@ def _require_feasible(of: Experiment, asked: Asked) -> None:
     if why:
         seconds = links * LINK_SECONDS + len(NAMES) * blocks * LANES[about.lane].first_boot_seconds / about.parallel
         raise TooLong(
-            experiments=counted(asked.experiments, "experiment"),
-            blocks=counted(asked.blocks, "block"),
+            experiments=counted(request.experiments, "experiment"),
+            blocks=counted(request.blocks, "block"),
             work=" and ".join([*([f"{links:,} links"] if links else []), f"{len(NAMES) * blocks:,} boots"]),
             hours=seconds / 3600,
             most=why,

@@ -118,7 +118,7 @@ def _tested(observed: Observations, judged: Sequence[Comparison], spread: float,
     """`family` is how many benchmarks share alpha: those in which values differ."""
     estimates = [comparison.estimate for comparison in judged if comparison.estimate]
     limits = Limits(design.margin, design.alpha)
-    told = spread > 0 and design.planned > 1
+    has_spread = spread > 0 and design.planned > 1
     return Tested(
         benchmark=observed.benchmark,
         unit=observed.unit,
@@ -128,7 +128,7 @@ def _tested(observed: Observations, judged: Sequence[Comparison], spread: float,
         ),
         covered=rate(sum(map(_covers_one, estimates)), len(judged)),
         spread=spread,
-        detectable=detectable(design.planned, spread, limits, family=family) if told else None,
+        detectable=detectable(design.planned, spread, limits, family=family) if has_spread else None,
     )
 
 

@@ -34,7 +34,7 @@ def symbol_sizes(elf: Elf, *, clones_apart: bool = False) -> Sizes:
     """Symbols of loaded sections; static ones of one name are summed. Of several names for one place one counts: the
     one with the fewest underscores at its start, then the first of the alphabet.
     """
-    places: dict[tuple[int, int, int], str] = {}
+    names: dict[tuple[int, int, int], str] = {}
     sizes: Sizes = defaultdict(int)
     for symbol in elf.symbols:
         if PADDING.match(symbol.name):
@@ -43,8 +43,8 @@ def symbol_sizes(elf: Elf, *, clones_apart: bool = False) -> Sizes:
             sizes[counted_as(symbol.name, "bss", clones_apart=clones_apart), "bss"] += symbol.size
             continue
         place = (symbol.section, symbol.value, symbol.size)
-        places[place] = min(places.get(place, symbol.name), symbol.name, key=_plainness)
-    for (index, _, size), name in places.items():
+        names[place] = min(names.get(place, symbol.name), symbol.name, key=_plainness)
+    for (index, _, size), name in names.items():
         if (section := elf.sections.get(index)) and section.kind:
             sizes[counted_as(name, section.kind, clones_apart=clones_apart), section.kind] += size
     return dict(sizes)

@@ -96,8 +96,8 @@ def slopes(blocks: Sequence[Block], kept: Mapping[MemoryField, float] | None = N
     judged = [block for block in blocks if block.hours >= begin] if end - begin >= SHORTEST_HOURS else []
     fields = [field for field in WATCHED if any(field in block.mb for block in blocks)]
     points = {field: [(block.hours, block.mb[field]) for block in judged if field in block.mb] for field in fields}
-    found = (_slope(field, points[field]) for field in fields)
-    return tuple(_without_what_was_given_back(slope, end, (kept or {}).get(slope.field)) for slope in found)
+    fitted = (_slope(field, points[field]) for field in fields)
+    return tuple(_without_what_was_given_back(slope, end, (kept or {}).get(slope.field)) for slope in fitted)
 
 
 def _without_what_was_given_back(slope: Slope, hours: float, kept: float | None) -> Slope:
@@ -121,10 +121,10 @@ def _slope(field: MemoryField, points: Sequence[tuple[float, float]]) -> Slope:
     from scipy.stats import theilslopes
 
     hours, mb = zip(*points, strict=True)
-    found = theilslopes(mb, hours, alpha=1 - (1 - COVERAGE) / len(WATCHED))
-    estimate = float(found.slope)
+    fit = theilslopes(mb, hours, alpha=1 - (1 - COVERAGE) / len(WATCHED))
+    estimate = float(fit.slope)
     wider = _widening([size - estimate * at for at, size in points])
-    low, high = (estimate + (float(end) - estimate) * wider for end in (found.low_slope, found.high_slope))
+    low, high = (estimate + (float(end) - estimate) * wider for end in (fit.low_slope, fit.high_slope))
     growth: Growth = "undecided"
     if high < MARGIN_MB_PER_HOUR:
         growth = "no growth"

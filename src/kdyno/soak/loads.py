@@ -31,7 +31,7 @@ DEFAULT_LOADS = (
 
 
 class LoadUnclear(UserError):
-    message = "--use takes a workload, and NAME=VALUE of its parameters behind it: {said}"
+    message = "--use takes a workload, and NAME=VALUE of its parameters behind it: {words}"
     hint = '`kdyno workload list` shows workloads; an example: --use "stress-ng stressor=fork"'
 
 
@@ -84,13 +84,13 @@ def needs(loads: Sequence[SoakLoad]) -> Needs:
 def _load(words: str) -> SoakLoad:
     name, *assignments = words.split()[:50] or [""]
     if not name or "=" in name:
-        raise LoadUnclear(said=repr(words))
+        raise LoadUnclear(words=repr(words))
     workload = definition(name)
     values: dict[str, Value] = {}
     for word in assignments:
         parameter, equals, value = word.partition("=")
         if not (parameter and equals):
-            raise LoadUnclear(said=repr(word))
+            raise LoadUnclear(words=repr(word))
         values[parameter] = as_parameter(value, workload.parameters.get(parameter))
     if LANE not in workload.lanes:
         raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])

@@ -22,7 +22,7 @@ class ArtefactMissing(InfrastructureError):
 
 
 class ArtefactDamaged(InfrastructureError):
-    message = "artefact {path} is damaged: its content has the SHA-256 {found}"
+    message = "artefact {path} is damaged: its content has the SHA-256 {actual}"
     hint = "remove the file, or bring it back from a copy; samples are in the store, not in artefacts"
 
 
@@ -54,8 +54,8 @@ class Artefacts:
         path = self._place(sha256)
         if not SHA256.fullmatch(sha256) or path.is_symlink() or not path.is_file():
             raise ArtefactMissing(sha256=sha256, directory=self.directory)
-        if (found := _sha256(path)) != sha256:
-            raise ArtefactDamaged(path=path, found=found)
+        if (actual := _sha256(path)) != sha256:
+            raise ArtefactDamaged(path=path, actual=actual)
         return path
 
     def _keep(self, incoming: Path, sha256: str) -> None:

@@ -133,9 +133,9 @@ def _checked(connection: Connection, where: str) -> bool:
         _require_nothing_that_computes(connection, where)
     present = inspect(connection).get_table_names()
     if schema.meta.name in present:
-        found = connection.execute(select(schema.meta.c.version)).scalar()
-        if found != schema.VERSION:
-            raise SchemaVersionUnknown(where=where, found=found, ours=schema.VERSION)
+        version = connection.execute(select(schema.meta.c.version)).scalar()
+        if version != schema.VERSION:
+            raise SchemaVersionUnknown(where=where, version=version, ours=schema.VERSION)
         if is_file:
             _require_same_shape(connection, where)
         return True

@@ -26,7 +26,7 @@ class NotAStore(UserError):
 
 
 class SchemaVersionUnknown(UserError):
-    message = "the store {where} has schema version {found}; this kdyno reads and writes version {ours}"
+    message = "the store {where} has schema version {version}; this kdyno reads and writes version {ours}"
     hint = "use the kdyno that wrote it, or name another store: kdyno makes a new one. Nothing was changed in this one"
 
 
@@ -115,10 +115,10 @@ def errors_are_said(store: StoreUrl) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _said(store, error) from error
+        raise _translated(store, error) from error
 
 
-def _said(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
+def _translated(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
     cause, where = error.orig, store.where
     why = without_secrets(" ".join(str(cause).split()), store)
     if isinstance(error, IntegrityError):

@@ -50,14 +50,14 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
     for row in connection.execute(select(variant.run, variant.name)):
         variants[row.run].append(row.name)
     counts = _counts(connection)
-    found = []
+    listed = []
     for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id)):
         if wrong := next(_wrong(row), None):
             raise RecordCorrupt(where=store.where, record=f"run {row.id}", why=wrong)
         ends = {name: counts.get((row.id, name), (0, 0)) for name in variants[row.id]}
         blocks = row.stopped_at or row.blocks
         complete = all(done >= blocks or is_given_up(done, failed) for done, failed in ends.values())
-        found.append(
+        listed.append(
             RunSummary(
                 id=row.id,
                 name=row.name,
@@ -69,7 +69,7 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
                 status="complete" if complete else "unfinished",
             )
         )
-    return found
+    return listed
 
 
 def _wrong(row: Any) -> Iterator[str]:

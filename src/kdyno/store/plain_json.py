@@ -28,7 +28,7 @@ def require_plain(value: Any) -> None:
         if isinstance(part, dict | list):
             if depth == DEEPEST:
                 raise ValueError("it is nested too deep")
-            left += [(each, depth + 1) for each in (part.values() if isinstance(part, dict) else part)]
+            left += [(child, depth + 1) for child in (part.values() if isinstance(part, dict) else part)]
         elif isinstance(part, int) and not -(2**63) <= part < 2**63:
             raise ValueError("a number in it has more than 64 bits")
         elif isinstance(part, float) and not math.isfinite(part):

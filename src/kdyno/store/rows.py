@@ -43,8 +43,8 @@ def is_on_record(connection: Connection, run_id: str) -> bool:
 def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
     connection.execute(schema.run.insert(), run_row(run))
     connection.execute(schema.variant.insert(), variant_rows(run))
-    if places := cell_rows(run.id, cells):
-        connection.execute(schema.cell.insert(), places)
+    if values := cell_rows(run.id, cells):
+        connection.execute(schema.cell.insert(), values)
 
 
 def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Sequence[Benchmark]) -> None:
@@ -74,9 +74,9 @@ def variant_rows(run: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
-def cell_rows(run_id: str, places: Iterable[tuple[Place, str]]) -> list[dict[str, Any]]:
+def cell_rows(run_id: str, cells: Iterable[tuple[Place, str]]) -> list[dict[str, Any]]:
     return [
-        {"run": run_id, "key": key, **{name: getattr(place, name) for name in PLACE_COLUMNS}} for place, key in places
+        {"run": run_id, "key": key, **{name: getattr(place, name) for name in PLACE_COLUMNS}} for place, key in cells
     ]
 
 
@@ -233,6 +233,6 @@ def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
     return BootRecord.model_construct(**fields, **{name: getattr(boot, name) for name in Boot.model_fields})
 
 
-def _storable(said: str) -> str:
+def _storable(words: str) -> str:
     """What a guest said, without the one character that PostgreSQL can't hold."""
-    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return words.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -140,8 +140,8 @@ def _read(archive: Iterator[tuple[str, bytes]], name: str, keep: Callable[[str, 
     boots: list[WholeBoot] = []
     kept: list[str] = []
     for listed in manifest.files:
-        found, content = next(archive, ("", b""))
-        if (found, len(content)) != (listed.name, listed.bytes):
+        member, content = next(archive, ("", b""))
+        if (member, len(content)) != (listed.name, listed.bytes):
             raise RunFileUnfit(name=name, why=f"{listed.name} is missing, or of another size than in its manifest")
         if hashlib.sha256(content).hexdigest() != listed.sha256:
             raise RunFileUnfit(name=name, why=f"{listed.name} was changed: its SHA-256 isn't that in the manifest")

@@ -108,8 +108,8 @@ def _postgresql(parsed: URL, named: str) -> StoreUrl:
     if parsed.port is not None and not 0 < parsed.port < 2**16:
         raise StoreUrlInvalid(url=_hidden(named), why="its port is not from 1 to 65535")
     url = parsed.set(drivername=POSTGRESQL[-1])
-    told = {name: value for name, value in parsed.query.items() if name in SHOWN_OPTIONS}
-    return StoreUrl(url, url.set(password=None, query=told).render_as_string(), None)
+    shown = {name: value for name, value in parsed.query.items() if name in SHOWN_OPTIONS}
+    return StoreUrl(url, url.set(password=None, query=shown).render_as_string(), None)
 
 
 def _secrets(url: URL) -> list[str]:

@@ -63,28 +63,28 @@ def _before(older_than: float) -> float:
     return time.time() - older_than * DAY
 
 
-def use_of(seen: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
+def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
     """The look in numbers; what is younger than so many days stays."""
     before = _before(older_than)
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}
-    for item in sorted(seen.items, key=lambda item: not item.is_needed):  # a file of both counts as needed
+    for item in sorted(inventory.items, key=lambda item: not item.is_needed):  # a file of both counts as needed
         by_part[item.part].append((item, sizes.of(item)))
     parts = [_use(part, sized, before) for part, sized in by_part.items() if sized]
-    young = sum(started.timestamp() > before for started in seen.unneeded_boots.values())
+    young = sum(started.timestamp() > before for started in inventory.unneeded_boots.values())
     boots = PartUse(
         part="store",
         holds=BOOTS,
-        things=seen.boots,
+        things=inventory.boots,
         bytes=None,
-        unneeded=len(seen.unneeded_boots),
+        unneeded=len(inventory.unneeded_boots),
         unneeded_bytes=None,
         young=young,
     )
     return StoreUse(
         state=str(state.root),
         stores=tuple(store.where for store in stores),
-        runs=seen.runs,
+        runs=inventory.runs,
         parts=(*parts, boots),
         at_work=tuple(state.at_work()),
         removed=removed,

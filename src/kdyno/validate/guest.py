@@ -12,7 +12,8 @@ from kdyno.cycles.family import Family
 from kdyno.cycles.predict import cycles
 from kdyno.errors import InfrastructureError
 from kdyno.instrument.job import Load, Program, TestOrder
-from kdyno.instrument.pmu_record import CONTEXTS, PmuRecord, read_pmu_record
+from kdyno.instrument.pmu_parts import CONTEXTS
+from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.build import build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import read_config

@@ -38,7 +38,7 @@ USUAL_LAST_MINOR = 19
 
 
 class NoRunningConfig(UserError):
-    message = "this host doesn't tell its kernel's configuration: there is none of {places}"
+    message = "this host doesn't tell its kernel's configuration: there is none of {paths}"
     hint = "name it: --config FILE"
 
 
@@ -54,11 +54,11 @@ class StrangeRelease(UserError):
 
 def running_config(release: str | None = None) -> Path:
     """Where the configuration of the running kernel can be read. Raises NoRunningConfig."""
-    places = [Path(place.format(release=release or os.uname().release)) for place in PLACES]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise NoRunningConfig(places=", ".join(map(str, places)))
-    return found
+    candidates = [Path(candidate.format(release=release or os.uname().release)) for candidate in PLACES]
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if path is None:
+        raise NoRunningConfig(paths=", ".join(map(str, candidates)))
+    return path
 
 
 def config_of(path: Path) -> dict[str, str]:

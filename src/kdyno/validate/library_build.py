@@ -88,7 +88,7 @@ class Unit:
 
     name: str
     """Of data/validate/loads/NAME.c, too."""
-    places: tuple[tuple[str, ...], ...]
+    locations: tuple[tuple[str, ...], ...]
     """By file of the tree: where it has been, the newest place last."""
     words: tuple[str, ...] = ()
     """What lib/Makefile adds for these files."""
@@ -198,9 +198,9 @@ class Workshop:
 
     def programs(self, unit: Unit) -> dict[str, Path] | str:
         """The unit's program for each option set, by the set's name; or why there are none."""
-        sources = [self._first(places) for places in unit.places]
+        sources = [self._first(locations) for locations in unit.locations]
         if None in sources:
-            lacking = " or ".join(unit.places[sources.index(None)])
+            lacking = " or ".join(unit.locations[sources.index(None)])
             return f"the tree has no {lacking}"
         try:
             if unit.name == "crc32":
@@ -212,8 +212,8 @@ class Workshop:
         except process.ToolFailed as error:
             return f"it doesn't compile outside of this tree: {first_complaint(str(error))}"
 
-    def _first(self, places: Iterable[str]) -> Path | None:
-        return next((self.tree / place for place in places if (self.tree / place).is_file()), None)
+    def _first(self, locations: Iterable[str]) -> Path | None:
+        return next((self.tree / location for location in locations if (self.tree / location).is_file()), None)
 
     def _program(self, unit: Unit, sources: Sequence[Path], compiler: Compiler) -> Path:
         place = self.scratch / unit.name / str(self.compilers.index(compiler))
@@ -231,8 +231,8 @@ class Workshop:
 
     def _includes(self, compiler: Compiler) -> list[str | Path]:
         own = process.output([compiler.command, "-print-file-name=include"]).strip()
-        places = (self.headers, self.data, self.tree / "include", self.tree / "include/uapi")
-        words = [word for place in places for word in ("-I", place)]
+        directories = (self.headers, self.data, self.tree / "include", self.tree / "include/uapi")
+        words = [word for directory in directories for word in ("-I", directory)]
         first = ("-include", self.tree / "include/linux/kconfig.h", "-include", self.data / "shim.h")
         return ["-nostdinc", "-isystem", own, *words, *first, "-w"]
 

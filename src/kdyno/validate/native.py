@@ -122,11 +122,11 @@ def writable_tmpfs(mounts: Path = MOUNTS) -> Path:
         rows = [line.split(" ") for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
         raise NoTmpfs(why=f"{mounts}: {error.strerror}") from error
-    places = [Path(row[1]) for row in rows if row[2] == "tmpfs" and "rw" in row[3].split(",")]
-    for place in sorted(places, key=lambda place: (place != Path("/dev/shm"), str(place))):
-        if os.access(place, os.W_OK | os.X_OK) and not str(place).startswith("/sys"):
-            return place
-    raise NoTmpfs(why="none is mounted read-write" if not places else f"not {', '.join(map(str, places))}")
+    directories = [Path(row[1]) for row in rows if row[2] == "tmpfs" and "rw" in row[3].split(",")]
+    for directory in sorted(directories, key=lambda directory: (directory != Path("/dev/shm"), str(directory))):
+        if os.access(directory, os.W_OK | os.X_OK) and not str(directory).startswith("/sys"):
+            return directory
+    raise NoTmpfs(why="none is mounted read-write" if not directories else f"not {', '.join(map(str, directories))}")
 
 
 @contextmanager
@@ -151,16 +151,16 @@ def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
     job = Job(lane="wall", iterations=LANES["wall"].iterations, tests=(order,))
     command = native_command(agent, order, job.iterations)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
-        stream, said = Path(directory) / "stream.jsonl", Path(directory) / "said"
+        stream, error_log = Path(directory) / "stream.jsonl", Path(directory) / "said"
         with (
             stream.open("wb") as out,
-            said.open("wb") as errors,
+            error_log.open("wb") as errors,
             spawned(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
         ):
             status = child.wait()
         report = read_stream(stream, asked_of(job))
         if not report.complete:
-            why = said.read_text(encoding="utf-8", errors="replace").strip() or report.fault
+            why = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
             raise NativeFailed(test=order.name, why=why or f"exit status {status}")
     return report
 

@@ -113,8 +113,8 @@ def judged(
     names = tuple(variant.name for variant in run.variants)
     look = look_of(run, boots)
     unjudged = withheld(checks)
-    seen = [boot for boot in boots if boot.block < look.blocks and boot.variant not in unjudged]
-    observed = observations(seen, benchmarks, names, layouts=run.layouts > 0)
+    boots_so_far = [boot for boot in boots if boot.block < look.blocks and boot.variant not in unjudged]
+    observed = observations(boots_so_far, benchmarks, names, layouts=run.layouts > 0)
     judgement = judge(
         observed,
         names,
@@ -125,7 +125,7 @@ def judged(
         correction=run.correction,
         scope=_scope(run),
         nouns=nouns_of(run),
-        why=partial(absence.reason, seen, unjudged),
+        why=partial(absence.reason, boots_so_far, unjudged),
     )
     flags = contamination(boots, run.lane)
     return RunReport(
@@ -181,15 +181,15 @@ def with_unlisted(listed: Sequence[Benchmark], boots: Sequence[BootRecord]) -> l
 
 
 def _values(observed: Sequence[Observations]) -> Iterator[Value]:
-    for each in observed:
-        for variant in each.groups:
-            if (sample := each.sample(variant)) is None:
+    for measured in observed:
+        for variant in measured.groups:
+            if (sample := measured.sample(variant)) is None:
                 continue
             labels = (sample.blocks, sample.order, sample.clusters)
             blocks, order, layouts = ([None] * len(sample.values) if one is None else one.tolist() for one in labels)
             for block, place, layout, value in zip(blocks, order, layouts, sample.values.tolist(), strict=True):
                 yield Value(
-                    variant=variant, benchmark=each.benchmark, block=block, order=place, layout=layout, value=value
+                    variant=variant, benchmark=measured.benchmark, block=block, order=place, layout=layout, value=value
                 )
 
 

@@ -43,12 +43,12 @@ class KernelCheck(Frozen):
         skipped = f", {self.tests_skipped:,} skipped" if self.tests_skipped else ""
         failed = f", {self.tests_failed:,} failed" if self.tests_failed else ""
         numbers = f"{counted(self.suites, 'suite')}, {counted(self.tests_passed, 'test')} passed{skipped}{failed}"
-        said = [*map(_in_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
+        parts = [*map(_in_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
         if len(self.failures) > FAILURES_SAID:
-            said.append(f"and {len(self.failures) - FAILURES_SAID:,} more")
+            parts.append(f"and {len(self.failures) - FAILURES_SAID:,} more")
         if self.warnings:
-            said.append(f"{counted(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
-        return "; ".join([f"{clean(self.variant)}: {numbers}", *said])
+            parts.append(f"{counted(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
+        return "; ".join([f"{clean(self.variant)}: {numbers}", *parts])
 
 
 def checks_of(store: Store, run: RunRecord, artefacts: Artefacts) -> tuple[KernelCheck, ...]:

@@ -32,7 +32,7 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
     progress = progress_of(run, boots, run.stopped_at)
     planned = len(progress.cells)
     failed = sum(boot.status == "failed" for boot in boots)
-    found = [
+    notices = [
         f"{variant} was given up, it never came through: {reason}" for variant, reason in progress.given_up.items()
     ]
     if not progress.is_complete:
@@ -41,15 +41,15 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
             if run.looks == 1
             else f"judged are the {look.blocks} blocks of look {look.number}"
         )
-        found.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
+        notices.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
     if failed:
-        found.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")
+        notices.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")
     if run.stopped_at:
-        found.append(
+        notices.append(
             f"stopped at look {look.number} of {run.looks}, after {run.stopped_at} of {run.blocks} blocks: nothing was "
             f"undecided any more; intervals cover {100 * look.confidence:.2f} %, as looking several times demands"
         )
-    return found
+    return notices
 
 
 def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:

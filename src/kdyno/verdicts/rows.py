@@ -35,7 +35,7 @@ class Row:
     variant: str
     effect: str
     interval: str
-    seen: str
+    sensitivity: str
     verdict: str
     """A verdict, or empty where there is none."""
     verdict_in_scope: str
@@ -103,7 +103,7 @@ def _row(
         variant=variant,
         effect=f"{signed(estimate.ratio - 1)} %" if estimate else "",
         interval=_interval(estimate),
-        seen=_seen(estimate),
+        sensitivity=_sensitivity(estimate),
         verdict=judged.verdict or "",
         verdict_in_scope=in_scope(judged.verdict, judged.scope) if judged.verdict else "",
         reason=clean(judged.reason),
@@ -125,7 +125,7 @@ def grouped(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[st
     return [(listed(names), text) for text, names in about.items()]
 
 
-def _seen(estimate: Estimate | None) -> str:
+def _sensitivity(estimate: Estimate | None) -> str:
     if estimate is None or estimate.detectable is None:
         return "" if estimate is None or estimate.unseen is None else "alike"
     return f"{percent(estimate.detectable)} %"

@@ -67,12 +67,12 @@ def observations(
         )
     return [
         Observations(
-            benchmark=each.name,
-            unit=each.unit,
-            direction=each.direction,
-            description=each.description,
-            quantity=each.quantity,
-            groups={name: groups[each.name][name] for name in variants if name in groups[each.name]},
+            benchmark=benchmark.name,
+            unit=benchmark.unit,
+            direction=benchmark.direction,
+            description=benchmark.description,
+            quantity=benchmark.quantity,
+            groups={name: groups[benchmark.name][name] for name in variants if name in groups[benchmark.name]},
         )
-        for each in benchmarks
+        for benchmark in benchmarks
     ]

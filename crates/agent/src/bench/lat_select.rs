@@ -68,9 +68,9 @@ fn measure(recorder: &Recorder, original: OwnedFd, count: usize) -> Result<(), S
             let mut set = all;
             let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
             // SAFETY: the set holds `below` bits or more; null means "not asked".
-            let found = unsafe { libc::select(below, null_mut(), &mut set, null_mut(), &mut at_once) };
-            if check("select()", found)? != expected {
-                return Err(Stop::Broken(format!("select() found {found} ready, expected {expected}")));
+            let ready_count = unsafe { libc::select(below, null_mut(), &mut set, null_mut(), &mut at_once) };
+            if check("select()", ready_count)? != expected {
+                return Err(Stop::Broken(format!("select() found {ready_count} ready, expected {expected}")));
             }
         }
         Ok(selects)

@@ -76,11 +76,11 @@ fn a_file(recorder: &Recorder) -> Result<CString, Stop> {
 fn stat(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let path = a_file(recorder)?;
     // SAFETY: all bits 0 is a stat.
-    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
     recorder.measure(|calls| {
         for _ in 0..calls {
             // SAFETY: `path` is a C string, `found` is writable.
-            check("stat()", unsafe { libc::stat(path.as_ptr(), &mut found) })?;
+            check("stat()", unsafe { libc::stat(path.as_ptr(), &mut status) })?;
         }
         Ok(calls)
     })
@@ -89,11 +89,11 @@ fn stat(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
 fn fstat(recorder: &Recorder, _: &Params) -> Result<(), Stop> {
     let opened = file::open("open(scratch file)", &a_file(recorder)?, libc::O_RDONLY)?;
     // SAFETY: all bits 0 is a stat.
-    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
     recorder.measure(|calls| {
         for _ in 0..calls {
             // SAFETY: `found` is writable.
-            check("fstat()", unsafe { libc::fstat(opened.as_raw_fd(), &mut found) })?;
+            check("fstat()", unsafe { libc::fstat(opened.as_raw_fd(), &mut status) })?;
         }
         Ok(calls)
     })

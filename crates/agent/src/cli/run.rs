@@ -36,7 +36,7 @@ fn print_table(run: &Run) -> Result<Sink, Box<dyn Error>> {
     // Records gather in memory, so that nothing but the benchmark runs while it is measured.
     let memory = memory()?;
     let sink = Sink::new(memory.try_clone()?)?;
-    let mut tail = Tail { file: File::from(memory), seen: 0 };
+    let mut tail = Tail { file: File::from(memory), bytes_read: 0 };
     super::print(&table::heading());
     for planned in &run.plan {
         session::run_all(std::slice::from_ref(planned), &run.settings, &sink, |_| ());
@@ -53,15 +53,15 @@ fn memory() -> Result<OwnedFd, Failure> {
 /// What has come since it was last asked.
 struct Tail {
     file: File,
-    seen: u64,
+    bytes_read: u64,
 }
 
 impl Tail {
     fn records(&mut self) -> Result<Vec<Record>, Box<dyn Error>> {
         // Writer and reader share the file's position, so the reader says where.
-        let mut bytes = vec![0; (self.file.metadata()?.len() - self.seen) as usize];
-        self.file.read_exact_at(&mut bytes, self.seen)?;
-        self.seen += bytes.len() as u64;
+        let mut bytes = vec![0; (self.file.metadata()?.len() - self.bytes_read) as usize];
+        self.file.read_exact_at(&mut bytes, self.bytes_read)?;
+        self.bytes_read += bytes.len() as u64;
         let text = String::from_utf8(bytes)?;
         Ok(text.lines().map(Record::from_line).collect::<Result<_, _>>()?)
     }

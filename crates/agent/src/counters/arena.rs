@@ -82,7 +82,7 @@ mod tests {
     fn more_than_there_is_memory_for_is_refused() {
         let mut arena = Arena::of(4096).unwrap();
         let content = vec![7; 4096];
-        let said = arena.add(|free| read_whole(&mut &content[..], free, "file")).unwrap_err();
-        assert!(said.contains("more than 128 MB"), "{said}");
+        let message = arena.add(|free| read_whole(&mut &content[..], free, "file")).unwrap_err();
+        assert!(message.contains("more than 128 MB"), "{message}");
     }
 }

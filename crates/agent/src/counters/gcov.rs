@@ -90,8 +90,8 @@ mod tests {
     fn a_kernel_that_counts_nothing_is_refused() {
         let root = std::env::temp_dir().join(format!("kdyno-gcov-none-{}", std::process::id()));
         fs::create_dir_all(root.join("gcov")).unwrap();
-        let said = Gcov::open(&root).err().unwrap();
-        assert!(said.contains("has no .gcda file"), "{said}");
+        let message = Gcov::open(&root).err().unwrap();
+        assert!(message.contains("has no .gcda file"), "{message}");
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -93,8 +93,8 @@ mod tests {
         memory.read(&mut arena).unwrap();
         assert_eq!(arena.item(0), [20, 21, 22, 23, 24, 25, 26, 27]);
         for (address, bytes) in [((1 << 63) + 12, 8), (0, 1), (u64::MAX, 1), (0x1000, u64::MAX)] {
-            let said = Memory::open(path.to_str().unwrap(), address, bytes).err().unwrap();
-            assert!(said.contains("bytes at"), "{said}");
+            let message = Memory::open(path.to_str().unwrap(), address, bytes).err().unwrap();
+            assert!(message.contains("bytes at"), "{message}");
         }
         fs::remove_file(path).unwrap();
     }

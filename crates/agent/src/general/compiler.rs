@@ -43,21 +43,21 @@ pub fn main(mut arguments: impl Iterator<Item = String>) -> u8 {
 }
 
 fn compile(source: &Path, object: &Path) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
+    let mut included = BTreeSet::new();
     let mut waiting = vec![source.to_owned()];
     let mut code = Vec::new();
     while let Some(path) = waiting.pop() {
         let text = read(&path)?;
         for line in text.lines() {
             match line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"')) {
-                Some(name) if seen.insert(name.to_owned()) => waiting.push(find(name)?),
+                Some(name) if included.insert(name.to_owned()) => waiting.push(find(name)?),
                 Some(_) => {}
                 None => code.extend(line.bytes().rev()),
             }
         }
     }
     write(object, &code)?;
-    let needed: String = seen.iter().map(|name| format!(" {name} \\\n")).collect();
+    let needed: String = included.iter().map(|name| format!(" {name} \\\n")).collect();
     fs::write(object.with_extension("d"), format!("{}:{needed}", object.display())).named("write(dependencies)")
 }
 

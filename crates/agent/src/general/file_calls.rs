@@ -58,12 +58,12 @@ fn status(things: &Things, mix: &mut Mix) -> Result<(), Failure> {
     const PATHS: [&CStr; 5] = [c"/", c"/dev/null", c"/tmp/.", c"/proc/self/exe", c"/bin/../tmp"];
     // SAFETY: C strings and structures of the right types; a path that is missing costs nothing.
     unsafe {
-        let mut found: libc::stat = zeroed();
-        libc::stat(PATHS[mix.below(PATHS.len())].as_ptr(), &mut found);
-        check("stat(scratch file)", libc::stat(things.path.as_ptr(), &mut found))?;
-        check("lstat(link)", libc::lstat(things.link.as_ptr(), &mut found))?;
-        check("fstat(scratch file)", libc::fstat(things.file.as_raw_fd(), &mut found))?;
-        check("fstat(pipe)", libc::fstat(things.pipe.0.as_raw_fd(), &mut found))?;
+        let mut buffer: libc::stat = zeroed();
+        libc::stat(PATHS[mix.below(PATHS.len())].as_ptr(), &mut buffer);
+        check("stat(scratch file)", libc::stat(things.path.as_ptr(), &mut buffer))?;
+        check("lstat(link)", libc::lstat(things.link.as_ptr(), &mut buffer))?;
+        check("fstat(scratch file)", libc::fstat(things.file.as_raw_fd(), &mut buffer))?;
+        check("fstat(pipe)", libc::fstat(things.pipe.0.as_raw_fd(), &mut buffer))?;
         check("statfs(scratch file)", libc::statfs(things.path.as_ptr(), &mut zeroed()))?;
         let at = libc::AT_FDCWD;
         let mut more = zeroed();

@@ -40,11 +40,12 @@ pub static TEST: Test = Test {
 const FILES: usize = 40;
 
 fn names(root: &Path, mix: &mut Mix) -> Result<(), Stop> {
-    let places = ["a", "b", "c/deep/er"].map(|place| root.join(place));
-    for place in &places {
-        fs::create_dir_all(place).named("mkdir(scratch directory)")?;
+    let directories = ["a", "b", "c/deep/er"].map(|directory| root.join(directory));
+    for directory in &directories {
+        fs::create_dir_all(directory).named("mkdir(scratch directory)")?;
     }
-    let mut all: Vec<_> = (0..FILES).map(|i| places[mix.below(3)].join(format!("file-{i}-{}", mix.next()))).collect();
+    let mut all: Vec<_> =
+        (0..FILES).map(|i| directories[mix.below(3)].join(format!("file-{i}-{}", mix.next()))).collect();
     for path in &all {
         let mut file = File::create(path).named("open(scratch file)")?;
         if mix.below(3) > 0 {
@@ -56,7 +57,7 @@ fn names(root: &Path, mix: &mut Mix) -> Result<(), Stop> {
         let name = file::c_path(path);
         match i % 8 {
             0 => {
-                let target = places[mix.below(3)].join(format!("moved-{i}"));
+                let target = directories[mix.below(3)].join(format!("moved-{i}"));
                 fs::rename(&*path, &target).named("rename(scratch file)")?;
                 *path = target;
             }
@@ -123,20 +124,20 @@ fn watched(root: &Path) -> Result<(), Failure> {
     };
     fs::write(&path, "changed").named("write(scratch file)")?;
     fs::remove_file(&path).named("unlink(scratch file)")?;
-    let mut told = [0; 1024];
-    File::from(watch).read(&mut told).named("read(inotify)")?;
+    let mut events_read = [0; 1024];
+    File::from(watch).read(&mut events_read).named("read(inotify)")?;
     Ok(())
 }
 
 /// How many files there are, each looked at.
 fn walk(directory: &Path) -> Result<usize, Failure> {
-    let mut found = 0;
+    let mut count = 0;
     for entry in fs::read_dir(directory).named("readdir(scratch directory)")? {
         let entry = entry.named("readdir(scratch directory)")?;
         let metadata = entry.metadata().named("stat(scratch file)")?;
-        found += if metadata.is_dir() { walk(&entry.path())? } else { 1 };
+        count += if metadata.is_dir() { walk(&entry.path())? } else { 1 };
     }
-    Ok(found)
+    Ok(count)
 }
 
 fn contents(scratch: &Path, mix: &mut Mix) -> Result<(), Stop> {

@@ -27,8 +27,8 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
             fd::write_all("write(pipe)", write, b"c")
         })?);
     }
-    let mut told = [0];
-    fd::read_exact("read(pipe)", read.as_raw_fd(), &mut told)?;
+    let mut byte = [0];
+    fd::read_exact("read(pipe)", read.as_raw_fd(), &mut byte)?;
     // One is looked at without being reaped, then all are waited for in another order than they were made.
     // SAFETY: all bits 0 is a siginfo_t.
     unsafe {

@@ -18,7 +18,7 @@ fn work() -> Result<(), Failure> {
     let barrier = Arc::new(Barrier::new(THREADS));
     // Whose turn it is: each waits for its own.
     let turn = Arc::new((Mutex::new(0_usize), Condvar::new()));
-    let (tell, told) = mpsc::sync_channel(2);
+    let (tell, receiver) = mpsc::sync_channel(2);
     let mut running = Vec::new();
     for number in 0..THREADS {
         let (barrier, turn, tell) = (barrier.clone(), turn.clone(), tell.clone());
@@ -40,7 +40,7 @@ fn work() -> Result<(), Failure> {
         running.push(start.named("clone()")?);
     }
     drop(tell);
-    let came = told.iter().count();
+    let came = receiver.iter().count();
     for thread in running {
         let _ = thread.join();
     }

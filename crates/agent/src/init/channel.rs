@@ -29,14 +29,14 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    fn said(channel: &Channel) {
+    fn write_record(channel: &Channel) {
         File::from(open(channel, false).unwrap()).write_all(b"record\n").unwrap();
     }
 
     #[test]
     fn records_may_go_to_a_host_that_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        said(&Channel::Tcp { address: listener.local_addr().unwrap().to_string() });
+        write_record(&Channel::Tcp { address: listener.local_addr().unwrap().to_string() });
         let mut text = String::new();
         listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
         assert_eq!(text, "record\n");
@@ -46,8 +46,8 @@ mod tests {
     fn records_may_go_to_a_file_and_are_appended() {
         let path = std::env::temp_dir().join(format!("kdyno-channel-{}", std::process::id()));
         let channel = Channel::File { path: path.to_str().unwrap().into() };
-        said(&channel);
-        said(&channel);
+        write_record(&channel);
+        write_record(&channel);
         assert_eq!(fs::read_to_string(&path).unwrap(), "record\nrecord\n");
         fs::remove_file(path).unwrap();
     }

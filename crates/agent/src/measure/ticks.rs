@@ -114,9 +114,9 @@ mod tests {
     fn an_iteration_without_room_begins_after_a_tick_of_this_host_and_one_with_room_at_once() {
         let mut ticks = Ticks::find().unwrap();
         assert!((500_000..=10_000_000).contains(&ticks.period), "{ticks:?}");
-        let found = ticks;
+        let before = ticks;
         ticks.make_room(ticks.period);
-        assert!(ticks.last > found.last);
+        assert!(ticks.last > before.last);
         let in_the_future = Ticks { last: now(libc::CLOCK_MONOTONIC) + 1_000_000_000, ..ticks };
         ticks = in_the_future;
         ticks.make_room(1_000_000);

@@ -59,19 +59,25 @@ pub enum Cut {
 /// clang knows the file's name only by debug information.
 const OF_MODULE: &[u8] = b"m ";
 
-/// What a compile is told.
+/// What the profiles add to the command of a compile.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ProfileWords {
     pub words: Vec<OsString>,
     /// The names of the profiles that are about the source.
     pub names: Vec<String>,
 }
 
 /// What the profiles of a plan say of one source to a compiler; nothing of code that isn't the running kernel's.
-pub fn told(plan: &Plan, family: Family, call: &Call, compile: &Compile, source: &str) -> Result<Told, String> {
-    let mut told = Told::default();
+pub fn words_for(
+    plan: &Plan,
+    family: Family,
+    call: &Call,
+    compile: &Compile,
+    source: &str,
+) -> Result<ProfileWords, String> {
+    let mut result = ProfileWords::default();
     if compile.language != Language::C || !call.is_kernel_code() {
-        return Ok(told);
+        return Ok(result);
     }
     for profile in plan.profiles.iter().filter(|profile| profile.family == family) {
         let text =
@@ -92,11 +98,11 @@ pub fn told(plan: &Plan, family: Family, call: &Call, compile: &Compile, source:
         let Some(path) = path else { continue };
         let mut word = OsString::from(&profile.option);
         word.push(path);
-        told.words.push(word);
-        told.words.extend(profile.add.iter().map(OsString::from));
-        told.names.push(profile.name.clone());
+        result.words.push(word);
+        result.words.extend(profile.add.iter().map(OsString::from));
+        result.names.push(profile.name.clone());
     }
-    Ok(told)
+    Ok(result)
 }
 
 /// The lines of a profile that are about a source, after those that stand before all, without comments; `None` if there
@@ -149,10 +155,10 @@ fn looked_for(working_directory: &Path, object: &Path) -> String {
 
 /// What gcc takes for it (getpwd() of libiberty): $PWD, if that is the same directory.
 fn working_directory() -> Result<PathBuf, String> {
-    let here = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let here = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino())).ok();
     if let Some(named) = env::var_os("PWD").map(PathBuf::from)
         && named.is_absolute()
-        && here(&named).is_some_and(|found| Some(found) == here(Path::new(".")))
+        && here(&named).is_some_and(|metadata| Some(metadata) == here(Path::new(".")))
     {
         return Ok(named);
     }

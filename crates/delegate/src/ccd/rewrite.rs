@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use super::compile::{Call, Compile, Item, words};
 use super::options::for_compiler;
 use super::plan::{Plan, Rule};
-use super::profile::Told;
+use super::profile::ProfileWords;
 use super::record::{Answer, ObjectRecord, append};
 use super::run::{Failure, catch_signals, completed, cpu_seconds, end_by};
 use super::temporary::Temporary;
@@ -21,7 +21,7 @@ pub fn run(
     call: &Call,
     compile: &Compile,
     source: &str,
-    told: &Told,
+    profile_words: &ProfileWords,
     arguments: &[OsString],
 ) -> Result<ExitCode, String> {
     catch_signals()?;
@@ -32,8 +32,8 @@ pub fn run(
         compiler: rule.compiler.clone(),
         ..passed(plan, compile, source, "")
     };
-    let made =
-        compiled(plan, rule, call, compile, told, &mut record).and_then(|()| recorded(plan, &mut record, compile));
+    let made = compiled(plan, rule, call, compile, profile_words, &mut record)
+        .and_then(|()| recorded(plan, &mut record, compile));
     let Err(failure) = made else { return Ok(ExitCode::SUCCESS) };
     let why = undone(failure, compile, source).map(|why| format!("{why} ({})", rule.name))?;
     if !plan.fallback {
@@ -69,7 +69,7 @@ pub fn run_reference(
 fn recorded(plan: &Plan, record: &mut ObjectRecord, compile: &Compile) -> Result<(), Failure> {
     record.seconds = cpu_seconds();
     if plan.lint {
-        record.findings = lint::found(&compile.object, &record.source).map_err(Failure::Trouble)?;
+        record.findings = lint::findings(&compile.object, &record.source).map_err(Failure::Trouble)?;
     }
     append(record).map_err(Failure::Trouble)
 }
@@ -92,13 +92,13 @@ fn compiled(
     rule: &Rule,
     call: &Call,
     compile: &Compile,
-    told: &Told,
+    profile_words: &ProfileWords,
     record: &mut ObjectRecord,
 ) -> Result<(), Failure> {
     let mut items = chosen_words(plan, rule, call, record)?;
     let compiler = plan.compiler(rule);
-    items.extend(told.words.iter().cloned().map(Item::Option));
-    record.profiles = told.names.clone();
+    items.extend(profile_words.words.iter().cloned().map(Item::Option));
+    record.profiles = profile_words.names.clone();
     let failed = |failure: Failure| failure.of(&rule.compiler);
     let mut command = launcher();
     command.extend(compiler.command.iter().map(OsString::from));

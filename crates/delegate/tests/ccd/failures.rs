@@ -44,9 +44,9 @@ fn text_that_gnu_as_refuses_leaves_no_object() {
     let place = Place::new("refused");
     place.plan(&with_rule(rule("gcc", true, &[])));
     place.write("a.c", "void f(void);\nvoid f(void) { asm(\"nonsense\"); }\n");
-    let said = failed(&place);
-    assert!(said.contains("no such instruction: `nonsense'"), "{said}");
-    assert!(said.ends_with("ccd: error: a.c: as failed (rule 1)\n"), "{said}");
+    let message = failed(&place);
+    assert!(message.contains("no such instruction: `nonsense'"), "{message}");
+    assert!(message.ends_with("ccd: error: a.c: as failed (rule 1)\n"), "{message}");
 }
 
 #[test]

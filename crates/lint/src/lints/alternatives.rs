@@ -62,7 +62,7 @@ impl Boundaries {
         let Some(function) = binary.function_at(address) else {
             return false;
         };
-        let starts = || instructions(binary, &binary.functions[function]).map(|found| found.ip()).collect();
+        let starts = || instructions(binary, &binary.functions[function]).map(|instruction| instruction.ip()).collect();
         self.0.entry(function).or_insert_with(starts).contains(&address)
     }
 }

@@ -15,12 +15,12 @@ pub fn run(look: &Look) -> Vec<Place> {
         if !instructions(binary, function).any(|instruction| is_atomic(&instruction)) {
             continue;
         }
-        for found in atomics_on_copies(binary, function) {
-            let load = text_at(binary, found.loaded_at);
-            let at = binary.shown_address(found.loaded_at);
+        for atomic in atomics_on_copies(binary, function) {
+            let load = text_at(binary, atomic.loaded_at);
+            let at = binary.shown_address(atomic.loaded_at);
             let message =
                 format!("atomic on a copy on the stack: the original, loaded by `{load}` at {at:#x}, isn't changed");
-            places.push(Place::instruction(found.at, message));
+            places.push(Place::instruction(atomic.at, message));
         }
     }
     places

@@ -23,19 +23,19 @@ fn plain<'a>(name: &'a str, code: &'a [u8]) -> Specimen<'a> {
     Specimen { name, code, relocations: &[] }
 }
 
-fn found(content: &[u8], settings: Settings) -> Vec<Finding> {
+fn findings_of(content: &[u8], settings: Settings) -> Vec<Finding> {
     lint_object(content, "a.o", &settings).unwrap()
 }
 
 fn messages(content: &[u8], only: &str) -> Vec<String> {
     let settings = Settings { only: vec![only.to_owned()], ..Settings::default() };
-    found(content, settings).into_iter().map(|finding| finding.message).collect()
+    findings_of(content, settings).into_iter().map(|finding| finding.message).collect()
 }
 
 #[test]
 fn a_lock_on_a_copy_is_found_with_function_instruction_and_place() {
     let code = [&FILL[..], &LOCK[..]].concat();
-    let findings = found(&object(&[plain("f", RET), plain("dec", &code)]), Settings::default());
+    let findings = findings_of(&object(&[plain("f", RET), plain("dec", &code)]), Settings::default());
     let [finding] = &findings[..] else { panic!("{findings:?}") };
     assert_eq!((finding.lint, finding.level), ("lock-on-stack-copy", Level::Error));
     assert_eq!((finding.function.as_str(), finding.section.as_str()), ("dec", ".text"));
@@ -92,7 +92,7 @@ fn a_function_that_only_guarded_ones_call_may_use_vectors() {
     let files = [glue, code].map(|path| path.to_str().unwrap().to_owned()).to_vec();
     let mut functions = Vec::new();
     let settings = Settings { files, ..Settings::default() };
-    crate::files::lint_files(&settings, &mut |told| functions.push(told.unwrap().function));
+    crate::files::lint_files(&settings, &mut |result| functions.push(result.unwrap().function));
     std::fs::remove_dir_all(directory).unwrap();
     assert_eq!(functions, ["other"]);
 }
@@ -104,7 +104,7 @@ fn calls_of_what_nobody_defines_are_found() {
     assert_eq!(messages(&call("printk"), "unknown-call"), [""; 0]);
     let whole = |symbols: &[&str]| {
         let symbols = symbols.iter().map(|name| (*name).to_owned()).collect();
-        found(&call("printk"), Settings { is_whole: true, symbols, ..Settings::default() }).len()
+        findings_of(&call("printk"), Settings { is_whole: true, symbols, ..Settings::default() }).len()
     };
     assert_eq!((whole(&[]), whole(&["printk"])), (1, 0));
 }
@@ -112,26 +112,26 @@ fn calls_of_what_nobody_defines_are_found() {
 #[test]
 fn clones_of_functions_that_are_always_inline_are_found() {
     let settings = Settings { always_inline: vec!["fls".into()], ..Settings::default() };
-    let findings = found(&object(&[plain("fls.constprop.0", RET), plain("fls64", RET)]), settings);
+    let findings = findings_of(&object(&[plain("fls.constprop.0", RET), plain("fls64", RET)]), settings);
     assert_eq!(findings.iter().map(|finding| finding.function.as_str()).collect::<Vec<_>>(), ["fls.constprop.0"]);
 }
 
 #[test]
 fn alternatives_that_cant_be_put_in_place_are_found() {
     let nop = [0x0f, 0x1f, 0x40, 0, 0xc3];
-    let said = |lengths: (u8, u8), offset, replacement: &[u8]| {
+    let message = |lengths: (u8, u8), offset, replacement: &[u8]| {
         let content = object_with(&[plain("f", &nop)], &[("f", offset, lengths.0, lengths.1)], replacement);
         messages(&content, "alternatives").join("; ")
     };
-    assert_eq!(said((4, 2), 0, &[0xeb, 0xfe]), "");
-    assert_eq!(said((4, 0), 0, &[]), "");
-    assert!(said((3, 2), 0, &[0x66, 0x90]).contains("aren't whole instructions"));
-    assert!(said((9, 2), 0, &[0x66, 0x90]).contains("beyond the end of .text"));
-    assert!(said((4, 2), 1, &[0x66, 0x90]).contains("beyond the end of .altinstr_replacement"));
-    assert!(said((4, 5), 0, &[0x66, 0x90, 0x66, 0x90, 0x90]).contains("5 bytes is put in the place of 4"));
-    assert!(said((4, 2), 0, &[0xe3, 0x20]).contains("can't move"));
-    assert!(said((4, 2), 0, &[0xeb, 0x20]).contains("no code of the running kernel"));
-    assert!(said((4, 1), 0, &[0x48, 0x90]).contains("isn't made of whole instructions"));
+    assert_eq!(message((4, 2), 0, &[0xeb, 0xfe]), "");
+    assert_eq!(message((4, 0), 0, &[]), "");
+    assert!(message((3, 2), 0, &[0x66, 0x90]).contains("aren't whole instructions"));
+    assert!(message((9, 2), 0, &[0x66, 0x90]).contains("beyond the end of .text"));
+    assert!(message((4, 2), 1, &[0x66, 0x90]).contains("beyond the end of .altinstr_replacement"));
+    assert!(message((4, 5), 0, &[0x66, 0x90, 0x66, 0x90, 0x90]).contains("5 bytes is put in the place of 4"));
+    assert!(message((4, 2), 0, &[0xe3, 0x20]).contains("can't move"));
+    assert!(message((4, 2), 0, &[0xeb, 0x20]).contains("no code of the running kernel"));
+    assert!(message((4, 1), 0, &[0x48, 0x90]).contains("isn't made of whole instructions"));
 }
 
 #[test]
@@ -153,10 +153,11 @@ fn costly_instructions_are_counted_by_function() {
     };
     let code = [0x48, 0xf7, 0xf6, 0xf7, 0xf6, 0x48, 0xf7, 0xf6, 0xc3];
     let settings = Settings { costly: vec![rule], ..Settings::default() };
-    let findings = found(&object(&[plain("f", &code), plain("g", &code[5..])]), settings);
-    let said: Vec<_> = findings.iter().map(|finding| (finding.function.as_str(), finding.message.as_str())).collect();
+    let findings = findings_of(&object(&[plain("f", &code), plain("g", &code[5..])]), settings);
+    let messages: Vec<_> =
+        findings.iter().map(|finding| (finding.function.as_str(), finding.message.as_str())).collect();
     let all = "64-bit division, 2 of 3: 76 cycles (a table); none";
-    assert_eq!(said, [("f", all), ("g", "64-bit division, 1 of 3: 76 cycles (a table); none")]);
+    assert_eq!(messages, [("f", all), ("g", "64-bit division, 1 of 3: 76 cycles (a table); none")]);
 }
 
 #[test]

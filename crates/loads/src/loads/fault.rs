@@ -1,10 +1,10 @@
 //! The price of memory: page faults, copies on write after fork, unmapping, and what large pages waste.
 
-use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
 use crate::clock::{Timing, measured, timed};
 use crate::failure::Failure;
 use crate::fork;
+use crate::load::{Load, Program, any_values};
 use crate::memory::Memory;
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
@@ -65,9 +65,9 @@ fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failu
         std::process::exit(i32::from(be_child(area, half, page, writer).is_err()))
     };
     drop(writer);
-    let said = hear(reader);
+    let answer = hear(reader);
     fork::wait(child)?;
-    let touching = said?.ok_or_else(|| Failure::wrong("a child did not see what its parent had written"))?;
+    let touching = answer?.ok_or_else(|| Failure::wrong("a child did not see what its parent had written"))?;
     match is_touched(area, page, |mark| mark) {
         true => Ok((forking, touching)),
         false => Err(Failure::wrong("what a child wrote is seen by its parent")),

@@ -1,10 +1,10 @@
 //! The fast Fourier transform in one dimension.
 
 use super::fourier::{self, Complex, by_definition, distance, frequencies, invert, roots, tolerance};
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
 use crate::scramble::fraction;

@@ -1,7 +1,7 @@
 //! The fast Fourier transform in two dimensions: its columns are walked at a stride of a row.
 
 use super::fft::prepare;
-use super::{Program, any_values};
+use crate::load::{Program, any_values};
 use crate::parameters::{ADVISE, Kind, Setting};
 
 pub const FFT2: Program = Program {

@@ -1,10 +1,10 @@
 //! The Himeno benchmark's kernel: Jacobi iterations for Poisson's equation, a stencil of 19 points, after its published
 //! description (Himeno, RIKEN). All coefficients are read from memory, though in the benchmark they are constant.
 
-use super::{Load, Program, any_values};
 use crate::area::{Advice, Area};
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
 use crate::scramble::fraction;
@@ -212,16 +212,16 @@ fn plainly(grid: &Grid, iterations: usize) -> (Vec<f64>, f64) {
 fn compare(mut grid: Grid) -> Result<(), Failure> {
     let (iterations, tolerated) = COMPARED;
     let (pressure, gosa) = plainly(&grid, iterations);
-    let found = (0..iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN);
+    let last_gosa = (0..iterations).map(|_| grid.iterate()).last().unwrap_or(f64::NAN);
     let largest = pressure.iter().fold(1.0, |largest: f64, value| largest.max(value.abs()));
-    let is_near = |found: f32, value: f64| (f64::from(found) - value).abs() <= tolerated * largest;
-    let wrong = grid.pressure.iter().zip(&pressure).filter(|(found, value)| !is_near(**found, **value)).count();
+    let is_near = |computed: f32, value: f64| (f64::from(computed) - value).abs() <= tolerated * largest;
+    let wrong = grid.pressure.iter().zip(&pressure).filter(|(computed, value)| !is_near(**computed, **value)).count();
     if wrong > 0 {
         return Err(Failure::wrong(format!("{wrong} points are not what the plain version gives")));
     }
-    match (found - gosa).abs() <= 10.0 * tolerated * gosa {
+    match (last_gosa - gosa).abs() <= 10.0 * tolerated * gosa {
         true => Ok(()),
-        false => Err(Failure::wrong(format!("gosa is {found:e}, and {gosa:e} by the plain version"))),
+        false => Err(Failure::wrong(format!("gosa is {last_gosa:e}, and {gosa:e} by the plain version"))),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A file is written, and read back: through the page cache, or past it with O_DIRECT.
 
-use super::{Load, Program};
 use crate::area::{Advice, Area};
 use crate::clock::{Timing, measured};
 use crate::failure::Failure;
+use crate::load::{Load, Program};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
 use crate::processors::Processors;

@@ -1,9 +1,9 @@
 //! The Mandelbrot set in a fixed window: computing with next to no memory.
 
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting, THREADS};
 use crate::threads;
@@ -68,7 +68,7 @@ fn draw(size: usize, iterations: u32, threads: usize, counts: &mut [u32]) {
         let part = row % parts.len();
         parts[part].push((row, of_row));
     }
-    threads::each(parts, |rows| {
+    threads::in_parallel(parts, |rows| {
         for (row, of_row) in rows {
             for (column, count) in of_row.iter_mut().enumerate() {
                 *count = escape(iterations, point(size, row, column));
@@ -129,11 +129,11 @@ impl Load for Mandelbrot {
         if let Some(row) = first_wrong(self.size, self.iterations, &self.counts) {
             return wrong(format!("row {row} is not what its mirror image is, or what computing it again gives"));
         }
-        let found = checksum(&self.counts);
+        let sum = checksum(&self.counts);
         let known = KNOWN.iter().find(|(size, iterations, _)| (*size, *iterations) == (self.size, self.iterations));
         match known {
-            Some((_, _, known)) if *known != found => wrong(format!("the checksum is {found:016x}, not {known:016x}")),
-            _ => Ok([("checksum".into(), format!("{found:016x}").into())].into_iter().collect()),
+            Some((_, _, known)) if *known != sum => wrong(format!("the checksum is {sum:016x}, not {known:016x}")),
+            _ => Ok([("checksum".into(), format!("{sum:016x}").into())].into_iter().collect()),
         }
     }
 }

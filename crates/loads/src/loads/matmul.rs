@@ -1,9 +1,9 @@
 //! The product of two dense matrices by the plain triple loop: the columns of the second are walked at a stride of a row.
 
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
 use crate::scramble::whole;
@@ -46,7 +46,7 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
 fn multiply(size: usize, threads: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     let rows = size.div_ceil(threads);
     let parts = a.chunks(rows * size).zip(c.chunks_mut(rows * size)).collect();
-    threads::each(parts, |(a, c): (&[f64], &mut [f64])| {
+    threads::in_parallel(parts, |(a, c): (&[f64], &mut [f64])| {
         for (a_row, c_row) in a.chunks_exact(size).zip(c.chunks_exact_mut(size)) {
             for (column, element) in c_row.iter_mut().enumerate() {
                 let b_column = b[column..].iter().step_by(size);

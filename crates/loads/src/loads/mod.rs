@@ -1,4 +1,4 @@
-//! The loads, and what each of them has to say.
+//! The loads, and the list of all of them.
 
 mod fault;
 mod fft;
@@ -13,39 +13,7 @@ mod sources;
 mod stress;
 mod transpose;
 
-use crate::failure::Failure;
-use crate::memory::Memory;
-use crate::outcome::{Facts, Repetition};
-use crate::parameters::{Parameters, Setting};
-
-#[derive(Debug)]
-pub struct Program {
-    pub name: &'static str,
-    pub about: &'static str,
-    /// `repeat`, which every load has, is not among them.
-    pub settings: &'static [Setting],
-    /// What values of several settings must have together.
-    pub check: fn(&Parameters) -> Result<(), Failure>,
-    /// Maps and fills what is worked on.
-    pub prepare: fn(&Parameters) -> Result<Box<dyn Load>, Failure>,
-}
-
-/// A load whose data is made.
-pub trait Load {
-    /// Undoes what a repetition changed, where the next one would do something else; not timed.
-    fn reset(&mut self) {}
-
-    /// The computation, timed.
-    fn run(&mut self) -> Result<Repetition, Failure>;
-
-    /// With all that the computation needs still mapped.
-    fn memory(&self) -> Option<Memory> {
-        Memory::now()
-    }
-
-    /// Computes otherwise what the last repetition should have given. What it says of the result doesn't depend on the time.
-    fn verify(&mut self) -> Result<Facts, Failure>;
-}
+use crate::load::Program;
 
 pub const LOADS: &[Program] = &[
     matmul::MATMUL,
@@ -61,15 +29,12 @@ pub const LOADS: &[Program] = &[
     stress::MEMORY_STRESS,
 ];
 
-const fn any_values(_: &Parameters) -> Result<(), Failure> {
-    Ok(())
-}
-
 #[cfg(test)]
 mod test {
-    use super::*;
     use crate::arguments::{Verb, parse};
     use crate::driver;
+    use crate::failure::Failure;
+    use crate::load::Load;
 
     /// Runs a load as the command line does; what it gives is what the outcome's JSON holds.
     pub fn outcome(line: &str) -> Result<serde_json::Value, Failure> {

@@ -1,9 +1,9 @@
 //! The sieve of Eratosthenes over an array of bytes.
 
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting};
 

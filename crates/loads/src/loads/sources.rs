@@ -3,9 +3,9 @@
 //! Every statement is one of a few kinds, of which Rust knows the meaning, too. So the program that comes with the library
 //! can say whether it was compiled rightly.
 
-use super::{Load, Program, any_values};
 use crate::clock::timed;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
 use crate::scramble::scramble;

@@ -1,10 +1,10 @@
 //! Memory under stress: pages are written, discarded, protected, moved, locked, swapped and copied in a random order that a
 //! seed decides, and every word of them is verified. For kernels that are to be trusted before they are timed.
 
-use super::{Load, Program, any_values};
 use crate::clock::timed;
 use crate::failure::Failure;
 use crate::fork;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
 use crate::patchwork::{Patchwork, Policy};

@@ -1,9 +1,9 @@
 //! A matrix is transposed into another: read by rows, written by columns.
 
-use super::{Load, Program, any_values};
 use crate::area::Area;
 use crate::clock::measured;
 use crate::failure::Failure;
+use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
 use crate::threads;
@@ -39,20 +39,23 @@ fn prepare(parameters: &Parameters) -> Result<Box<dyn Load>, Failure> {
 /// Each thread has rows of the target, which are columns of the source, of its own.
 fn transpose(size: usize, threads: usize, source: &[f64], target: &mut [f64]) {
     let rows = size.div_ceil(threads);
-    threads::each(target.chunks_mut(rows * size).enumerate().collect(), |(part, target): (usize, &mut [f64])| {
-        let first = part * rows;
-        let columns = first..first + target.len() / size;
-        for (row, elements) in source.chunks_exact(size).enumerate() {
-            let into_column = target[row..].iter_mut().step_by(size);
-            elements[columns.clone()].iter().zip(into_column).for_each(|(element, place)| *place = *element);
-        }
-    });
+    threads::in_parallel(
+        target.chunks_mut(rows * size).enumerate().collect(),
+        |(part, target): (usize, &mut [f64])| {
+            let first = part * rows;
+            let columns = first..first + target.len() / size;
+            for (row, elements) in source.chunks_exact(size).enumerate() {
+                let into_column = target[row..].iter_mut().step_by(size);
+                elements[columns.clone()].iter().zip(into_column).for_each(|(element, place)| *place = *element);
+            }
+        },
+    );
 }
 
 /// The first place whose element is not that of the transposed place.
 fn first_wrong(size: usize, target: &[f64]) -> Option<(usize, usize)> {
-    let places = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
-    places
+    let positions = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
+    positions
         .zip(target)
         .find(|((row, column), element)| **element != (column * size + row) as f64)
         .map(|(place, _)| place)

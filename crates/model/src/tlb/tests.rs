@@ -34,68 +34,68 @@ impl Seen {
 #[test]
 fn the_direct_map_and_the_array_of_pages_are_translated_by_huge_pages() {
     for (start, expected) in [(DIRECT, 1), (0xffff_ea00_0000_0000, 1), (0xffff_eb00_0000_0000, 512), (USER, 512)] {
-        let mut seen = Seen::new(false);
+        let mut walked = Seen::new(false);
         for page in 0..512 {
-            seen.tlbs.data(start + 4096 * page, &mut seen.counts, || false);
+            walked.tlbs.data(start + 4096 * page, &mut walked.counts, || false);
         }
-        assert_eq!(seen.counts[Event::dtlb_misses as usize], expected, "{start:x}");
+        assert_eq!(walked.counts[Event::dtlb_misses as usize], expected, "{start:x}");
     }
 }
 
 #[test]
 fn a_write_of_cr3_drops_what_is_not_global() {
-    let mut seen = Seen::new(false);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 4);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 0);
-    seen.tlbs.flush(Flush::Local);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 1);
-    seen.tlbs.flush(Flush::All);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 4);
+    let mut walked = Seen::new(false);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 4);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 0);
+    walked.tlbs.flush(Flush::Local);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 1);
+    walked.tlbs.flush(Flush::All);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 4);
 }
 
 #[test]
 fn a_page_is_not_found_after_a_flush_because_it_was_the_last_one() {
-    let mut seen = Seen::new(false);
-    seen.walks(&[USER]);
-    seen.tlbs.flush(Flush::Local);
-    assert_eq!(seen.walks(&[USER]), 1);
-    seen.tlbs.flush(Flush::One);
-    assert_eq!(seen.walks(&[USER]), 1);
+    let mut walked = Seen::new(false);
+    walked.walks(&[USER]);
+    walked.tlbs.flush(Flush::Local);
+    assert_eq!(walked.walks(&[USER]), 1);
+    walked.tlbs.flush(Flush::One);
+    assert_eq!(walked.walks(&[USER]), 1);
 }
 
 #[test]
 fn isolated_page_tables_cost_the_kernels_translations_too_but_not_its_text_unless_there_is_pcid() {
-    let mut seen = Seen::new(false);
-    seen.tlbs.flush(Flush::Isolation);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 4);
-    seen.tlbs.flush(Flush::Isolation);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 3);
-    let mut seen = Seen::new(true);
-    seen.tlbs.flush(Flush::Isolation);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 4);
-    seen.tlbs.flush(Flush::Isolation);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 0);
-    seen.tlbs.flush(Flush::Local);
-    assert_eq!(seen.walks(&[USER, DIRECT, VMALLOC]), 4);
+    let mut walked = Seen::new(false);
+    walked.tlbs.flush(Flush::Isolation);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 4);
+    walked.tlbs.flush(Flush::Isolation);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 3);
+    let mut walked = Seen::new(true);
+    walked.tlbs.flush(Flush::Isolation);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 4);
+    walked.tlbs.flush(Flush::Isolation);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 0);
+    walked.tlbs.flush(Flush::Local);
+    assert_eq!(walked.walks(&[USER, DIRECT, VMALLOC]), 4);
 }
 
 #[test]
 fn invlpg_drops_one_page_of_user_codes() {
-    let mut seen = Seen::new(false);
-    assert_eq!(seen.walks(&[USER, USER + 4096, DIRECT]), 4);
-    seen.tlbs.flush(Flush::One);
-    assert_eq!(seen.walks(&[USER, USER + 4096, DIRECT]), 1);
+    let mut walked = Seen::new(false);
+    assert_eq!(walked.walks(&[USER, USER + 4096, DIRECT]), 4);
+    walked.tlbs.flush(Flush::One);
+    assert_eq!(walked.walks(&[USER, USER + 4096, DIRECT]), 1);
 }
 
 #[test]
 fn what_is_remembered_for_a_flush_does_not_grow_without_end() {
-    let mut seen = Seen::new(false);
+    let mut walked = Seen::new(false);
     for page in 0..100_000 {
-        seen.tlbs.data(USER + 4096 * page, &mut seen.counts, || false);
+        walked.tlbs.data(USER + 4096 * page, &mut walked.counts, || false);
     }
-    assert!(seen.tlbs.local.len() <= 2 * seen.tlbs.entries + 1);
+    assert!(walked.tlbs.local.len() <= 2 * walked.tlbs.entries + 1);
     let latest = USER + 4096 * 99_999;
-    assert_eq!(seen.walks(&[latest - 4096, latest]), 1); // the fetch
-    seen.tlbs.flush(Flush::Local);
-    assert_eq!(seen.walks(&[latest - 4096, latest]), 2);
+    assert_eq!(walked.walks(&[latest - 4096, latest]), 1); // the fetch
+    walked.tlbs.flush(Flush::Local);
+    assert_eq!(walked.walks(&[latest - 4096, latest]), 2);
 }

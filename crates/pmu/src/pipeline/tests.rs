@@ -14,11 +14,11 @@ const PLAIN: Op = Op {
 };
 
 /// A pipeline 4 wide, and what it counted after `times` blocks of `ops`.
-fn stalls(ops: &[Op], times: usize, mut each: impl FnMut(&mut Pipeline)) -> Counts {
+fn stalls(ops: &[Op], times: usize, mut before_block: impl FnMut(&mut Pipeline)) -> Counts {
     let mut pipeline = Pipeline::new(&Geometry::parse(SMALL).unwrap());
     let mut counts = [0; EVENTS];
     for _ in 0..times {
-        each(&mut pipeline);
+        before_block(&mut pipeline);
         pipeline.block(ops, &mut counts);
     }
     counts

@@ -25,9 +25,9 @@ fn compare<const TIMES: u64>() -> Body {
     let word = AtomicU64::new(0);
     Box::new(move || {
         for i in 0..TIMES {
-            let mut seen = word.load(Relaxed);
-            while let Err(now) = word.compare_exchange(seen, opaque(seen ^ i), AcqRel, Relaxed) {
-                seen = now;
+            let mut current = word.load(Relaxed);
+            while let Err(now) = word.compare_exchange(current, opaque(current ^ i), AcqRel, Relaxed) {
+                current = now;
             }
         }
         word.load(Relaxed)

@@ -127,8 +127,8 @@ fn two_tables<const BYTES: usize, const STEPS: usize>() -> Body {
         let zeros = table.words();
         let mut here = at;
         for step in 0..STEPS {
-            let found = zeros[here as usize * spread + (step & 15)];
-            here = opaque(u64::from(next[here as usize]) + found);
+            let zero = zeros[here as usize * spread + (step & 15)];
+            here = opaque(u64::from(next[here as usize]) + zero);
         }
         at = here;
         at

@@ -43,15 +43,15 @@ fn after_store<const FENCE: u8, const STORES: usize, const TIMES: usize>() -> Bo
 fn dekker<const TIMES: u64>() -> Body {
     let mut flags = [0_u64; 16];
     Box::new(move || {
-        let mut seen = 0;
+        let mut sum = 0;
         for i in 0..TIMES {
             flags[0] = opaque(i);
             // SAFETY: as above.
             unsafe { _mm_mfence() };
-            seen = opaque(seen + opaque(flags[8]));
+            sum = opaque(sum + opaque(flags[8]));
             flags[8] = opaque(0);
         }
-        seen
+        sum
     })
 }
 

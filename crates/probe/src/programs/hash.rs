@@ -40,20 +40,20 @@ fn open_addressing<const BYTES: usize, const TIMES: usize>() -> Body {
     let mut rng = Rng::new(41);
     Box::new(move || {
         let words = arena.words();
-        let mut found = 0;
+        let mut hits = 0;
         for _ in 0..TIMES {
             // Half of them aren't there.
             let key = 1 + rng.below(2 * keys);
             let mut at = slot_of(key, BYTES / 8);
             while words[at] != 0 {
                 if words[at] == key {
-                    found = opaque(found + 1);
+                    hits = opaque(hits + 1);
                     break;
                 }
                 at = (at + 1) & (BYTES / 8 - 1);
             }
         }
-        found
+        hits
     })
 }
 
@@ -116,7 +116,7 @@ fn strings<const TIMES: usize>() -> Body {
         table[fnv(name) as usize & 511] = index as u16;
     }
     Box::new(move || {
-        (0..TIMES).fold(0, |found, _| found + u64::from(table[fnv(&names[rng.below(256) as usize]) as usize & 511]))
+        (0..TIMES).fold(0, |sum, _| sum + u64::from(table[fnv(&names[rng.below(256) as usize]) as usize & 511]))
     })
 }
 

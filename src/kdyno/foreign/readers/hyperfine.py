@@ -32,8 +32,8 @@ def _of_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         series, notes = [], []
-        for each in json.rows(document.get("results"), "results"):
-            result = json.table(each, "a result")
+        for row in json.rows(document.get("results"), "results"):
+            result = json.table(row, "a result")
             command = json.text(result.get("command"), "command")
             times = json.numbers(result.get("times") or [], "times")
             codes = json.rows(result.get("exit_codes") or [0] * len(times), "exit_codes")

@@ -34,8 +34,8 @@ def read(source: Source) -> ProgramOutput:
         document = json.table(source.document, "the document")
         common = json.table(document.get("metadata", {}), "metadata")
         series, single = [], True
-        for each in json.rows(document.get("benchmarks", [document]), "benchmarks"):
-            benchmark = json.table(each, "a benchmark")
+        for row in json.rows(document.get("benchmarks", [document]), "benchmarks"):
+            benchmark = json.table(row, "a benchmark")
             runs = [json.table(run, "a run") for run in json.rows(benchmark.get("runs"), "runs")]
             processes = [json.numbers(run["values"], "values") for run in runs if run.get("values")]
             single &= all(len(values) == 1 for values in processes)

@@ -79,10 +79,10 @@ def _read_long(grid: Grid, file: str, request: JudgeRequest, whole: str) -> tupl
             roles[role] = next((column for name in names for column in left if folded(column) == name), "")
         left = [column for column in left if column not in (roles[role], *further, *pooled)]
     columns = {role: name for role, name in roles.items() if name}
-    places = {role: grid.header.index(name) for role, name in columns.items()}
+    indices = {role: grid.header.index(name) for role, name in columns.items()}
     published = []
     for row in grid.rows:
-        text = {role: row.cells[place] for role, place in places.items()}
+        text = {role: row.cells[index] for role, index in indices.items()}
         benchmark = text.get("benchmark") or mean
         for column in further:
             benchmark = with_level(benchmark, column, row.cells[grid.header.index(column)])

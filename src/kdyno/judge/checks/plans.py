@@ -81,7 +81,7 @@ def plans(pilot: Pilot, benchmarks: int, others: Others, effect: float, draws: i
     powers, seconds = [], []
     for _ in range(draws):
         count = benchmarks if others == "as noisy" else 1
-        noisiest = max((_seen(pilot, random) for _ in range(count)), key=lambda one: bound.estimated(one, 1, 1))
+        noisiest = max((_estimated(pilot, random) for _ in range(count)), key=lambda one: bound.estimated(one, 1, 1))
         made = plan(noisiest, COSTS, effect, alpha=alpha, aim=AIM, bounds=REACH)
         boots = max(1, made.boots_per_layout)
         sizes = _trusting(noisiest, effect, alpha), _Size(made.iterations, boots, made.blocks // boots)
@@ -100,17 +100,17 @@ def plans(pilot: Pilot, benchmarks: int, others: Others, effect: float, draws: i
     )
 
 
-def _trusting(seen: Components, effect: float, alpha: float) -> _Size:
+def _trusting(variances: Components, effect: float, alpha: float) -> _Size:
     """The plan as it was: what was seen is taken for the truth, at every level."""
     readings = boots = 1
-    if seen.iteration:
-        wanted = COSTS.boot / COSTS.iteration * seen.iteration / max(seen.boot, TINY)
+    if variances.iteration:
+        wanted = COSTS.boot / COSTS.iteration * variances.iteration / max(variances.boot, TINY)
         readings = min(math.ceil(wanted**0.5), REACH.iterations[1])
-    if seen.layout is not None:
-        boot = seen.boot + (seen.iteration or 0.0) / readings
-        wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(seen.layout, TINY)
+    if variances.layout is not None:
+        boot = variances.boot + (variances.iteration or 0.0) / readings
+        wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(variances.layout, TINY)
         boots = max(1, min(math.ceil(wanted**0.5), REACH.boots[1]))
-    sd = bound.estimated(seen, readings, boots) ** 0.5
+    sd = bound.estimated(variances, readings, boots) ** 0.5
     return _Size(readings, boots, max(REACH.replicates[0], power.replicates_needed(effect, sd, alpha, aim=AIM) or 0))
 
 
@@ -125,7 +125,7 @@ def _power(pilot: Pilot, size: _Size, effect: float, alpha: float) -> float:
     return float(power.power(effect, size.replicates, sd, alpha))
 
 
-def _seen(pilot: Pilot, random: np.random.Generator) -> Components:
+def _estimated(pilot: Pilot, random: np.random.Generator) -> Components:
     """What a pilot says of one benchmark."""
     layouts, boots, readings = SHAPES[pilot]
     if layouts == 1:

@@ -87,9 +87,9 @@ def family_errors(looks: int, blocks: int, benchmarks: int, draws: int, seed: in
     for part in np.array_split(np.arange(draws), max(1, draws * blocks * benchmarks // 5_000_000)):
         runs = random.normal(0, 1, (len(part), benchmarks, blocks))
         for look, level in enumerate(levels, 1):
-            seen = runs[:, :, : round(blocks * look / looks)]
-            n = seen.shape[2]
-            t = np.abs(seen.mean(axis=2)) / (seen.std(axis=2, ddof=1) / n**0.5)
+            observed = runs[:, :, : round(blocks * look / looks)]
+            n = observed.shape[2]
+            t = np.abs(observed.mean(axis=2)) / (observed.std(axis=2, ddof=1) / n**0.5)
             # Holm rejects something exactly if it rejects the smallest p
             wrong[part] |= benchmarks * 2 * scipy.stats.t.sf(t.max(axis=1), n - 1) < level
     return float(wrong.mean())

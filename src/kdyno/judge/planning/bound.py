@@ -36,10 +36,10 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
     if components.layout is None:
         parts = [(of_boots, df_boots), (more_readings * reading, df_readings)]
     else:
-        each = components.boots / components.layouts
+        boots_per_layout = components.boots / components.layouts
         parts = [
-            (components.layout + of_boots / each, components.layouts - 1),
-            ((1 / boots - 1 / each) * of_boots, df_boots),
+            (components.layout + of_boots / boots_per_layout, components.layouts - 1),
+            ((1 / boots - 1 / boots_per_layout) * of_boots, df_boots),
             (more_readings * reading / boots, df_readings),
         ]
     reaches = [part * _reach(part, df, confidence) for part, df in parts if part]

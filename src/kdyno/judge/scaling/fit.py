@@ -65,7 +65,7 @@ def fit_law(law: Law, data: Data, resampled: Resampled | None, no_interval: str,
         misfit_p=misfit_p,
         aicc=aicc,
         no_interval=no_interval,
-        curve=tuple(_prediction(n, single, values, refits, data) for n in _places(data, largest)),
+        curve=tuple(_prediction(n, single, values, refits, data) for n in _process_counts(data, largest)),
     )
 
 
@@ -89,7 +89,7 @@ def _prediction(n: int, single: float, values: Array, refits: _Refits | None, da
     )
 
 
-def _places(data: Data, largest: int) -> list[int]:
+def _process_counts(data: Data, largest: int) -> list[int]:
     """The n at which a curve is given: all that were measured, the end, and what a smooth line needs between."""
     between = np.rint(np.geomspace(data.n[0], max(largest, data.n[-1]), MOST_DRAWN)).astype(int).tolist()
     return sorted({*between, *data.n.astype(int).tolist()})

@@ -57,7 +57,7 @@ class ConfigMissing(UserError):
 
 
 @dataclass(frozen=True)
-class Found:
+class BuiltKernel:
     """A built kernel and what lies beside it."""
 
     path: Path
@@ -79,25 +79,25 @@ def adopted(spec: str, state: State, say: Say) -> Image:
     Raises NotABootableKernel, BuiltKernelMissing, ConfigMissing, ModuleMissing, ModuleUnfit and NotUnpackable, and
     what getting a package raises.
     """
-    found = _found(spec, state, say)
-    modules = {name: hashlib.sha256(content).hexdigest() for name, content in found.modules.items()}
+    built = _built_kernel(spec, state, say)
+    modules = {name: hashlib.sha256(content).hexdigest() for name, content in built.modules.items()}
     key = digest(
         {
             "format": ["built kernel", FORMAT],
-            "kernel": found.sha256,
-            "config": hashlib.sha256(found.config).hexdigest(),
-            "symbols": hashlib.sha256(found.symbols).hexdigest(),
+            "kernel": built.sha256,
+            "config": hashlib.sha256(built.config).hexdigest(),
+            "symbols": hashlib.sha256(built.symbols).hexdigest(),
             "modules": modules,
         }
     )
     with state.lock(f"image-{key}", on_wait=lambda: say("waiting for another kdyno that reads the same kernel")):
         if not images.is_built(key, state):
-            say(f"reading {found.origin}: Linux {found.header.release}")
-            _keep(key, spec, found, state)
+            say(f"reading {built.origin}: Linux {built.header.release}")
+            _keep(key, spec, built, state)
     return images.load_image(key, state)
 
 
-def _found(spec: str, state: State, say: Say) -> Found:
+def _built_kernel(spec: str, state: State, say: Say) -> BuiltKernel:
     if spec.startswith(DEBIAN):
         package = spec.removeprefix(DEBIAN)
         tree, origin = debian.package_tree(package, state, say)
@@ -108,7 +108,7 @@ def _found(spec: str, state: State, say: Say) -> Found:
     header = read_header(kernel, path)
     beside = config_of(path)
     config = read_whole(beside, MOST_BYTES) if beside else _inner_config(kernel, header, path)
-    return Found(
+    return BuiltKernel(
         path=path,
         origin=origin,
         sha256=file_digest(path, state),
@@ -149,8 +149,8 @@ def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str,
 
     What only some guests need may be missing; whether this one can do without is found out when the machine is known.
     """
-    places = [path.resolve().parent.parent / below / header.release for below in MODULES]
-    directory = next((place for place in places if place.is_dir()), None)
+    candidates = [path.resolve().parent.parent / below / header.release for below in MODULES]
+    directory = next((candidate for candidate in candidates if candidate.is_dir()), None)
     files = files_below(directory) if directory else {}
     wanted = [name for name in wanted_of(config) if name in files]
     try:
@@ -160,36 +160,36 @@ def _modules(path: Path, header: Header, config: Mapping[str, str]) -> dict[str,
         raise ModuleMissing(kernel=path, name=name, directory=directory) from None
 
 
-def _keep(key: str, spec: str, found: Found, state: State) -> None:
-    vmlinux = payload_of(found.kernel, found.header.payload, MOST_VMLINUX, str(found.path))
+def _keep(key: str, spec: str, built: BuiltKernel, state: State) -> None:
+    vmlinux = payload_of(built.kernel, built.header.payload, MOST_VMLINUX, str(built.path))
     if not vmlinux.startswith(b"\x7fELF\x02"):
-        raise NotABootableKernel(path=found.path, why="what is packed in it is no vmlinux of 64 bits")
-    own = "" if found.symbols else system_map(vmlinux)
-    symbols = found.symbols or own.encode()
-    config = read_config(found.config.decode(errors="replace"))
-    files: dict[ImageFile, bytes] = {"bzImage": found.kernel, "vmlinux": vmlinux, "config": found.config}
+        raise NotABootableKernel(path=built.path, why="what is packed in it is no vmlinux of 64 bits")
+    own = "" if built.symbols else system_map(vmlinux)
+    symbols = built.symbols or own.encode()
+    config = read_config(built.config.decode(errors="replace"))
+    files: dict[ImageFile, bytes] = {"bzImage": built.kernel, "vmlinux": vmlinux, "config": built.config}
     if symbols:
         files["System.map"] = symbols
-    if found.modules:
-        files["modules.tar"] = b"".join(entry(f"{name}.ko", content) for name, content in found.modules.items()) + END
+    if built.modules:
+        files["modules.tar"] = b"".join(entry(f"{name}.ko", content) for name, content in built.modules.items()) + END
     record = ImageRecord(
         key=key,
         source=SourceIdentity(
-            spec=spec, identity=f"kernel:{found.sha256}", version=found.header.version, origin=found.origin
+            spec=spec, identity=f"kernel:{built.sha256}", version=built.header.version, origin=built.origin
         ),
         recipe=Recipe(image=spec),
         base="",
         toolchain=toolchain_of(config),
-        release=found.header.release,
-        sizes=ImageSizes(bzimage=len(found.kernel), vmlinux=len(vmlinux), text=text_bytes(symbols)),
+        release=built.header.release,
+        sizes=ImageSizes(bzimage=len(built.kernel), vmlinux=len(vmlinux), text=text_bytes(symbols)),
         build_seconds=0,
         steps=0,
         make=(),
         environment={},
-        config_sha256=hashlib.sha256(found.config).hexdigest(),
+        config_sha256=hashlib.sha256(built.config).hexdigest(),
         kdyno=kdyno.__version__,
-        banner=found.header.banner,
-        modules=tuple(found.modules),
+        banner=built.header.banner,
+        modules=tuple(built.modules),
         notes=(ITS_OWN_SYMBOLS,) if own else () if symbols else (NO_SYMBOLS,),
     )
     images.store_files(record, files, state)

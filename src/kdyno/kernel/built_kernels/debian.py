@@ -82,13 +82,13 @@ def _with_kernel(package: str) -> list[Package]:
     """The package that has the kernel which this one stands for, and those with its modules."""
     if not PACKAGE.fullmatch(package):
         raise UnknownKernelPackage(package=package, why="that is no name of a package")
-    found = _known(package)
+    kernel_package = _known(package)
     for _ in range(MOST_STEPS):
-        further = [name for name in found.depends if name.startswith(IMAGE)]
+        further = [name for name in kernel_package.depends if name.startswith(IMAGE)]
         if not further:
             break
-        found = _known(further[0])
-    return [found, *(_known(name) for name in found.depends if name.startswith(MODULES))]
+        kernel_package = _known(further[0])
+    return [kernel_package, *(_known(name) for name in kernel_package.depends if name.startswith(MODULES))]
 
 
 def _known(package: str) -> Package:

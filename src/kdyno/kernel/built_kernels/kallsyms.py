@@ -195,11 +195,11 @@ def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[l
     Base and offsets make an address in one of two ways (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
     """
     size = 4 * count
-    places: list[tuple[int, int | None]] = [(_up(after, align), None) for align in (4, 8)]
+    ranges: list[tuple[int, int | None]] = [(_up(after, align), None) for align in (4, 8)]
     for number_at in (names - 4, names - 8):
         base_at = number_at - 8
-        places += [(base_at - size - pad, base_at) for pad in (0, 4)]
-    for start, known in places:
+        ranges += [(base_at - size - pad, base_at) for pad in (0, 4)]
+    for start, known in ranges:
         base_at = known if known is not None else _up(start + size, 8)
         if start < 0 or base_at + 8 > len(vmlinux):
             continue

@@ -73,8 +73,10 @@ def plan_given(recipe: Recipe, state: State, say: Say) -> GivenPlan:
     started = [knob for knob in knobs.KNOBS if knob.field in RUNTIME_KNOBS]
     contribution = knobs.combined(knob.contribute(getattr(recipe, knob.field), context) for knob in started)
     config = read_config(base.text)
-    for ask in contribution.asks:
-        if not is_met(ask, config):
-            actual = config.get(ask.symbol, "not at all")
-            raise NotInThisKernel(by=ask.by, symbol=ask.symbol, value=ask.value, image=recipe.image, actual=actual)
+    for request in contribution.asks:
+        if not is_met(request, config):
+            actual = config.get(request.symbol, "not at all")
+            raise NotInThisKernel(
+                by=request.by, symbol=request.symbol, value=request.value, image=recipe.image, actual=actual
+            )
     return GivenPlan(recipe=recipe, record=image.record, base=base, notes=(*contribution.notes, *image.record.notes))

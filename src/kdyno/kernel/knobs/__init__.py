@@ -26,16 +26,16 @@ from kdyno.kernel.knobs import (
     sysctl,
     toolchain,
 )
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob, combined
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob, combined
 from kdyno.kernel.recipe import Recipe
 
 __all__ = [
     "KNOBS",
     "MATRIX_KNOBS",
-    "Ask",
     "Context",
     "ContradictoryAsks",
     "Contribution",
+    "KconfigRequest",
     "combined",
     "contributions",
     "decided",
@@ -88,14 +88,14 @@ def located(recipe: Recipe, base: Path) -> Recipe:
     return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 
 
-def decided(contribution: Contribution) -> dict[str, Ask]:
+def decided(contribution: Contribution) -> dict[str, KconfigRequest]:
     """One ask for each symbol: among inline symbols and fragments the last wins; a knob can't be overruled."""
-    asks: dict[str, Ask] = {}
-    for ask in contribution.asks:
-        before = asks.get(ask.symbol)
-        if before and before.value != ask.value and not before.by.startswith(YIELDING):
+    asks: dict[str, KconfigRequest] = {}
+    for request in contribution.asks:
+        before = asks.get(request.symbol)
+        if before and before.value != request.value and not before.by.startswith(YIELDING):
             raise ContradictoryAsks(
-                first=before.by, symbol=ask.symbol, wanted=before.value, second=ask.by, other=ask.value
+                first=before.by, symbol=request.symbol, wanted=before.value, second=request.by, other=request.value
             )
-        asks[ask.symbol] = ask
+        asks[request.symbol] = request
     return asks

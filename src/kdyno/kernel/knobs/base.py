@@ -21,7 +21,7 @@ from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
 
-class Ask(Frozen):
+class KconfigRequest(Frozen):
     """A Kconfig symbol (without CONFIG_) and the value that it must have, as .config spells it; `n` is not set."""
 
     symbol: str
@@ -36,7 +36,7 @@ class Contribution(Frozen):
     kcflags: tuple[str, ...] = ()
     kcppflags: tuple[str, ...] = ()
     make: tuple[str, ...] = ()
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[KconfigRequest, ...] = ()
     patches: tuple[Patch, ...] = ()
     cmdline: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
@@ -104,7 +104,7 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         kcflags=tuple(word for words in dict.fromkeys(part.kcflags for part in parts) for word in words),
         kcppflags=tuple(word for part in parts for word in part.kcppflags),
         make=tuple(word for words in dict.fromkeys(part.make for part in parts) for word in words),
-        asks=tuple(ask for part in parts for ask in part.asks),
+        asks=tuple(request for part in parts for request in part.asks),
         patches=tuple(patch for part in parts for patch in part.patches),
         cmdline=tuple(word for part in parts for word in part.cmdline),
         environment={name: value for part in parts for name, value in part.environment.items()},

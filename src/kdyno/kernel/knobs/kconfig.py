@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.files import read_whole
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 from kdyno.kernel.recipe import KconfigValue
 from kdyno.names import all_absolute
 from kdyno.text import clean
@@ -69,18 +69,18 @@ def contribute_fragments(value: Sequence[str], context: Context) -> Contribution
     return Contribution(asks=read_fragments(value))
 
 
-def read_fragments(paths: Sequence[str]) -> tuple[Ask, ...]:
+def read_fragments(paths: Sequence[str]) -> tuple[KconfigRequest, ...]:
     """The asks of all fragments that a recipe names. Raises ValueRuns."""
-    asks = tuple(ask for path in paths for ask in read_fragment(Path(path)))
+    asks = tuple(request for path in paths for request in read_fragment(Path(path)))
     refuse_commands(asks)
     return asks
 
 
-def _inline(name: str, value: KconfigValue) -> Ask:
+def _inline(name: str, value: KconfigValue) -> KconfigRequest:
     symbol = SYMBOL.fullmatch(name)
     if symbol is None:
         raise SymbolUnfit(symbol=name)
-    return Ask(symbol=symbol[1], value=spelled(symbol[1], value), by="kconfig")
+    return KconfigRequest(symbol=symbol[1], value=spelled(symbol[1], value), by="kconfig")
 
 
 def spelled(symbol: str, value: KconfigValue) -> str:
@@ -95,11 +95,11 @@ def spelled(symbol: str, value: KconfigValue) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def refuse_commands(asks: Iterable[Ask]) -> None:
+def refuse_commands(asks: Iterable[KconfigRequest]) -> None:
     """Raise ValueRuns if one of these values could be, or change, a command of the build."""
-    for ask in asks:
-        if why := why_runs(ask.symbol, ask.value):
-            raise ValueRuns(by=ask.by, symbol=ask.symbol, value=clean(ask.value)[:SHOWN], why=why)
+    for request in asks:
+        if why := why_runs(request.symbol, request.value):
+            raise ValueRuns(by=request.by, symbol=request.symbol, value=clean(request.value)[:SHOWN], why=why)
 
 
 def why_runs(symbol: str, value: str) -> str:
@@ -115,7 +115,7 @@ def why_runs(symbol: str, value: str) -> str:
     return ""
 
 
-def read_fragment(path: Path) -> list[Ask]:
+def read_fragment(path: Path) -> list[KconfigRequest]:
     """The asks of a fragment file."""
     try:
         text = read_whole(path, MOST_BYTES).decode()
@@ -124,16 +124,16 @@ def read_fragment(path: Path) -> list[Ask]:
     return parse_fragment(text, f"fragment {clean(path.name)}")
 
 
-def parse_fragment(text: str, origin: str) -> list[Ask]:
+def parse_fragment(text: str, origin: str) -> list[KconfigRequest]:
     """The asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
     asks = []
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
         by = f"{origin}:{number}"
         if match := SET.fullmatch(line):
-            asks.append(Ask(symbol=match[1], value=match[2].strip(), by=by))
+            asks.append(KconfigRequest(symbol=match[1], value=match[2].strip(), by=by))
         elif match := UNSET.fullmatch(line):
-            asks.append(Ask(symbol=match[1], value="n", by=by))
+            asks.append(KconfigRequest(symbol=match[1], value="n", by=by))
         elif line and not line.startswith("#"):
             raise FragmentUnfit(path=origin, line=number, text=line)
     return asks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.kernel import lkd
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 
 FLAG = "-ffunction-sections"
 FULL_LTO = "LTO_CLANG_FULL"
@@ -24,7 +24,7 @@ def ordered(by: str) -> Contribution:
     return Contribution(
         kcflags=(FLAG,),
         make=(lkd.LINKER_WORD,),
-        asks=(Ask(symbol=FULL_LTO, value="n", by=by),),
+        asks=(KconfigRequest(symbol=FULL_LTO, value="n", by=by),),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 
 SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}
 
@@ -20,7 +20,12 @@ def contribute(value: str, context: Context) -> Contribution:
     if not context.toolchain.is_clang:
         raise LtoNeedsClang(value=value, name=context.toolchain.identity.name)
     by = f'lto = "{value}"'
-    return Contribution(asks=(Ask(symbol="LTO_NONE", value="n", by=by), Ask(symbol=SYMBOLS[value], value="y", by=by)))
+    return Contribution(
+        asks=(
+            KconfigRequest(symbol="LTO_NONE", value="n", by=by),
+            KconfigRequest(symbol=SYMBOLS[value], value="y", by=by),
+        )
+    )
 
 
 KNOB = Knob("lto", contribute, in_matrix=True)

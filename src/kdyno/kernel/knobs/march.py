@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 from kdyno.kernel.patches import Patch
 from kdyno.march.choose import choose
 from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
@@ -54,7 +54,7 @@ def _patched(value: str, cpu: str, context: Context) -> Contribution:
     symbol = symbol_in(context.source.tree, cpu)
     if symbol is None:
         raise NotInPatch(value=value, cpu=cpu)
-    asks = (Ask(symbol=symbol, value="y", by=f'march = "{value}"'),)
+    asks = (KconfigRequest(symbol=symbol, value="y", by=f'march = "{value}"'),)
     try:
         text = patch_of(context.source.tree)
     except AlreadyPatched:

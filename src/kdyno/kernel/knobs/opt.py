@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 
 SIZE, PERFORMANCE = "CC_OPTIMIZE_FOR_SIZE", "CC_OPTIMIZE_FOR_PERFORMANCE"
 
@@ -15,7 +15,7 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
     by = f'opt = "{value}"'
     return Contribution(
         kcflags=(f"-{value}",) if value in ("O1", "O3") else (),
-        asks=(Ask(symbol=other, value="n", by=by), Ask(symbol=chosen, value="y", by=by)),
+        asks=(KconfigRequest(symbol=other, value="n", by=by), KconfigRequest(symbol=chosen, value="y", by=by)),
     )
 
 

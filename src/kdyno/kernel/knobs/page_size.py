@@ -7,7 +7,7 @@ with our own patch page-block maps as many pages at a fault as make up the size;
 from __future__ import annotations
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 from kdyno.kernel.own_patches import release_of
 from kdyno.kernel.recipe import PAGE_SIZES, page_size_words
 
@@ -36,8 +36,8 @@ def contribute(value: str | None, context: Context) -> Contribution:
     about = context.source.identity
     if any(word.startswith("thp_anon=") for word in words) and release_of(about.version) < OLDEST:
         raise NoSuchSizes(value=value, source=about.spec, version=about.version)
-    ask = Ask(symbol="TRANSPARENT_HUGEPAGE", value="y", by=f'page_size = "{value}"')
-    return Contribution(asks=(ask,), cmdline=words)
+    request = KconfigRequest(symbol="TRANSPARENT_HUGEPAGE", value="y", by=f'page_size = "{value}"')
+    return Contribution(asks=(request,), cmdline=words)
 
 
 KNOB = Knob("page_size", contribute, in_matrix=True)

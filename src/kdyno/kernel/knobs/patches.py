@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 from kdyno.kernel.own_patches import file_of, is_name, own
 from kdyno.kernel.patches import read_patches
 from kdyno.names import absolute
@@ -22,7 +22,7 @@ def contribute(value: Sequence[str], context: Context) -> Contribution:
     """
     paths = [str(file_of(entry, context.source.identity)) if is_name(entry) else entry for entry in value]
     asks = (
-        Ask(symbol=symbol, value="y", by=f'patches = ["{name}"]')
+        KconfigRequest(symbol=symbol, value="y", by=f'patches = ["{name}"]')
         for name in filter(is_name, value)
         for symbol in own(name).config
     )

@@ -10,7 +10,7 @@ from kdyno.errors import UserError
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import DIRECTORY, Input
-from kdyno.kernel.knobs.base import Ask, Contribution
+from kdyno.kernel.knobs.base import Contribution, KconfigRequest
 from kdyno.toolchain import Toolchain
 
 BY = 'profile, use = ["pgo"]'
@@ -54,7 +54,7 @@ def counting(toolchain: Toolchain) -> Contribution:
     """What the kernel that is booted for training adds."""
     family = "clang" if toolchain.is_clang else "gcc"
     return Contribution(
-        asks=tuple(Ask(symbol=symbol, value="y", by=BY) for symbol in NEEDED[family]),
+        asks=tuple(KconfigRequest(symbol=symbol, value="y", by=BY) for symbol in NEEDED[family]),
         make=(CLANG_COUNTS,) if toolchain.is_clang else (),
         environment={lkd.DATA: CLANG_SECTIONS} if toolchain.is_clang else {},
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Ask, Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
 
 
 class SysctlUnfit(UserError):
@@ -24,7 +24,7 @@ def contribute(value: Mapping[str, str | int], context: Context) -> Contribution
     if not value:
         return Contribution()
     words = tuple(f"sysctl.{name}={setting}" for name, setting in value.items())
-    return Contribution(asks=(Ask(symbol="PROC_SYSCTL", value="y", by="sysctl"),), cmdline=words)
+    return Contribution(asks=(KconfigRequest(symbol="PROC_SYSCTL", value="y", by="sysctl"),), cmdline=words)
 
 
 KNOB = Knob("sysctl", contribute)

@@ -32,7 +32,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
     ticks = [sign * tick for tick in TICKS for sign in ((-1, 1) if tick else (1,))]
     return figure(
         [
-            _seen(rows, unit),
+            _detectable_band(rows, unit),
             *(
                 _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span], unit)
                 for verdict, colour in COLOURS.items()
@@ -58,16 +58,16 @@ def place(gain: float, unit: float) -> float:
     return math.asinh(math.log(max(1 + gain, 1e-9)) / unit)
 
 
-def _seen(rows: list[Row], unit: float) -> Part:
+def _detectable_band(rows: list[Row], unit: float) -> Part:
     """What could have been seen, to both sides of nothing, as one line broken between rows."""
-    seen = [(row, math.asinh(math.log1p(row.detectable) / unit)) for row in rows if row.detectable is not None]
+    reaches = [(row, math.asinh(math.log1p(row.detectable) / unit)) for row in rows if row.detectable is not None]
     return {
         "type": "scatter",
         "name": "could have been seen",
         "mode": "lines",
         "line": {"color": "#d5d9de", "width": 9},
-        "x": [end for _, far in seen for end in (-far, far, None)],
-        "y": [end for row, _ in seen for end in (text(row.name), text(row.name), None)],
+        "x": [end for _, far in reaches for end in (-far, far, None)],
+        "y": [end for row, _ in reaches for end in (text(row.name), text(row.name), None)],
         "hoverinfo": "skip",
     }
 

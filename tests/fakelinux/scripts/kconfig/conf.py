@@ -23,7 +23,7 @@ class Symbol:
         self.type, self.prompt, self.default = "bool", "", ""
 
 
-def parse(tree: Path, name: str, blocks: list[Block], found: dict[str, Symbol]) -> None:
+def parse(tree: Path, name: str, blocks: list[Block], symbols: dict[str, Symbol]) -> None:
     symbol: Symbol | None = None
     for number, line in enumerate((tree / name).read_text().replace("\\\n", " ").splitlines()):
         words = shlex.split(line.replace("'", ""), comments=True) or [""]
@@ -31,9 +31,9 @@ def parse(tree: Path, name: str, blocks: list[Block], found: dict[str, Symbol]) 
         if line and not line[0].isspace():
             symbol = None
         if line.startswith("config "):
-            symbol = found[words[1]] = Symbol(words[1], blocks)
+            symbol = symbols[words[1]] = Symbol(words[1], blocks)
         elif line.startswith("source "):
-            parse(tree, words[1], list(blocks), found)
+            parse(tree, words[1], list(blocks), symbols)
         elif words[0] in ("if", "menu", "choice"):
             blocks.append((f"{words[0]}{number}", [rest] if words[0] == "if" else []))
         elif words[0] in ("endif", "endmenu", "endchoice"):

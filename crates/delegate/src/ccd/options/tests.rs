@@ -41,8 +41,8 @@ impl Compiler {
             .args(options)
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (!output.status.success() || !said.is_empty()).then_some(said)
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!output.status.success() || !message.is_empty()).then_some(message)
     }
 }
 
@@ -70,14 +70,14 @@ fn try_rows(family: Family) {
         let accepted = given.clone().unwrap_or(option.clone());
         if compiler.version >= row.since {
             let objection = compiler.objection(&[&beside[..], &accepted].concat());
-            wrong.extend(objection.map(|said| format!("{accepted:?}: {said}")));
+            wrong.extend(objection.map(|message| format!("{accepted:?}: {message}")));
         }
         if given.is_some() && compiler.objection(&[&beside[..], &option].concat()).is_none() {
             wrong.push(format!("{option:?}: {} takes it as it is", compiler.program));
         }
     }
     let additional: Vec<OsString> = additional(family).iter().map(OsString::from).collect();
-    wrong.extend(compiler.objection(&additional).map(|said| format!("{additional:?}: {said}")));
+    wrong.extend(compiler.objection(&additional).map(|message| format!("{additional:?}: {message}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn what_debuggers_and_linkers_are_told_is_no_reference() {
-        let told = "\t.size\tf, .-f\n\t.addrsig_sym f\n\t.section\t.debug_info,\"\",@progbits\n\t.quad\tf\n";
-        assert_eq!(retained(&functions(&["f"], told)), ["f"]);
+        let text = "\t.size\tf, .-f\n\t.addrsig_sym f\n\t.section\t.debug_info,\"\",@progbits\n\t.quad\tf\n";
+        assert_eq!(retained(&functions(&["f"], text)), ["f"]);
         assert_eq!(retained(&functions(&["f"], "\t.data\n\t.quad\tf\n")), Vec::<String>::new());
     }
 

@@ -21,7 +21,7 @@ NOISE = 0.01
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReplicationRates:
     """How often an effect of the size that was printed is called faster or slower in another run like it; shares."""
 
     before: float
@@ -33,14 +33,14 @@ class Seen:
     effect: float
 
 
-def seen(comparisons: int, blocks: int, draws: int, runs: int, seed: int) -> Seen:
+def replication_rates(comparisons: int, blocks: int, draws: int, runs: int, seed: int) -> ReplicationRates:
     """Print effects, from `draws` single comparisons as it was and from `runs` whole runs by the judge, and look for
     each of them, alone among so many comparisons, in a run of its own."""
     random = np.random.default_rng(seed)
     old = random.normal(0, NOISE, (draws, blocks)).std(axis=1, ddof=1) / blocks**0.5
     old *= sum(float(scipy.stats.t.ppf(share, blocks - 1)) for share in (1 - ALPHA / 2, POWER))
     new = np.log1p([effect for _ in range(runs) for effect in _printed(random.normal(0, NOISE, (comparisons, blocks)))])
-    return Seen(
+    return ReplicationRates(
         before=float(called_different(old[:, None] + random.normal(0, NOISE, (draws, blocks)), comparisons).mean()),
         now=float(called_different(new[:, None] + random.normal(0, NOISE, (len(new), blocks)), comparisons).mean()),
         effect_before=float(np.expm1(old.mean())),

@@ -1,0 +1,101 @@
+"""What earlier runs tell: which is the newest, when they began and where they stopped, how long their boots took."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, Json
+from sqlalchemy import Connection, func, select
+
+from kdyno.frozen import Frozen
+from kdyno.lanes import Lane
+from kdyno.store import rows, schema
+from kdyno.store.records import BlockCount, Seconds
+from kdyno.store.url import StoreUrl
+
+
+class _Begun(Frozen):
+    """What is asked of a run without the rest of it."""
+
+    id: str = ""
+    created: AwareDatetime | None = None
+    stopped_at: BlockCount | None = None
+
+
+class _Workload(BaseModel):
+    type: str = "lmbench"
+
+
+class _Experiment(BaseModel):
+    workload: _Workload = _Workload()
+
+
+class _Timed(Frozen):
+    """How long boots on a machine took."""
+
+    id: str
+    machine: dict[str, Any]
+    experiment: Json[_Experiment] | None = None
+    seconds: tuple[Seconds, ...] = ()
+
+
+def newest(connection: Connection, store: StoreUrl) -> str | None:
+    """The id of the newest run."""
+    run = schema.run.c
+    run_id = connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
+    with rows.read(store, "the newest run"):
+        return None if run_id is None else _Begun(id=run_id).id
+
+
+def stopped_at(connection: Connection, store: StoreUrl, run_id: str) -> int | None:
+    """After how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such run."""
+    query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
+    with rows.read(store, f"run {run_id}"):
+        return _Begun(stopped_at=connection.execute(query).scalar()).stopped_at
+
+
+def begun(connection: Connection, store: StoreUrl, run_id: str) -> list[datetime]:
+    """When this run was begun, and each earlier one that shares boots of several of its variants with it."""
+    run, mine, other = schema.run, schema.cell.alias("mine"), schema.cell.alias("other")
+    created = select(run.c.created).where(run.c.id == run_id).scalar_subquery()
+    query = (
+        select(run.c.created)
+        .join_from(run, other, other.c.run == run.c.id)
+        .join(mine, (mine.c.key == other.c.key) & (mine.c.run == run_id))
+        .where(run.c.created <= created)
+        .group_by(run.c.id, run.c.created)
+        .having(func.count(mine.c.key.distinct()) > func.count(mine.c.block.distinct()))
+    )
+    with rows.read(store, f"run {run_id}"):
+        runs = [_Begun(created=created) for created in connection.execute(query).scalars()]
+    return [one.created for one in runs if one.created]
+
+
+def boot_seconds(
+    connection: Connection, store: StoreUrl, lane: Lane, events: str | None, workload: str, limit: int
+) -> tuple[str, list[float]] | None:
+    """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
+    what so many of the last ones took.
+    """
+    run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
+    query = select(run.id, run.machine, run.experiment).where(run.lane == lane).order_by(run.created.desc())
+    for row in connection.execute(query):
+        with rows.read(store, f"run {row.id}"):
+            timed = _Timed(id=row.id, machine=row.machine, experiment=row.experiment)
+        if timed.machine.get("pmu_events") != events:
+            continue
+        if timed.experiment and timed.experiment.workload.type != workload:
+            continue
+        of_run = (
+            select(boot.seconds)
+            .join_from(schema.cell, schema.boot, cell.key == boot.key)
+            .where(cell.run == row.id, boot.status == "ok")
+            .order_by(cell.position.desc())
+            .limit(limit)
+        )
+        with rows.read(store, f"a boot of run {row.id}"):
+            seconds = _Timed(id=row.id, machine={}, seconds=connection.execute(of_run).scalars().all()).seconds
+        if seconds:
+            return timed.id, list(seconds)
+    return None

@@ -1,0 +1,163 @@
+"""What is read of a store: runs, boots and benchmarks as records, each checked as it is read.
+
+A store may be somebody else's: RecordCorrupt names the record and what is wrong with it. All functions are of one
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import AwareDatetime
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+
+from kdyno.frozen import Frozen
+from kdyno.measurement import Benchmark, BootStatus, Sample
+from kdyno.store import exchange, rows, schema
+from kdyno.store.checks import keys_of
+from kdyno.store.records import Boot, BootRecord, RunRecord, Seconds, VariantRecord
+from kdyno.store.url import StoreUrl
+from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
+
+
+class End(Frozen):
+    """How a boot ended, without what it measured."""
+
+    status: BootStatus
+    reason: str
+    seconds: Seconds
+    started: AwareDatetime
+
+
+class _Started(Frozen):
+    key: str
+    started: AwareDatetime | None
+
+
+def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
+    """The run of a row, with its variants, held against its cells."""
+    variant = schema.variant
+    variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
+    with rows.read(store, f"run {row.id}"):
+        run = RunRecord(
+            **row._mapping,
+            variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
+        )
+    rows.require_sound(connection, store, run)
+    return run
+
+
+def all_runs(connection: Connection, store: StoreUrl) -> list[RunRecord]:
+    """The oldest first."""
+    every = connection.execute(select(schema.run).order_by(schema.run.c.created, schema.run.c.id)).all()
+    return [run_of(connection, store, row) for row in every]
+
+
+def keys_of_run(run_id: str) -> Select[tuple[str]]:
+    """A query for the keys of a run's boots."""
+    return select(schema.cell.c.key).where(schema.cell.c.run == run_id)
+
+
+def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> list[Benchmark]:
+    """What the chosen boots described, in their order; each name once, as it was first meant."""
+    benchmark, described = schema.benchmark, schema.described
+    query = (
+        select(benchmark)
+        .join_from(benchmark, described, benchmark.c.id == described.c.benchmark)
+        .join(schema.boot, schema.boot.c.id == described.c.boot)
+        .where(chosen)
+        .group_by(*benchmark.c)
+        .order_by(func.min(described.c.ordinal), benchmark.c.id)
+    )
+    by_name: dict[str, Benchmark] = {}
+    for row in connection.execute(query):
+        with rows.read(store, f"benchmark {row.id}"):
+            by_name.setdefault(row.name, rows.benchmark_of(row))
+    return list(by_name.values())
+
+
+def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> dict[int, Boot]:
+    """The chosen boots by their number, in the order of their start."""
+    boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
+    samples: dict[int, list[Sample]] = defaultdict(list)
+    for row in connection.execute(
+        select(sample, benchmark.c.name)
+        .join_from(sample, boot, sample.c.boot == boot.c.id)
+        .join(benchmark, sample.c.benchmark == benchmark.c.id)
+        .join(
+            schema.described,
+            (schema.described.c.boot == boot.c.id) & (schema.described.c.benchmark == benchmark.c.id),
+        )
+        .where(chosen)
+        .order_by(sample.c.boot, schema.described.c.ordinal, sample.c.iteration)
+    ):
+        samples[row.boot].append(rows.sample_of(store, row))
+    outcomes: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+    for row in connection.execute(select(outcome).join_from(outcome, boot, outcome.c.boot == boot.c.id).where(chosen)):
+        outcomes[row.boot, row.kind][row.benchmark] = row.why
+    by_number: dict[int, Boot] = {}
+    for row in connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id)):
+        with rows.read(store, f"boot {row.key}"):
+            by_number[row.id] = rows.boot_of(row, samples[row.id], outcomes)
+    return by_number
+
+
+def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list[BootRecord]:
+    """All boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
+    boot, cell = schema.boot.c, schema.cell
+    by_number = boots(connection, store, boot.key.in_(keys_of_run(run_id)))
+    query = (
+        select(cell, boot.id)
+        .join_from(cell, schema.boot, cell.c.key == boot.key)
+        .where(cell.c.run == run_id)
+        .order_by(cell.c.position, boot.attempt)
+    )
+    with rows.read(store, f"run {run_id}, a place"):
+        return [rows.in_place(by_number[row.id], row) for row in connection.execute(query)]
+
+
+def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[str, End]:
+    """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
+    boot = schema.boot.c
+    by_key: dict[str, End] = {}
+    for some in exchange.batches(set(keys)):
+        query = select(boot.key, boot.status, boot.reason, boot.seconds, boot.started)
+        for row in connection.execute(query.where(boot.key.in_(some), boot.status != "lost")):
+            with rows.read(store, f"boot {row.key}"):
+                by_key[row.key] = End(status=row.status, reason=row.reason, seconds=row.seconds, started=row.started)
+    return dict(sorted(by_key.items(), key=lambda key_and_end: key_and_end[1].started))
+
+
+def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
+    """The keys of all boots, and when each of them was started for the last time."""
+    boot = schema.boot.c
+    by_key = {}
+    for key, started in connection.execute(select(boot.key, func.max(boot.started)).group_by(boot.key)):
+        with rows.read(store, f"boot {key}"):
+            last = _Started(key=key, started=started if isinstance(started, datetime) else None)
+        by_key[last.key] = last.started or datetime.now(UTC)
+    return by_key
+
+
+def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeRun:
+    """All that is on record of a run, check boots of its kernels too; boots in the order in which they came."""
+    cell, boot = schema.cell.c, schema.boot.c
+    with rows.read(store, f"run {run.id}, a place"):
+        cells = tuple(
+            KeyedPlace(**{name: row._mapping[name] for name in KeyedPlace.model_fields})
+            for row in connection.execute(select(schema.cell).where(cell.run == run.id).order_by(cell.position))
+        )
+    by_number: dict[int, WholeBoot] = {}
+    for some in exchange.batches({*(place.key for place in cells), *keys_of(run)}):
+        for number, one in boots(connection, store, boot.key.in_(some)).items():
+            described = benchmarks(connection, store, boot.id == number)
+            by_number[number] = WholeBoot(boot=one, benchmarks=described)
+    kept = connection.execute(select(schema.selftest).where(schema.selftest.c.run == run.id)).one_or_none()
+    with rows.read(store, f"the self-test of run {run.id}"):
+        selftest = KeptSelfTest(created=kept.created, found=kept.found) if kept else None
+    return WholeRun(
+        run=run, cells=cells, selftest=selftest, boots=tuple(by_number[number] for number in sorted(by_number))
+    )
