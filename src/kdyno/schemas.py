@@ -24,7 +24,7 @@ from kdyno.hostknobs.look import HostReport
 from kdyno.hostknobs.turn import Turned
 from kdyno.instrument.catalogue import Catalogue
 from kdyno.instrument.job import Job
-from kdyno.instrument.stream import RECORD
+from kdyno.instrument.stream_records import RECORD
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.records import LINE
 from kdyno.kernel.delegation.resolved import Resolved

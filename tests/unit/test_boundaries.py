@@ -36,7 +36,8 @@ from kdyno.instrument.catalogue import Catalogue, OtherAgent, parse_catalogue
 from kdyno.instrument.job import PROTOCOL, Job, Program, Soak, TestOrder
 from kdyno.instrument.pmu import Events, PmuConfig, Scope, find_plugin, plugin_words
 from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL, MemoryField
-from kdyno.instrument.stream import BenchmarkRecord, parse_record, read_stream
+from kdyno.instrument.stream import read_stream
+from kdyno.instrument.stream_records import BenchmarkRecord, parse_record
 from kdyno.kernel import lkd
 from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, PMU_CLOCKS, Lane

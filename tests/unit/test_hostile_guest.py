@@ -16,7 +16,7 @@ from kdyno.cli.boot import OUTPUT_MB
 from kdyno.cli.main import make_parser
 from kdyno.instrument.follow import follow_output
 from kdyno.instrument.job import Job, Program
-from kdyno.instrument.stream import LONGEST_LINE
+from kdyno.instrument.stream_records import LONGEST_LINE
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
 from kdyno.machine.qemu import QemuMachine

@@ -14,7 +14,8 @@ import kdyno.machine.kvm
 from kdyno.errors import KdynoError
 from kdyno.instrument.job import Job, Program
 from kdyno.instrument.loads import find_loads
-from kdyno.instrument.stream import AgentReport, HelloRecord
+from kdyno.instrument.stream import AgentReport
+from kdyno.instrument.stream_records import HelloRecord
 from kdyno.kernel.recipe import page_size_words
 from kdyno.machine.base import BootOrder, Limits
 from kdyno.machine.console import diagnose

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kdyno.instrument.job import Measured, Program
-from kdyno.instrument.stream import LONGEST_LINE, LONGEST_TEXT, Asked, read_stream
+from kdyno.instrument.stream import Asked, read_stream
+from kdyno.instrument.stream_records import LONGEST_LINE, LONGEST_TEXT
 from kdyno.measurement import Benchmark, value
 
 HELLO = {

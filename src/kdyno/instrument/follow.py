@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import BinaryIO
 
-from kdyno.instrument.stream import OutputRecord, RecordReader, StreamFault
+from kdyno.instrument.stream_records import OutputRecord, RecordReader, StreamFault
 
 POLL_SECONDS = 0.05
 

@@ -18,7 +18,7 @@ from kdyno.errors import UserError
 from kdyno.files import read_whole, write_whole
 from kdyno.instrument.job import Soak
 from kdyno.instrument.soak import MemoryLook, SoakReport
-from kdyno.instrument.stream import (
+from kdyno.instrument.stream_records import (
     FailedRecord,
     MemoryRecord,
     RecordReader,
