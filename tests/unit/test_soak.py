@@ -291,7 +291,7 @@ def fault_of(tmp_path: Path, *records: dict[str, Any]) -> str:
 
 def test_a_sound_soak_is_read(tmp_path: Path) -> None:
     path = tmp_path / "stream.jsonl"
-    path.write_bytes(stream(memory(0, at_rest=True), failed(said=b"\xffwhy\n"), *sound()[1:]))
+    path.write_bytes(stream(memory(0, at_rest=True), failed(output=b"\xffwhy\n"), *sound()[1:]))
     report = read_stream(path, ASKED)
     assert report.complete and report.soak
     assert {name: (of.rounds, of.progress) for name, of in report.soak.tallies.items()} == dict.fromkeys(
@@ -307,7 +307,7 @@ def test_a_sound_soak_is_read(tmp_path: Path) -> None:
         ((tally("third", 1),), "third, which was not asked for"),
         ((failed("third"),), "third, which was not asked for"),
         ((failed(status=0),), "failed with status 0"),
-        ((failed(said=b"x" * (MOST_TAIL + 1)),), "hex"),
+        ((failed(output=b"x" * (MOST_TAIL + 1)),), "hex"),
         ((tally("good", 5), tally("good", 4)), "smaller than it was"),
         ((tally("good", 5, failures=2), tally("good", 6, failures=1)), "smaller than it was"),
         ((tally("good", 5, progress="over"), tally("good", 6, progress="over")), "which was over"),
@@ -438,7 +438,7 @@ def test_a_guest_that_ends_too_soon_without_a_word_of_why_has_failed(lab: Lab) -
 
 def test_a_load_that_fails_is_told_with_what_it_wrote_and_without_what_steers_a_terminal(lab: Lab) -> None:
     over = tally("quick", 9, failures=1, progress="over")
-    failure = failed("quick", said=b"\x1b[2Jno such file\n")
+    failure = failed("quick", output=b"\x1b[2Jno such file\n")
     lab.qemu.leaves(stream=stream(memory(0, at_rest=True), failure, over, memory(36, at_rest=True)))
     lab(status=2)
     assert lab.record["loads"][0]["told"] == [{"phase": "command", "round": 3, "status": 1, "said": "no such file"}]
