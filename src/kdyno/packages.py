@@ -59,11 +59,11 @@ def counterparts(names: Names) -> dict[str, Counterpart]:
     """By Debian's names, the packages that have others here."""
     if names != "ubuntu-24.04":
         return {}
-    found = {}
+    by_package = {}
     for line in _lines("ubuntu-24.04-packages.txt"):
         package, others, note = line.split(maxsplit=2)
-        found[package] = Counterpart(package, () if others == "-" else tuple(others.split(",")), note)
-    return found
+        by_package[package] = Counterpart(package, () if others == "-" else tuple(others.split(",")), note)
+    return by_package
 
 
 def _lines(table: str) -> Iterator[str]:

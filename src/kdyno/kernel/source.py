@@ -47,7 +47,7 @@ class PackageMissing(UserError):
 
 
 class RevisionMissing(UserError):
-    message = "{repository} has no revision `{revision}`: {said}"
+    message = "{repository} has no revision `{revision}`: {complaint}"
     hint = "name a tag, a branch or a commit of that local repository, after the #"
 
 
@@ -170,7 +170,7 @@ def _commit_of(where: str) -> tuple[Path, str]:
         raise SourceMissing(where=repository)
     asked = git.attempt(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     if asked.returncode != 0:
-        raise RevisionMissing(repository=repository, revision=revision, said=asked.stderr.strip())
+        raise RevisionMissing(repository=repository, revision=revision, complaint=asked.stderr.strip())
     return repository, asked.stdout.strip()
 
 

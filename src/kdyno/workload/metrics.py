@@ -162,10 +162,10 @@ class ColumnMetric(_Measured):
     def number(self, output: Output) -> float:
         """Raises NotRead."""
         rows = [[cell.strip() for cell in line.split("," if "," in line else None)] for line in output.lines()]
-        places = [(number, row.index(self.column)) for number, row in enumerate(rows) if self.column in row]
-        if len(places) != 1:
-            raise NotRead(f"{len(places) or 'no'} lines have the heading {self.column}")
-        [(heading, place)] = places
+        headings = [(number, row.index(self.column)) for number, row in enumerate(rows) if self.column in row]
+        if len(headings) != 1:
+            raise NotRead(f"{len(headings) or 'no'} lines have the heading {self.column}")
+        [(heading, place)] = headings
         matching = [row for row in rows[heading + 1 :] if row and row[0] == self.row]
         if len(matching) != 1:
             raise NotRead(f"{len(matching) or 'no'} rows begin with {self.row}")
