@@ -19,7 +19,11 @@ from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = Experiment(
-    name="lint", source="debian:linux-source-6.12", baseline="plain", variants={"plain": Recipe(opt="O2")}, blocks=2
+    name="lint",
+    source="debian:linux-source-6.12",
+    baseline="plain",
+    variants={"plain": Recipe(opt="O2", lines=True)},
+    blocks=2,
 )
 OWN_BUSINESS = {"fpu__init_cpu_generic", "fpu__init_cpu", "fpu__init_system", "restore_fpregs_from_fpstate"}
 """Code of the FPU itself: docs/lints.md."""
