@@ -14,8 +14,6 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PATCHES = ROOT / "tests" / "data" / "patches"
 
-SMALL = "{ INET = false, NET = false, SECCOMP = false, KALLSYMS = false, HYPERVISOR_GUEST = false }"
-"""[kconfig] of a kernel that takes half as long to build, for tests that need none of what all others share."""
 HEAD = """\
 name = "{name}"
 source = "debian:linux-source-6.12"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kdyno.kernel.delegation.records import read_records
-from tests.e2e.conftest import SMALL, Kdyno
+from tests.e2e.conftest import Kdyno
 
 ORDERED = """
 [variants.plain]
@@ -30,6 +30,7 @@ lane = "model"
 family = "znver4"
 """
 
+SMALL = "{ INET = false, NET = false, SECCOMP = false, KALLSYMS = false, HYPERVISOR_GUEST = false }"
 COMPILED = f"""
 [variants.plain]
 toolchain = "clang-19"
