@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from tests.e2e.conftest import ROOT, Kdyno
 
 @pytest.mark.long
 def test_git_bisect_finds_the_commit_that_made_pipes_slower(kdyno: Kdyno, tmp_path: Path) -> None:
-    environment = {**os.environ, "KDYNO_STATE": str(kdyno.state), "KDYNO_STORE": kdyno.store}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "KDYNO_STATE": str(kdyno.state), "KDYNO_STORE": kdyno.store}
     done = subprocess.run(
         [ROOT / "tools/bisect-planted", tmp_path], env=environment, capture_output=True, text=True, check=False
     )
