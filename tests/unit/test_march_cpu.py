@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.march import choose as chooser
-from kdyno.march.cpu import Cpu, NoCpuinfo, family_of, level_of, parse_cpuinfo, read_cpu
+from kdyno.march.cpu import Cpu, NoCpuinfo, family_of, identify, level_of, parse_cpuinfo, read_cpu
 from kdyno.march.families import find, levels, table
 from kdyno.toolchain import Toolchain, ToolchainIdentity
 
@@ -44,7 +44,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch, *known: str) -> Toolchain:
     ],
 )
 def test_a_cpu_is_of_the_family_that_its_numbers_name(vendor: str, family: int, model: int, name: str) -> None:
-    cpu_family = family_of(cpu(vendor, family, model))
+    cpu_family = family_of(cpu(vendor, family, model, V3 - {"avx", "avx2"}))
     assert cpu_family is not None and cpu_family.name == name
 
 
@@ -54,6 +54,41 @@ def test_families_with_the_same_model_are_told_apart_by_a_flag() -> None:
         cpu_family = family_of(cpu("GenuineIntel", 6, 85, V4 | frozenset(more)))
         names.append(cpu_family and cpu_family.name)
     assert names == ["skylake-avx512", "cascadelake", "cooperlake"]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "model", "shown", "name"),
+    [
+        ("GenuineIntel", (6, 167), "avx512f avx512_vnni avx512_fp16 amx_tile", "sapphirerapids"),
+        ("GenuineIntel", (6, 167), "avx512f avx512_vnni vaes gfni sha_ni", "rocketlake"),
+        ("GenuineIntel", (6, 94), "avx512f avx512_vnni", "cascadelake"),
+        ("GenuineIntel", (15, 6), "", "haswell"),
+        ("GenuineIntel", (6, 28), "gfni", "icelake-client"),
+        ("GenuineIntel", (6, 151), "avx512f avx512_fp16", "alderlake"),
+        ("AuthenticAMD", (15, 107), "sha_ni", "znver1"),
+        ("AuthenticAMD", (23, 49), "avx512f avx512_bf16", "znver4"),
+        ("AuthenticAMD", (23, 49), "amx_tile", None),
+        ("HygonGenuine", (24, 7), "avx512f amx_tile", "c86-4g-m7"),
+    ],
+)
+def test_what_a_cpu_shows_wins_over_the_model_that_it_is_said_to_be(
+    vendor: str, model: tuple[int, int], shown: str, name: str | None
+) -> None:
+    identity = identify(cpu(vendor, *model, V3 | frozenset(shown.split()) | {"hypervisor"}))
+    assert (identity.family and identity.family.name) == name
+
+
+def test_features_that_contradict_the_model_are_named() -> None:
+    why = identify(cpu("GenuineIntel", 6, 167, V4 | {"amx_tile", "avx512_fp16"})).why
+    assert why.startswith("Sapphire Rapids")
+    assert why.endswith("CPUID's model 167 is rocketlake, which has no avx512_fp16, amx_tile")
+
+
+@pytest.mark.parametrize("name", ["Common KVM processor", "QEMU Virtual CPU version 2.5+", "QEMU TCG CPU version 2.5+"])
+def test_a_cpu_that_only_hypervisors_have_is_of_no_family(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = cpu("GenuineIntel", 15, 6, V3 - {"avx", "avx2"} | {"hypervisor"}).model_copy(update={"name": name})
+    assert identify(made_up).family is None
+    assert chooser.choose(made_up, compiler(monkeypatch, "nocona", "x86-64-v2", "x86-64")).march == "x86-64-v2"
 
 
 def test_numbers_that_no_row_has_are_of_no_family() -> None:

@@ -14,7 +14,7 @@ from kdyno.march.families import find, levels
 from kdyno.march.report import CompilerView, MarchReport, lines
 from kdyno.schemas import schema
 
-V3 = frozenset(flag for row in levels()[:3] for flag in row.flags)
+V3 = frozenset({"lm"} | {flag for row in levels()[:3] for flag in row.flags})
 
 CPUINFO = """\
 processor\t: 0
@@ -42,6 +42,7 @@ def report(flags: frozenset[str], level: int, **changes: object) -> MarchReport:
     made = MarchReport(
         cpu=Cpu(vendor="AuthenticAMD", family=25, model=17, stepping=1, name="AMD EPYC", flags=flags),
         family=find("znver4"),
+        identified="Zen 4 by CPUID",
         level=level,
         hidden=(),
         missing=(),
@@ -71,8 +72,8 @@ def test_what_a_hypervisor_hides_is_named() -> None:
 
 
 def test_an_unknown_cpu_and_a_host_without_compilers_are_said() -> None:
-    text_lines = lines(report(V3, 0, family=None, missing=("sse2",), compilers=()))
-    assert "family     unknown: no row of the table has these numbers" in text_lines
+    text_lines = lines(report(V3, 0, family=None, identified="no such row", missing=("sse2",), compilers=()))
+    assert "family     unknown: no such row" in text_lines
     assert "ISA level  none: it lacks sse2" in text_lines
     assert text_lines[-1] == "no compiler is installed: `kdyno doctor` says which are needed"
 
@@ -87,6 +88,36 @@ def test_another_machines_cpu_can_be_looked_at(tmp_path: Path, capsys: pytest.Ca
     assert (document["family"]["name"], document["level"], document["missing"][0]) == ("haswell", 3, "avx512f")
     assert {view["choice"] for view in document["compilers"]} == {"haswell"}
     assert {view["native"] for view in document["compilers"]} == {None}, "native is this host's"
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        ("fpu sse sse2", "it shows neither lm nor syscall; a CPU without lm runs no 64-bit kernel"),
+        ("fpu sse sse2 syscall", "it shows no lm; a CPU without lm runs no 64-bit kernel"),
+        ("fpu sse sse2 cx16 avx2", "is this cpuinfo that of a 32-bit kernel, or Cygwin's?"),
+    ],
+)
+def test_a_cpu_without_long_mode_gets_no_name(
+    flags: str, answer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cpuinfo"
+    path.write_text(CPUINFO.format(vendor="GenuineIntel", family=6, model=94, flags=flags))
+    words = ["march", "--cpuinfo", str(path), "--state", str(tmp_path)]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert answer in shown
+    assert "skylake" not in shown and "march =" not in shown
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, schema("march"))
+    assert (document["family"], document["level"], document["compilers"]) == (None, 0, [])
+
+
+def test_a_contradiction_between_model_and_features_is_shown() -> None:
+    told = "Zen 4 (Ryzen 7000, EPYC 9004) or newer by its features: CPUID's model 8 is znver1, which has no avx512f"
+    cpu = Cpu(vendor="AuthenticAMD", family=23, model=8, stepping=1, name="AMD", flags=V3 | {"avx512f"})
+    assert f"           {told}" in lines(report(V3, 4, cpu=cpu, identified=told))
 
 
 def test_what_is_no_cpuinfo_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from kdyno import toolchain
 from kdyno.errors import UserError
-from kdyno.march.compiler import MACROS, known_cpus, macros, refusal, used_in_kernel
-from kdyno.march.families import March, families, levels, table
+from kdyno.march.compiler import MACROS, check_cpu, known_cpus, macros, refusal, used_in_kernel
+from kdyno.march.families import GENERATIONS, March, families, levels, spelled, table
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
@@ -133,3 +133,69 @@ def test_no_64_bit_family_that_a_compiler_offers_is_missing(name: str) -> None:
     assert len(offered) > 40
     known = {name for row in ROWS for name in (row.name, *row.aliases)} | {"native"}
     assert sorted(name for name in offered - known if refusal("march", name, compiler) is None) == []
+
+
+TELLING = {
+    "sha_ni": "__SHA__",
+    "avx_vnni": "__AVXVNNI__",
+    "avx512_vnni": "__AVX512VNNI__",
+    "avx512_bf16": "__AVX512BF16__",
+    "avx512_fp16": "__AVX512FP16__",
+}
+"""Macros that aren't called like their flag."""
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_a_compiler_takes_no_family_for_a_newer_generation_than_the_table_does(name: str) -> None:
+    compiler = installed(name)
+    known = [row for row in families() if row.has is not None and refusal("march", row.name, compiler) is None]
+    assert known
+    for row in known:
+        defined = macros(row.name, compiler, ("-m64",))
+        shown = {flag for flag in GENERATIONS if TELLING.get(flag, f"__{flag.upper()}__") in defined}
+        silicon_only = {"avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16"} if row.name == "alderlake" else set()
+        assert set(row.has or ()) == shown | silicon_only, row.name
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("zen4", ["znver4"]),
+        ("MZEN4", ["znver4"]),
+        ("CONFIG_MZEN", ["znver1"]),
+        ("zen3+", ["znver3"]),
+        ("Zen_5", ["znver5"]),
+        ("MSKYLAKEX", ["skylake-avx512"]),
+        ("skylakex", ["skylake-avx512"]),
+        ("GENERIC_CPU", ["x86-64"]),
+        ("GENERIC_CPU3", ["x86-64-v3"]),
+        ("generic_v3", ["x86-64-v3"]),
+        ("x86-64_v2", ["x86-64-v2"]),
+        ("x86_64-v4", ["x86-64-v4"]),
+        ("MK8SSE3", ["k8-sse3"]),
+        ("MK10", ["amdfam10"]),
+        ("MPSC", ["nocona"]),
+        ("MMETEORLAKE", ["meteorlake"]),
+        ("MGOLDMONTPLUS", ["goldmont-plus"]),
+        ("MICELAKE_SERVER", ["icelake-server"]),
+        ("icelake", ["icelake-client", "icelake-server"]),
+        ("MNATIVE_INTEL", ["native"]),
+        ("native_amd", ["native"]),
+        ("m", []),
+        ("nonsense", []),
+    ],
+)
+def test_what_people_write_is_told_as_compilers_call_it(written: str, names: list[str]) -> None:
+    assert spelled(written) == names
+
+
+def test_no_compiler_takes_a_spelling_of_ours_for_its_own_name() -> None:
+    taken = {name for _, _, names in SURVEY for name in names}
+    assert not taken & {spelling for row in ROWS for spelling in row.spellings}
+
+
+def test_a_misspelled_cpu_is_refused_with_its_name_and_a_compiler_that_is_here() -> None:
+    compiler = installed("gcc")
+    with pytest.raises(UserError) as refused:
+        check_cpu("march", "MSKYLAKEX", compiler)
+    assert '"skylake-avx512"' in refused.value.advice

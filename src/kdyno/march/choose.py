@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kdyno.march.compiler import refusal, used_in_kernel
-from kdyno.march.cpu import Cpu, family_of, level_of
+from kdyno.march.cpu import Cpu, identify, level_of
 from kdyno.march.families import March, levels, table
 from kdyno.toolchain import Toolchain
 
@@ -27,13 +27,9 @@ def choose(cpu: Cpu, toolchain: Toolchain) -> Choice:
 
     That is an older family all of whose instructions this one has, or in the end an ISA level that the CPU has.
     """
-    family = family_of(cpu)
-    if family is None:
-        start = f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}"
-    else:
-        start = f"{family.title} by CPUID"
-    reasons = [start]
-    for candidate in _candidates(family, level_of(cpu.flags)):
+    identity = identify(cpu)
+    reasons = [identity.why]
+    for candidate in _candidates(identity.family, level_of(cpu.flags)):
         if refusal("march", candidate.name, toolchain) is not None:
             reasons.append(f"{toolchain.identity.name} {toolchain.identity.version} doesn't know {candidate.name}")
         elif lacking := [flag for flag in used_in_kernel(candidate.name, toolchain) if flag not in cpu.flags]:

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from kdyno import process
 from kdyno.errors import UserError
-from kdyno.march.families import find, table
-from kdyno.toolchain import Toolchain
+from kdyno.march.families import find, spelled, table
+from kdyno.toolchain import Toolchain, installed
 
 SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 KERNEL_CODE = ("-m64", "-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-3dnow", "-mno-avx", "-msoft-float")
@@ -38,7 +38,12 @@ APX = "__APX_F__"
 
 class CpuTooNew(UserError):
     message = "-{flag}={cpu} can't be had with {name} {version}: it needs {needed}"
-    hint = "set toolchain to a compiler that knows {cpu}, or choose an older {flag}; {name} knows {nearest}"
+    hint = "{others}, or choose an older {flag}; {name} knows {nearest}"
+
+
+class CpuMisspelled(UserError):
+    message = '{flag}: "{cpu}" is what compilers call {names}'
+    hint = 'write {flag} = "{first}"{more}'
 
 
 class CpuUnknown(UserError):
@@ -58,17 +63,39 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
         "version": toolchain.identity.version,
         "nearest": nearest(cpu, known_cpus(complaint)),
     }
-    row = find(cpu)
-    if row is None:
-        raise CpuUnknown(complaint=complaint.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
-    raise CpuTooNew(needed=row.needed, **facts)
+    if row := find(cpu):
+        raise CpuTooNew(needed=row.needed, others=_compilers_for(flag, cpu), **facts)
+    if names := spelled(cpu):
+        row = find(names[0])
+        known = row is None or refusal(flag, names[0], toolchain) is None
+        more = "" if known or row is None else f"; {facts['name']} {facts['version']} lacks it: it needs {row.needed}; "
+        raise CpuMisspelled(
+            flag=flag,
+            cpu=cpu,
+            names=" or ".join(names),
+            first=names[0],
+            more=more and more + _compilers_for(flag, names[0]),
+        )
+    raise CpuUnknown(complaint=complaint.partition("\n")[0].removeprefix("cc1: ").removeprefix("error: "), **facts)
+
+
+def _compilers_for(flag: str, cpu: str) -> str:
+    """Which compiler to take for a CPU: one that is here and knows it, if there is one."""
+    here = [name for name in installed() if _refusal(flag, cpu, name) is None]
+    if here:
+        return f'{here[-1]} is here and knows it: toolchain = "{here[-1]}"'
+    return "no compiler that is installed here knows it; set toolchain to one that does"
 
 
 def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
     """What the compiler says against -march=CPU for 64-bit code; None: it takes it."""
+    return _refusal(flag, cpu, toolchain.command)
+
+
+def _refusal(flag: str, cpu: str, compiler: str) -> str | None:
     if not SANE.fullmatch(cpu):
         return "that is no name of a CPU"
-    command = [toolchain.command, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
+    command = [compiler, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
     done = process.attempt(command, env={"LC_ALL": "C"})
     return None if done.returncode == 0 else done.stderr.strip()
 

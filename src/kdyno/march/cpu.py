@@ -5,15 +5,18 @@ The flags are those which the kernel and its hypervisor let through: what they h
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import field_serializer
 
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
-from kdyno.march.families import March, families, levels
+from kdyno.march.families import GENERATIONS, March, families, levels
 
 CPUINFO = Path("/proc/cpuinfo")
+MADE_UP = ("Common KVM processor", "QEMU Virtual CPU", "QEMU TCG CPU")
+"""Names of the CPUs that QEMU made up (kvm64, qemu64, max): their family and model are those of other CPUs."""
 
 
 class NoCpuinfo(UserError):
@@ -40,6 +43,11 @@ class Cpu(Frozen):
     @property
     def is_guest(self) -> bool:
         return "hypervisor" in self.flags
+
+    @property
+    def runs_64_bit_kernels(self) -> bool:
+        """Whether it has long mode."""
+        return "lm" in self.flags
 
 
 def read_cpu(path: Path = CPUINFO) -> Cpu:
@@ -81,11 +89,52 @@ def level_of(flags: frozenset[str]) -> int:
     return reached
 
 
+@dataclass(frozen=True)
+class Identity:
+    """Which family a CPU is of, and what tells."""
+
+    family: March | None
+    why: str
+
+
+def identify(cpu: Cpu) -> Identity:
+    """The family that CPUID's numbers name, unless what the CPU can do contradicts them: then its features decide.
+
+    Hypervisors make CPUs up: some have a name of their own, others the number of a CPU that lacks what they show. Pure.
+    """
+    if cpu.is_guest and cpu.name.startswith(MADE_UP):
+        return Identity(None, f"{cpu.name} is a CPU that only hypervisors have")
+    named = numbered(cpu)
+    if named is None:
+        return Identity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
+    foreign = _foreign(cpu, named)
+    if not foreign:
+        return Identity(named, f"{named.title} by CPUID")
+    contradiction = f"CPUID's model {cpu.model} is {named.name}, which has no {', '.join(foreign)}"
+    able = [row for row in families() if row.vendor == named.vendor and row.has and not _foreign(cpu, row)]
+    if not able:
+        return Identity(None, f"{contradiction}; nor has another family of {named.vendor}'s")
+    oldest = min(able, key=lambda row: len(row.has or ()))
+    return Identity(oldest, f"{oldest.title} or newer by its features: {contradiction}")
+
+
 def family_of(cpu: Cpu) -> March | None:
-    """The family that CPUID's numbers name; where several share a model, that with most telling flags. Pure."""
+    """The family by `identify`, without what tells it. Pure."""
+    return identify(cpu).family
+
+
+def numbered(cpu: Cpu) -> March | None:
+    """The family that CPUID's numbers name; where several share a model, that with most telling flags."""
     matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
     matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]
     return max(matches, key=lambda row: len(row.told_by), default=None)
+
+
+def _foreign(cpu: Cpu, family: March) -> list[str]:
+    """What the CPU shows and this family hasn't got."""
+    if family.has is None:
+        return []
+    return [flag for flag in GENERATIONS if flag in cpu.flags and flag not in family.has]
 
 
 def _covers(models: str, cpu: Cpu) -> bool:

@@ -12,6 +12,23 @@ from pydantic import Field, TypeAdapter
 from kdyno.frozen import Frozen
 
 COMPILERS = ("gcc", "clang")
+GENERATIONS = (
+    "avx",
+    "avx2",
+    "sha_ni",
+    "vaes",
+    "gfni",
+    "avx_vnni",
+    "serialize",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "amx_tile",
+)
+"""Flags of /proc/cpuinfo that came with a generation of CPUs: older ones can't show them."""
+NATIVE = ("native", "nativeintel", "nativeamd")
+"""This host's CPU, as kernel patches write it."""
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")]
 
 
@@ -33,6 +50,8 @@ class March(Frozen):
     """Flags that tell it from another family with the same CPUID model."""
     features: tuple[str, ...] = ()
     """What compilers use of it in kernel code, as flags of /proc/cpuinfo."""
+    has: tuple[str, ...] | None = None
+    """Families: the flags of GENERATIONS that its silicon has; None: not known."""
     flags: tuple[str, ...] = ()
     """ISA levels: all flags of /proc/cpuinfo that the level adds to the one below it (System V psABI)."""
     gcc: Version | None = None
@@ -43,6 +62,8 @@ class March(Frozen):
     clang_until: Version | None = None
     aliases: tuple[str, ...] = ()
     """Other names that a compiler takes for the same."""
+    spellings: tuple[str, ...] = ()
+    """What people and kernel patches call it, and no compiler does."""
 
     @property
     def is_level(self) -> bool:
@@ -95,6 +116,25 @@ def families() -> list[March]:
 def levels() -> list[March]:
     """The four ISA levels, lowest first."""
     return [row for row in table().values() if row.is_level]
+
+
+def spelled(name: str) -> list[str]:
+    """What compilers call what people write so: `zen4`, `MZEN4`, `GENERIC_CPU3`, `x86-64_v3`; else nothing. Pure.
+
+    Kernel patches put an M before their symbols; case, dashes and underscores tell nothing.
+    """
+    plain = _plain(name.removeprefix("CONFIG_"))
+    for wanted in (plain, plain.removeprefix("m")):
+        if wanted in NATIVE:
+            return ["native"]
+        rows = [row.name for row in table().values() if wanted in map(_plain, (row.name, *row.aliases, *row.spellings))]
+        if rows:
+            return rows
+    return []
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum() or letter == "+")
 
 
 def find(name: str) -> March | None:

@@ -7,7 +7,7 @@ from kdyno.errors import KdynoError
 from kdyno.frozen import Frozen
 from kdyno.march.choose import KERNEL_LEVEL, choose
 from kdyno.march.compiler import native_against, native_of, refusal, used_in_kernel
-from kdyno.march.cpu import Cpu, family_of, level_of
+from kdyno.march.cpu import Cpu, Identity, identify, level_of, numbered
 from kdyno.march.families import March, level_name, levels
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
@@ -38,7 +38,10 @@ class MarchReport(Frozen):
 
     cpu: Cpu
     family: March | None
+    identified: str
+    """What tells the family, or why there is none."""
     level: int
+    """N of x86-64-vN; 0: less than x86-64, or no 64-bit CPU."""
     hidden: tuple[str, ...]
     """Flags that kernel code for the family uses and the CPU doesn't show."""
     missing: tuple[str, ...]
@@ -48,14 +51,19 @@ class MarchReport(Frozen):
 
 def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
     """Ask every compiler that is installed and complete."""
-    family, level = family_of(cpu), level_of(cpu.flags)
+    if not cpu.runs_64_bit_kernels:
+        identity, level, compilers = Identity(None, _without_long_mode(cpu)), 0, []
+    else:
+        identity, level, compilers = identify(cpu), level_of(cpu.flags), _installed(state)
+    family = identity.family
     return MarchReport(
         cpu=cpu,
         family=family,
+        identified=identity.why,
         level=level,
         hidden=tuple(flag for flag in family.features if flag not in cpu.flags) if family else (),
         missing=tuple(flag for row in levels()[level : level + 1] for flag in row.flags if flag not in cpu.flags),
-        compilers=tuple(_view(compiler, cpu, family, is_host=is_host) for compiler in _installed(state)),
+        compilers=tuple(_view(compiler, cpu, family, is_host=is_host) for compiler in compilers),
     )
 
 
@@ -64,10 +72,14 @@ def lines(report: MarchReport) -> list[str]:
     cpu = report.cpu
     guest = ", under a hypervisor" if cpu.is_guest else ""
     rows = [f"CPU        {cpu.name}: {cpu.vendor}, family {cpu.family}, model {cpu.model}{guest}"]
+    if not cpu.runs_64_bit_kernels:
+        return [*rows, f"ISA level  none: {report.identified}"]
     if report.family:
         rows.append(f"family     {report.family.name}: {report.family.title}; known by {report.family.needed}")
+        if report.family != numbered(cpu):
+            rows.append(f"           {report.identified}")
     else:
-        rows.append("family     unknown: no row of the table has these numbers")
+        rows.append(f"family     unknown: {report.identified}")
     if report.hidden:
         who = "the hypervisor hides" if cpu.is_guest else "this CPU doesn't show"
         rows.append(f"           {who} {', '.join(report.hidden)}, which kernel code for the family uses")
@@ -104,6 +116,15 @@ def _view(compiler: Toolchain, cpu: Cpu, family: March | None, *, is_host: bool)
         why=choice.why,
         uses=used_in_kernel(choice.march, compiler),
     )
+
+
+def _without_long_mode(cpu: Cpu) -> str:
+    """What to say of a CPU that shows no `lm`."""
+    shown = "no lm" if "syscall" in cpu.flags else "neither lm nor syscall"
+    answer = f"it shows {shown}; a CPU without lm runs no 64-bit kernel, and kdyno builds no others"
+    if "cx16" not in cpu.flags:
+        return answer
+    return f"{answer}. But only 64-bit CPUs have cx16: is this cpuinfo that of a 32-bit kernel, or Cygwin's?"
 
 
 def _level(report: MarchReport) -> str:
