@@ -2,18 +2,25 @@
 
 What a configuration can have run is switched off one by one, since nothing switches off a configuration as a whole. The
 user's own and the system's stay in force: which directories are safe, and what is ignored, is said there.
+
+No variable of git's own is passed on: GIT_DIR and its like would put another repository in the place of the one that
+was named. Only who commits may be said so.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kdyno import process
 from kdyno.errors import UserError
+from kdyno.process import ToolHangs
 from kdyno.text import clean
 
 SETTINGS = {
@@ -34,6 +41,10 @@ ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+IDENTITY = re.compile(r"EMAIL|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)")
+"""Variables that say who commits."""
+LOOK_SECONDS = 30.0
+"""For reading a configuration: it takes milliseconds."""
 NO_CONFIGURATION = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 AS_COMMITTED = "* -filter -text -eol -ident -working-tree-encoding -export-subst -export-ignore\n"
 """Attributes that win over those of a tree: its files come out as they were committed."""
@@ -44,16 +55,26 @@ class FilterUnfit(UserError):
     hint = "remove it (git config --edit): a filter is a program, and kdyno runs none that a repository names"
 
 
+class RepositoryHangs(UserError):
+    message = "git does not come to an end in {repository}: what it reads first waits for somebody who writes"
+    hint = "look for pipes among .git/config, .git/HEAD, ~/.gitconfig and the files that an include.path there names"
+
+
 def attempt(
     repository: Path, *words: str | Path, stdin: str | None = None, guarded: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a repository, or in a directory that may be none; the caller looks at the status."""
-    return process.attempt(_command(repository, *words), stdin=stdin, env=ENVIRONMENT, guarded=guarded)
+    """Run git in a repository, or in a directory that may be none; the caller looks at the status.
+
+    Raises RepositoryHangs.
+    """
+    _look_at(repository)
+    return process.attempt(_command(repository, *words), stdin=stdin, env=_environment(), guarded=guarded)
 
 
 def output(repository: Path, *words: str | Path) -> str:
     """The same, for the standard output; raises ToolFailed."""
-    return process.output(_command(repository, *words), env=ENVIRONMENT)
+    _look_at(repository)
+    return process.output(_command(repository, *words), env=_environment())
 
 
 def without_filters(repository: Path) -> list[str]:
@@ -111,6 +132,22 @@ def apply(tree: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
         env={**ENVIRONMENT, **NO_CONFIGURATION, "GIT_ATTR_NOSYSTEM": "1", "GIT_DIR": "/dev/null"},
         guarded=True,
     )
+
+
+@cache
+def _look_at(repository: Path) -> None:
+    """Let git read what it reads before all else: a pipe there would keep every command waiting.
+
+    Raises RepositoryHangs.
+    """
+    try:
+        process.attempt(_command(repository, "rev-parse", "HEAD"), env=ENVIRONMENT, timeout=LOOK_SECONDS)
+    except ToolHangs:
+        raise RepositoryHangs(repository=repository) from None
+
+
+def _environment() -> dict[str, str]:
+    return {**{name: value for name, value in os.environ.items() if IDENTITY.fullmatch(name)}, **ENVIRONMENT}
 
 
 def _command(repository: Path, *words: str | Path) -> list[str | Path]:

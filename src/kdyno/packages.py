@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
+
+from kdyno.process import ToolMissing, attempt
 
 OS_RELEASE = Path("/etc/os-release")
 
@@ -102,10 +103,9 @@ def missing_packages(packages: Sequence[str]) -> list[str]:
 def _is_installed(name: str) -> bool:
     words = ["dpkg-query", "--show", "--showformat", "${db:Status-Status}", name]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
+        return attempt(words).stdout == "installed"
+    except ToolMissing:
         return False
-    return done.stdout == "installed"
 
 
 def way_to_install(*packages: str, program: str | None = None) -> str:

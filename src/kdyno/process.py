@@ -1,7 +1,7 @@
 """Running other programs: never through a shell, never outliving kdyno, always on record.
 
 A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. Programs that
-work for long or change files get a warden in that group, too: it waits for kdyno's end of a pipe to close, and then
+work for long or change files have a warden, whose group they join: it waits for kdyno's end of a pipe to close, and then
 kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query has no
 warden, which would take longer than most queries do, but a time limit.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.errors import InfrastructureError
+from kdyno.surroundings import handed_on
 
 log = logging.getLogger("kdyno.process")
 
@@ -69,53 +70,52 @@ def spawned(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own; whatever happens in the body, the group is gone at the end.
 
-    `env` is added to the environment, and `umask` takes the place of kdyno's own if it is given. A program that is
-    `guarded` has a warden, and dies with kdyno even if kdyno is killed. Raises ToolMissing if there is no such program.
+    `env` is added to what is handed on of the environment (surroundings.py), and `umask` takes the place of kdyno's own
+    if it is given. A program that is `guarded` has a warden, and dies with kdyno even if kdyno is killed. Raises
+    ToolMissing if there is no such program.
     """
     log.debug("%s", quoted(command))
-    try:
-        child = subprocess.Popen(
-            [str(word) for word in command],
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            umask=umask,
-            process_group=0,
-        )
-    except FileNotFoundError as error:
-        raise ToolMissing(tool=command[0]) from error
-    try:
-        with _warden(child.pid) if guarded else nullcontext():
+    with _warden() if guarded else nullcontext(0) as group:
+        try:
+            child = subprocess.Popen(
+                [str(word) for word in command],
+                cwd=cwd,
+                env={**handed_on(), **(env or {})},
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                umask=umask,
+                process_group=group,
+            )
+        except FileNotFoundError as error:
+            raise ToolMissing(tool=command[0]) from error
+        try:
             yield child
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group or child.pid, signal.SIGKILL)
+            child.wait()
 
 
 @contextmanager
-def _warden(group: int) -> Iterator[None]:
-    """Put a warden into the group: it kills the group when this process dies, however it dies."""
-    try:
-        warden = subprocess.Popen(
-            [sys.executable, "-S", "-E", "-c", WARDEN],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            process_group=group,
-        )
-    except (ProcessLookupError, PermissionError):  # the program is over already, and its group with it
-        yield
-        return
-    try:
-        yield
-    finally:
-        warden.kill()
-        warden.wait()
-        assert warden.stdin is not None
-        warden.stdin.close()
+def _warden() -> Iterator[int]:
+    """Start a warden, in a new group: it kills the group when this process dies, however it dies. Gives the group.
+
+    It is isolated (-I): no module comes from the directory or the variables that kdyno was called with.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", WARDEN],
+        cwd="/",
+        env=handed_on(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    ) as warden:
+        try:
+            yield warden.pid
+        finally:
+            warden.kill()
 
 
 def output(

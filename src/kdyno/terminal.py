@@ -88,7 +88,7 @@ def can_draw() -> bool:
 
 def console() -> Console:
     """Standard output for tables: as wide as the terminal, and with its colours if it is one."""
-    width = None if _is_terminal(sys.stdout) else int(os.environ.get("COLUMNS") or PLAIN_WIDTH)
+    width = None if _is_terminal(sys.stdout) else int(os.environ.get("COLUMNS", PLAIN_WIDTH))
     return _clean_console(width=width or shutil.get_terminal_size().columns)
 
 

@@ -30,6 +30,7 @@ case "$*" in
     echo '{"programs":[{"program":"a","kind":"k","role":"fit","about":"x"},'
     echo '{"program":"b","kind":"k","role":"held-out","about":"y"}]}' ;;
 "run all --times 3")
+    CYCLES=$(cat "${0%/*}/cycles")
     echo '{"program":"a","kind":"k","role":"fit","cycles":100,"ticks_per_cycle":0.8,"times":3}'
     echo '{"program":"b","kind":"k","role":"held-out","cycles":'$CYCLES',"ticks_per_cycle":0.8,"times":3}' ;;
 *--marked) echo '{"program":"a","kind":"k","role":"fit","benchmark":0,"times":6}' ;;
@@ -104,7 +105,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "plugin.so").touch()
     monkeypatch.setattr(measuring, "find_probe", lambda: probe)
     monkeypatch.setattr(measuring, "find_plugin", lambda: tmp_path / "plugin.so")
-    monkeypatch.setenv("CYCLES", "200")
+    (tmp_path / "cycles").write_text("200")
     return tmp_path
 
 
@@ -150,7 +151,7 @@ def test_a_qemu_that_fails_is_quoted(tools: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_program_without_a_time_or_a_count_is_named(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CYCLES", "0")
+    (tools / "cycles").write_text("0")
     monkeypatch.setattr(measuring, "QEMU_USER", str(tools / "kdyno-probe"))
     monkeypatch.setattr(measuring, "read_pmu_record", lambda _: counted(0, 1))
     with pytest.raises(ProbeBroken, match="no time for b"):
@@ -164,6 +165,6 @@ def test_a_qemu_without_plugins_is_said_before_anything_is_timed(tools: Path, mo
     qemu.write_text("#!/bin/sh\necho \"qemu: unknown option 'plugin'\" >&2\nexit 1\n")
     qemu.chmod(0o755)
     monkeypatch.setattr(measuring, "QEMU_USER", str(qemu))
-    monkeypatch.setenv("CYCLES", "0")
+    (tools / "cycles").write_text("0")
     with pytest.raises(NoUserPlugins, match="built without plugins"):
         measure(family(), times=3, passes=1, talk=Talk(quiet=True))

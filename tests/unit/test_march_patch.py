@@ -242,7 +242,8 @@ def test_a_committer_without_a_name_is_told_how_to_get_one(tmp_path: Path, monke
     tree = repository_of("6.12", tmp_path, monkeypatch)
     for name in ("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "EMAIL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     git(tree, "config", "user.useConfigOnly", "true")
     with pytest.raises(CommitterUnknown) as raised:
         commit(tree, patch_of(tree))

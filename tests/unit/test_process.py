@@ -51,9 +51,9 @@ def test_only_a_guarded_program_has_a_warden(monkeypatch: pytest.MonkeyPatch, gu
     wardens: list[int] = []
 
     @contextmanager
-    def warden(group: int) -> Iterator[None]:
-        wardens.append(group)
-        yield
+    def warden() -> Iterator[int]:
+        wardens.append(1)
+        yield 0
 
     monkeypatch.setattr(process, "_warden", warden)
     assert output(["sh", "-c", "echo text"], guarded=guarded) == "text\n"

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import os
 import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from kdyno import __version__, terminal
+from kdyno import __version__, surroundings, terminal
 from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
@@ -68,8 +67,7 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    # Arrays here are small: the threads that numpy starts for large ones take longer than they save.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    surroundings.settle()
     terminal.speak_utf8()
     sys.excepthook = terminal.tell_crash
     words = list(sys.argv[1:] if argv is None else argv)

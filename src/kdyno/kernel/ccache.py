@@ -15,6 +15,8 @@ from kdyno.toolchain import Toolchain
 SLOPPINESS = "include_file_ctime,include_file_mtime"
 """Links and fresh patches renew the times of headers in the state directory; their contents are hashed anyway."""
 COMMAND = "ccache"
+OTHERS = dict.fromkeys(("CCACHE_COMPILER", "CCACHE_CC", "CCACHE_PATH", "CCACHE_PREFIX_CPP"), "")
+"""What could put another compiler in the place of the one that an image's key names, even in ccache's own file."""
 LEFT_OUT = "note: ccache can't be used ({why}): the build goes on without it"
 
 
@@ -38,7 +40,7 @@ def environment(build: Path) -> dict[str, str]:
         return {}
     theirs = {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
     ours = {"CCACHE_BASEDIR": str(build), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": SLOPPINESS}
-    return {**theirs, **ours}
+    return {**theirs, **OTHERS, **ours}
 
 
 def why_not(compiler: str, scratch: Path) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Set
 from contextlib import suppress
@@ -71,7 +70,7 @@ def sources(tree: Path, pattern: str, names: str) -> Iterator[bytes]:
     entries += [tree / "arch" / name for name in ARCHITECTURES]
     folders = [entry.resolve() for entry in entries if entry.is_dir() and not (entry / OBJECTS).exists()]
     command: list[str | Path] = ["grep", "-rlZE", f"--include={names}", "-e", pattern, "--", *folders]
-    done = process.attempt(command, env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")}, guarded=True)
+    done = process.attempt(command, env={"LC_ALL": "C"}, guarded=True)
     if done.returncode > NOTHING:
         raise process.failure(command, done.returncode, done.stderr)
     for path in done.stdout.split("\0"):

@@ -56,7 +56,7 @@ async def _answer(qemu: str, accel: str, cpu: str, question: Callable[[QMPClient
     await client.start_server(str(socket))
     words = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-S", "-M", "pc"]
     words += ["-accel", accel, "-cpu", cpu, "-qmp", f"unix:{str(socket).replace(',', ',,')}"]
-    with spawned(words, stdout=subprocess.PIPE) as guest:
+    with spawned(words, cwd=socket.parent, stdout=subprocess.PIPE) as guest:
         accepting = asyncio.create_task(client.accept())
         ended = asyncio.create_task(asyncio.to_thread(guest.wait))
         await asyncio.wait({accepting, ended}, timeout=TIME_LIMIT, return_when=asyncio.FIRST_COMPLETED)

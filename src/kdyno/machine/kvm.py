@@ -51,8 +51,9 @@ def why_not_kvm(qemu: str, accel: Literal["kvm", "tcg"] = "kvm", limit: float = 
     with tempfile.TemporaryDirectory(prefix="kdyno-kvm-") as scratch:
         rom = Path(scratch, "proof.rom")
         rom.write_bytes(proof_rom())
-        command: list[str | Path] = [qemu, "-M", "pc", "-nodefaults", "-display", "none", "-accel", accel, "-bios", rom]
-        with spawned([*command, "-device", "isa-debug-exit,iobase=0xf4,iosize=1"], stdout=subprocess.PIPE) as child:
+        words = [qemu, "-M", "pc", "-nodefaults", "-no-user-config", "-display", "none", "-accel", accel]
+        words += ["-bios", str(rom), "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]
+        with spawned(words, cwd=Path(scratch), stdout=subprocess.PIPE) as child:
             try:
                 output, _ = child.communicate(timeout=limit + STARTS_OF_QEMU * loading)
             except subprocess.TimeoutExpired:

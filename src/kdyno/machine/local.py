@@ -203,6 +203,10 @@ class LocalMachine:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """kdyno's own programs are found, wherever kdyno was called from."""
+    """The workload is the user's own command and sees what they set; kdyno's own programs are found first.
+
+    What is for kdyno alone is left out: KDYNO_STORE may hold a password.
+    """
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith("KDYNO_")}
     path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
-    return {"PATH": path, "TMPDIR": str(directory)}
+    return {**theirs, "PATH": path, "TMPDIR": str(directory)}

@@ -13,9 +13,9 @@ TIME_LIMIT = 30.0
 
 def why_no_plugin(qemu: str, plugin: Path) -> str | None:
     """Let QEMU load the plugin without options, which the plugin refuses; None if it came so far, otherwise why not."""
-    command = [qemu, "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
+    command = [qemu, "-no-user-config", "-M", "none", "-display", "none", "-plugin", str(plugin).replace(",", ",,")]
     try:
-        done = attempt(command, timeout=TIME_LIMIT)
+        done = attempt(command, cwd=Path("/"), timeout=TIME_LIMIT)
     except ToolHangs:
         return f"it took the plugin and did not end within {TIME_LIMIT:g} s"
     output = (done.stdout + done.stderr).strip()

@@ -36,6 +36,7 @@ from kdyno.machine.watch import POLL_SECONDS, Watch
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.process import ToolMissing, output, spawned
 from kdyno.state import State
+from kdyno.surroundings import handed_on
 from kdyno.talk import Talk
 
 QEMU = "qemu-system-x86_64"
@@ -44,6 +45,9 @@ MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms
 iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
 PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
+TERMINAL = ("-chardev", "stdio,id=terminal,mux=on,signal=off", "-monitor", "none")
+"""The console on this terminal. `mux` gives Ctrl-A X; no monitor is behind it: a guest can make a terminal send words,
+which QEMU would obey."""
 SIDE_BY_SIDE = 2
 """Boots at a time, where that is fair: an emulated CPU keeps one of the host's busy."""
 FREE_SPACE_NEEDED = 1_000_000
@@ -212,7 +216,7 @@ class QemuMachine:
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
-        with log_path.open("wb") as log, spawned(command, stdout=log) as qemu:
+        with log_path.open("wb") as log, spawned(command, cwd=order.directory, stdout=log) as qemu:
             watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
@@ -250,9 +254,9 @@ class QemuMachine:
         """Boot with the console on this terminal, for a person; returns QEMU's exit status."""
         archive = order.directory / "initramfs.cpio"
         order = self._packed(order, archive)
-        command = self.command(order, archive, serial="mon:stdio", stream=order.directory / "stream.jsonl")
+        command = self.command(order, archive, serial="chardev:terminal", stream=order.directory / "stream.jsonl")
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED):
-            return subprocess.run(command, check=False).returncode
+            return subprocess.run([*command, *TERMINAL], cwd=order.directory, env=handed_on(), check=False).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kdyno.process import ToolHangs, attempt
 
 SANDBOX = ("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny")
@@ -16,7 +18,7 @@ def why_no_sandbox(qemu: str) -> str | None:
     """
     command = [qemu, *SANDBOX, "-nodefaults", "-no-user-config", "-M", "none", "-display", "none", "-monitor", "stdio"]
     try:
-        done = attempt(command, stdin="quit\n", timeout=TIME_LIMIT)
+        done = attempt(command, cwd=Path("/"), stdin="quit\n", timeout=TIME_LIMIT)
     except ToolHangs:
         return f"it did not end within {TIME_LIMIT:g} s"
     if done.returncode == 0:
