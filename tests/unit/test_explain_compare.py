@@ -48,6 +48,23 @@ def test_a_planted_difference_is_found_and_ranked_first(family: Family) -> None:
     assert explanation.functions[1].function == "vfs_read"
 
 
+@pytest.mark.parametrize("thunk", ["its_return_thunk", "__x86_indirect_its_thunk_rax"])
+def test_a_difference_that_is_one_of_addresses_is_said_to_be_the_linkers(family: Family, thunk: str) -> None:
+    """A patch of pipe_read made write dearer: some of its returns had come to lie in lower halves of cache lines."""
+    before = Kernel().function("vfs_write", 327).function(thunk, 14)
+    after = Kernel().function("vfs_write", 327).function(thunk, 18)
+    [note] = explain(SUBJECT, before.measured(), after.measured(), family).notes
+    assert note.startswith("+4.0 instructions per op are of thunks for returns and branches in the lower half")
+    assert "`layouts = 6`" in note
+    assert f"note: {note[:40]}" in shown(explain(SUBJECT, before.measured(), after.measured(), family))
+
+
+def test_thunks_that_cost_the_same_are_not_spoken_of(family: Family, explanation: Explanation) -> None:
+    same = Kernel().function("vfs_write", 327).function("its_return_thunk", 14)
+    more = Kernel().function("vfs_write", 330).function("its_return_thunk", 14)
+    assert explain(SUBJECT, same.measured(), more.measured(), family).notes == () == explanation.notes
+
+
 def test_events_are_ranked_by_weight_times_difference() -> None:
     weights = np.array([0.25, 0, 0, 14.0, 18.0, 0.25, 0])
     before, after = np.array([100, 10, 4, 1.0, 1.0, 0, 0]), np.array([110, 60, 4, 2.0, 1.0, 0, 0])
