@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,14 @@ def test_a_difference_that_is_one_of_addresses_is_said_to_be_the_linkers(family:
     assert note.startswith("+4.0 instructions per op are of thunks for returns and branches in the lower half")
     assert "`layouts = 6`" in note
     assert f"note: {note[:40]}" in shown(explain(SUBJECT, before.measured(), after.measured(), family))
+
+
+def test_thunks_that_one_image_turns_off_by_a_word_are_not_the_linkers(family: Family) -> None:
+    before, after = (
+        replace(kernel.measured(), record=replace(kernel.record(), image="e" * 64))
+        for kernel in (Kernel().function("its_return_thunk", 14), Kernel().function("vfs_write", 327))
+    )
+    assert explain(SUBJECT, before, after, family).notes == ()
 
 
 def test_thunks_that_cost_the_same_are_not_spoken_of(family: Family, explanation: Explanation) -> None:

@@ -39,6 +39,7 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
     instructions = variant.column("instructions")
     before, after = baseline.events, variant.events
     ticks = baseline.totals[INTERRUPT], variant.totals[INTERRUPT]
+    is_one_image = bool(baseline.record.image) and baseline.record.image == variant.record.image
     functions = function_changes(baseline.bodies, variant.bodies, weights, instructions)
     return Explanation(
         benchmark=subject.benchmark,
@@ -57,7 +58,7 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
         functions=functions,
         inlining=inlining(baseline, variant),
         footprint=footprint(baseline, variant),
-        notes=tuple(_moved(functions, subject.unit)),
+        notes=() if is_one_image else tuple(_moved(functions, subject.unit)),
     )
 
 
