@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kdyno.cli.main import main
+from kdyno.cycles.family import load_family
 from kdyno.errors import KdynoError
 from kdyno.explain import sides
 from kdyno.explain.command import (
@@ -25,8 +26,10 @@ from kdyno.explain.records import NotMeasured, Recorded, UnknownBenchmark, WorkU
 from kdyno.explain.sides import ImageReplaced, NoKernel, refuse_replaced
 from kdyno.explain.why import largest, why
 from kdyno.instrument.job import Load
+from kdyno.instrument.pmu import PmuConfig
 from kdyno.kernel.image import Image
 from kdyno.line.pmuboot import PmuRun
+from kdyno.machine.qemu import QemuMachine
 from kdyno.measurement import Sample
 from kdyno.report.html import render
 from kdyno.state import State
@@ -41,6 +44,7 @@ from tests.unit.pmu_specimen import encode
 BASELINE, VARIANT, BENCHMARK = "gcc-12", "clang-19-thinlto", "lat_syscall.read"
 WORK = 1000
 
+ZNVER4 = ', "machine": {"pmu": {"family": "znver4", "events": "edges", "clock": "instructions"}}'
 NO_STORE: Any = None
 """No boot is looked up in these tests."""
 
@@ -141,12 +145,14 @@ def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> N
         )
 
 
+EXPERIMENT = (
+    '{"name": "x", "source": "s", "baseline": "gcc-12", "variants": {"gcc-12": {}},'
+    ' "workload": {"tests": ["lmbench"], "params": {"lat_ctx": {"processes": 2}}}}'
+)
+
+
 def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment = (
-        '{"name": "x", "source": "s", "baseline": "gcc-12", "variants": {"gcc-12": {}},'
-        ' "workload": {"tests": ["lmbench"], "params": {"lat_ctx": {"processes": 2}}}}'
-    )
-    report = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"experiment": experiment})})
+    report = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"experiment": EXPERIMENT})})
     images = {image.key: image for variant in report.run.variants for image in variant.images}
     before, after = pair()
     kernels = {"before": before, "after": after}
@@ -166,11 +172,54 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
         store=NO_STORE,
         talk=Talk(quiet=True),
     )
-    assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
+    assert result.explanation.boots == (
+        "one boot of each, made to explain it, seed 1000, on the CPU of znver4: the run's was another"
+    )
     assert result.explanation.functions[0].function == "take_lock"
     assert [order["cmdline"] for order in booted] == [(), ("mitigations=off",)]
     assert all(order["load"] == Load(tests=("lat_syscall",)) for order in booted)
     assert (booted[0]["seed"], booted[0]["events"]) == (1000, "all")
+
+
+DEFAULT_CPU = load_family(PmuConfig().family).cpu.qemu
+
+
+@pytest.mark.parametrize(
+    ("recorded", "settings", "booted", "family"),
+    [
+        (DEFAULT_CPU, "", DEFAULT_CPU, "sapphirerapids"),
+        ("Haswell-noTSX,-pcid", "", "Haswell-noTSX,-pcid", "sapphirerapids"),
+        ("EPYC-v1", ', "machine": {"cpu": "EPYC-v1"}', "EPYC-v1", "sapphirerapids"),
+        (load_family("znver4").cpu.qemu, ZNVER4, load_family("znver4").cpu.qemu, "znver4"),
+    ],
+    ids=["the default", "a default of another version", "named", "of a family"],
+)
+def test_the_runs_own_cpu_is_booted_to_explain_it(
+    bare: Lab, monkeypatch: pytest.MonkeyPatch, recorded: str, settings: str, booted: str, family: str
+) -> None:
+    experiment = f"{EXPERIMENT[:-1]}{settings}}}"
+    run = bare.report.run.model_copy(update={"experiment": experiment, "machine": {"type": "qemu", "cpu": recorded}})
+    images = {image.key: image for variant in run.variants for image in variant.images}
+    orders: list[dict[str, Any]] = []
+
+    def boot(_image: Image, _load: Load, **how: Any) -> PmuRun:
+        orders.append(how)
+        return PmuRun(Path("record"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
+
+    monkeypatch.setattr(sides, "pmu_boot", boot)
+    monkeypatch.setattr(sides, "read_pmu_record", lambda _: pair()[0].record())
+    monkeypatch.setattr(sides, "load_image", lambda key, _: Image(directory=bare.directory, record=images[key]))
+    result = explain_benchmark(
+        bare.report.model_copy(update={"run": run}),
+        ExplainRequest(VARIANT, BENCHMARK),
+        state=bare.state,
+        store=NO_STORE,
+        talk=Talk(quiet=True),
+    )
+    assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
+    for order in orders:
+        counting = order["settings"].counting(PmuConfig(events=order["events"], family=order["family"]))
+        assert (QemuMachine(counting).cpu_model, order["family"]) == (booted, family)
 
 
 def test_a_record_of_another_vmlinux_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,6 +47,31 @@ def test_a_planted_difference_is_found_and_ranked_first(family: Family) -> None:
     assert explanation.functions[0].function == "fput"
     assert explanation.functions[0].instructions.difference == pytest.approx(400)
     assert explanation.functions[1].function == "vfs_read"
+
+
+@pytest.mark.parametrize("thunk", ["its_return_thunk", "__x86_indirect_its_thunk_rax"])
+def test_a_difference_that_is_one_of_addresses_is_said_to_be_the_linkers(family: Family, thunk: str) -> None:
+    """A patch of pipe_read made write dearer: some of its returns had come to lie in lower halves of cache lines."""
+    before = Kernel().function("vfs_write", 327).function(thunk, 14)
+    after = Kernel().function("vfs_write", 327).function(thunk, 18)
+    [note] = explain(SUBJECT, before.measured(), after.measured(), family).notes
+    assert note.startswith("+4.0 instructions per op are of thunks for returns and branches in the lower half")
+    assert "`layouts = 6`" in note
+    assert f"note: {note[:40]}" in shown(explain(SUBJECT, before.measured(), after.measured(), family))
+
+
+def test_thunks_that_one_image_turns_off_by_a_word_are_not_the_linkers(family: Family) -> None:
+    before, after = (
+        replace(kernel.measured(), record=replace(kernel.record(), image="e" * 64))
+        for kernel in (Kernel().function("its_return_thunk", 14), Kernel().function("vfs_write", 327))
+    )
+    assert explain(SUBJECT, before, after, family).notes == ()
+
+
+def test_thunks_that_cost_the_same_are_not_spoken_of(family: Family, explanation: Explanation) -> None:
+    same = Kernel().function("vfs_write", 327).function("its_return_thunk", 14)
+    more = Kernel().function("vfs_write", 330).function("its_return_thunk", 14)
+    assert explain(SUBJECT, same.measured(), more.measured(), family).notes == () == explanation.notes
 
 
 def test_events_are_ranked_by_weight_times_difference() -> None:

@@ -99,10 +99,11 @@ def test_an_image_that_another_version_recorded_is_built_anew(source: Source, st
     assert plan(Recipe(), source, state).cached
 
 
-def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State) -> None:
-    first = built(Recipe(), source, state)
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(lines=True)], ids=["plain", "with line tables"])
+def test_two_state_directories_get_the_same_bytes(tmp_path: Path, source: Source, state: State, recipe: Recipe) -> None:
+    first = built(recipe, source, state)
     elsewhere = State(tmp_path / "some" / "where" / "else")
-    second = built(Recipe(), toy_source(tmp_path / "again", elsewhere), elsewhere)
+    second = built(recipe, toy_source(tmp_path / "again", elsewhere), elsewhere)
     for name in ("vmlinux", "bzImage", "config"):
         assert (first.directory / name).read_bytes() == (second.directory / name).read_bytes()
     assert b"kdyno@kdyno #1 Thu Jan" in first.vmlinux.read_bytes()
@@ -118,6 +119,34 @@ def test_the_users_environment_does_not_get_into_an_image(
     second = built(Recipe(), toy_source(tmp_path / "again", elsewhere), elsewhere)
     assert first.vmlinux.read_bytes() == second.vmlinux.read_bytes()
     assert second.record.release == "6.12.1-fake"
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(lines=True)], ids=["plain", "with line tables"])
+def test_another_host_gets_the_same_bytes(tmp_path: Path, source: Source, state: State, recipe: Recipe) -> None:
+    """Another user, host name, language, time zone, home and umask, no ccache, one job, and a Rust compiler."""
+    first = built(recipe, source, state)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "rustc").write_text("#!/bin/sh\necho rustc 1.99.0\n")
+    (tools / "rustc").chmod(0o755)
+    elsewhere = State(tmp_path / "some" / "where" / "else")
+    theirs = {
+        "USER": "someone",
+        "LOGNAME": "someone",
+        "HOSTNAME": "somewhere",
+        "LANG": "de_DE.UTF-8",
+        "TZ": "Asia/Tokyo",
+    }
+    theirs |= {"HOME": str(tmp_path), "CCACHE_DISABLE": "1", "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    tree = toy_tree(tmp_path / "again")
+    words = ["env", *(f"{name}={value}" for name, value in theirs.items())]
+    child = build_elsewhere(tree, elsewhere, recipe, 1, *words, "sh", "-c", 'umask 077; exec "$@"', "sh")
+    output, _ = child.communicate(timeout=120)
+    assert child.returncode == 0, output
+    second = load_image(first.record.key, elsewhere)
+    for name in ("vmlinux", "bzImage", "config"):
+        assert (first.directory / name).read_bytes() == (second.directory / name).read_bytes()
+    assert second.record.files == {**first.record.files, "build.log": second.record.files["build.log"]}
 
 
 def test_neither_the_users_tree_nor_the_copy_changes(tmp_path: Path, state: State) -> None:

@@ -12,6 +12,7 @@ import pytest
 from kdyno.kernel import images
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import find_image, load_image
+from kdyno.kernel.plan import NO_DIRECTORY
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
@@ -125,7 +126,7 @@ def test_the_total_of_a_base_ignores_what_cant_be_read(copied: tuple[Image, Stat
 
 def test_a_record_is_readable_json_with_all_that_repeats_the_build(finished: Image) -> None:
     record = json.loads((finished.directory / "image.json").read_text())
-    assert record["make"] == ["ARCH=x86_64", "LOCALVERSION=", "CC=gcc"]
+    assert record["make"] == ["ARCH=x86_64", "LOCALVERSION=", "RUSTC=false", "CC=gcc", f"KCPPFLAGS={NO_DIRECTORY}"]
     assert record["environment"]["KBUILD_BUILD_USER"] == "kdyno"
     assert record["source"]["identity"].startswith("tree:")
     assert record["toolchain"]["family"] == "gcc"

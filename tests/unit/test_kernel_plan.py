@@ -105,7 +105,8 @@ def test_ccache_does_not_change_the_key(source: Source, state: State, monkeypatc
 
 def test_make_gets_the_compiler_and_its_flags(source: Source, state: State) -> None:
     words = plan(Recipe(opt="O3", march="x86-64-v3"), source, state).make
-    assert words == ("ARCH=x86_64", "LOCALVERSION=", "CC=gcc", "KCFLAGS=-O3 -march=x86-64-v3")
+    assert words[:3] == ("ARCH=x86_64", "LOCALVERSION=", "RUSTC=false")
+    assert words[3:] == ("CC=gcc", "KCFLAGS=-O3 -march=x86-64-v3", "KCPPFLAGS=-fdebug-prefix-map=$(CURDIR)=.")
 
 
 def test_contradictions_come_out_before_anything_is_built(source: Source, state: State) -> None:

@@ -26,7 +26,7 @@ from kdyno.machine.pmu import (
     UserCodeNeedsAllEvents,
     VmlinuxMissing,
 )
-from kdyno.machine.qemu import MODEL_CPU, QemuMachine
+from kdyno.machine.qemu import QemuMachine
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.qemu_options import QUICK_TIMER
 from kdyno.measurement import Benchmark, Sample
@@ -130,8 +130,20 @@ def test_the_guests_cpu_is_that_of_the_family_unless_the_user_names_one() -> Non
     assert about.facts["cpu"] == family.qemu and about.facts["cmdline"][-len(family.cmdline) :] == list(family.cmdline)
     assert QemuMachine(QemuConfig(pmu=PmuConfig(family="haswell"))).cpu_model.startswith("Haswell")
     assert QemuMachine(QemuConfig(cpu="max", pmu=PmuConfig())).cpu_model == "max"
-    plain = QemuMachine(QemuConfig()).describe()
-    assert plain.facts["cpu"] == MODEL_CPU and plain.facts["cmdline"][-1] == QUICK_TIMER[-1]
+    named = QemuMachine(QemuConfig(cpu="max")).describe()
+    assert named.facts["cpu"] == "max" and named.facts["cmdline"][-1] == QUICK_TIMER[-1]
+
+
+@pytest.mark.usefixtures("qemu")
+def test_the_lane_model_has_one_default_cpu_with_and_without_the_emulated_pmu() -> None:
+    default = load_family(PmuConfig().family).cpu
+    plain, counting = (QemuMachine(QemuConfig(pmu=pmu)).describe() for pmu in (None, PmuConfig()))
+    assert plain.facts["cpu"] == counting.facts["cpu"] == default.qemu
+    assert plain.facts["cmdline"] == counting.facts["cmdline"]
+    assert plain.facts["cmdline"][-len(default.cmdline) :] == list(default.cmdline)
+    assert "indirect_target_selection=off" in plain.facts["cmdline"]
+    wall = QemuMachine(QemuConfig(lane="wall", accel="tcg")).describe()
+    assert wall.facts["cpu"] == "max" and not set(default.cmdline) & set(wall.facts["cmdline"])
 
 
 @pytest.mark.parametrize(
@@ -140,6 +152,8 @@ def test_the_guests_cpu_is_that_of_the_family_unless_the_user_names_one() -> Non
         ("znver4", "GenuineIntel", False, "of GenuineIntel, not of AuthenticAMD"),
         ("znver4", "AuthenticAMD", False, "it lacks SMAP, which they have"),
         ("haswell", "GenuineIntel", True, "it has SMAP, and they don't"),
+        ("sapphirerapids", "GenuineIntel", True, "it gets isolated page tables, and they don't"),
+        ("haswell", "AuthenticAMD", False, "it gets no isolated page tables"),
     ],
 )
 def test_a_cpu_whose_kernel_paths_are_not_the_familys_is_said(
@@ -147,6 +161,10 @@ def test_a_cpu_whose_kernel_paths_are_not_the_familys_is_said(
 ) -> None:
     notice = Pmu(PmuConfig(family=family)).unlike("mine", vendor, has_smap)
     assert notice is not None and message in notice and f"cycles of {family}'s" in notice
+
+
+@pytest.mark.parametrize("family", ["znver4", "haswell"])
+def test_a_cpu_whose_kernel_paths_are_the_familys_is_nothing_to_speak_of(family: str) -> None:
     own = load_family(family).cpu
     assert Pmu(PmuConfig(family=family)).unlike("mine", own.vendor, own.smap) is None
 

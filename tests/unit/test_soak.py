@@ -218,6 +218,7 @@ def test_the_default_loads_are_workloads_of_kdyno_that_share_no_port_and_no_name
     assert len(set(ports)) == len(ports) == 2
     together = needs(loads)
     assert together.kconfig["SQUASHFS"] is True and "nginx-light" in together.packages
+    assert together.kconfig["UNIX"] is True
     assert together.memory_mb > 4000
 
 

@@ -384,3 +384,19 @@ def test_experiments_on_builds_and_specialised_kernels_have_the_same_kernels() -
         assert recipe.built == kernel[name].built == specialised[name].built
     assert patch["generic"].built == specialised["gcc"].built
     assert patch["clang"].built == specialised["clang"].built
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        'type = "programs"\nuse = ["hackbench"]\n',
+        'type = "command"\ncommand = ["true"]\n[workload.metrics]\nelapsed = { unit = "s", time = "elapsed" }\n',
+    ],
+    ids=["programs", "a command"],
+)
+def test_a_kernel_that_starts_programs_has_unix_sockets(tmp_path: Path, workload: str) -> None:
+    """Without them the agent can't hear of a program that can't be executed, and starts none."""
+    path = tmp_path / "e.toml"
+    path.write_text(f'name = "x"\nsource = "s"\nbaseline = "a"\n[variants.a]\n[workload]\n{workload}')
+    kconfig = load_experiment(path).variants["a"].kconfig
+    assert kconfig["NET"] is True and kconfig["UNIX"] is True

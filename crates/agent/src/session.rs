@@ -6,6 +6,7 @@ use crate::settings::Settings;
 use crate::sink::Sink;
 use kdyno_proto::Record;
 use std::ffi::CStr;
+use std::fs;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -17,6 +18,7 @@ pub fn hello(settings: &Settings, sink: &Sink) {
         icount_shift: settings.icount_shift(),
         cpus: cpus_online(),
         init: std::process::id() == 1,
+        indirect_target_selection: indirect_target_selection(),
     });
 }
 
@@ -48,6 +50,12 @@ fn kernel_release() -> String {
         libc::uname(&mut names);
         CStr::from_ptr(names.release.as_ptr()).to_string_lossy().into_owned()
     }
+}
+
+/// In its first line; a kernel older than the fault has no such file.
+fn indirect_target_selection() -> Option<String> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/vulnerabilities/indirect_target_selection").ok()?;
+    text.lines().next().map(String::from)
 }
 
 fn cpus_online() -> u32 {

@@ -5,6 +5,7 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// What one computation took, all threads of the process included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ pub struct Faults {
 }
 
 impl Timing {
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos((self.end - self.start).unsigned_abs())
+    }
+
     /// 0 where the clock's steps are longer than the computation.
     pub fn seconds(&self) -> f64 {
         (self.end - self.start) as f64 / 1e9

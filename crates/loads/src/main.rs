@@ -17,7 +17,6 @@ mod outcome;
 mod parameters;
 mod patchwork;
 mod processes;
-mod processors;
 mod scramble;
 mod threads;
 mod userfault;

@@ -79,14 +79,15 @@ fn record() -> impl Strategy<Value = Record> {
     let stream = prop::sample::select(vec![Stream::Stdout, Stream::Stderr]);
     let phase = prop::sample::select(vec![Phase::SetUp, Phase::Command, Phase::Report, Phase::TearDown]);
     prop_oneof![
-        (text(), text(), lane, any::<Option<u8>>(), any::<u32>(), any::<bool>()).prop_map(
-            |(agent, kernel, lane, icount_shift, cpus, init)| Record::Hello {
+        (text(), text(), lane, any::<Option<u8>>(), any::<u32>(), any::<bool>(), any::<Option<String>>()).prop_map(
+            |(agent, kernel, lane, icount_shift, cpus, init, indirect_target_selection)| Record::Hello {
                 agent,
                 kernel,
                 lane,
                 icount_shift,
                 cpus,
-                init
+                init,
+                indirect_target_selection
             }
         ),
         (text(), text(), unit, text()).prop_map(|(name, test, unit, description)| Record::Benchmark {

@@ -90,11 +90,12 @@ mod tests {
             icount_shift,
             cpus: 1,
             init,
+            indirect_target_selection: icount_shift.map(|_| "Not affected".into()),
         };
         vec![
             (
                 hello(Lane::Model, Some(5), true),
-                r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"model","icount_shift":5,"cpus":1,"init":true}"#,
+                r#"{"v":1,"type":"hello","agent":"0.1.0","kernel":"6.12.117","lane":"model","icount_shift":5,"cpus":1,"init":true,"indirect_target_selection":"Not affected"}"#,
             ),
             (
                 hello(Lane::Wall, None, false),

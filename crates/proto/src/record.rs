@@ -29,6 +29,10 @@ pub enum Record {
         cpus: u32,
         /// True when the agent is PID 1.
         init: bool,
+        /// What the kernel says of indirect target selection (CVE-2024-28956), if it knows of that. Where it aligns
+        /// branches and returns, their costs depend on their addresses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        indirect_target_selection: Option<String>,
     },
     /// A benchmark is about to run.
     Benchmark {

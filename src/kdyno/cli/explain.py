@@ -23,9 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", action="store_true", help="say where the modelled cycles go, in both kernels")
     parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")
     parser.add_argument("--events", choices=["edges", "all"], help="what to count at least (default: all)")
-    parser.add_argument(
-        "--family", metavar="NAME", help="CPU family modelled (default: the run's, else sapphirerapids)"
-    )
+    parser.add_argument("--family", metavar="NAME", help="CPU family modelled, and booted (default: the run's)")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the differential flame graph")
     parser.add_argument("--json", action="store_true", help="the explanation as JSON")
     parser.add_argument(

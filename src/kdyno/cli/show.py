@@ -11,8 +11,11 @@ from kdyno.terminal import line, lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kdyno.kernel.image import ImageFile
     from kdyno.store.records import BootRecord, RunRecord
 
+BOOTED: tuple[ImageFile, ...] = ("bzImage", "vmlinux")
+"""What two hosts have to compare where their runs of one image don't come to the same."""
 PIECE = 64 * 1024
 """Characters of a console that are shown at once, where it has no lines."""
 
@@ -67,6 +70,9 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
             line(f"    image {image.key[:12]}: linux {image.release}, {image.toolchain.banner}")
             line(f"    make {' '.join(image.make)}")
             line(f"    .text {image.sizes.text:,} B, bzImage {image.sizes.bzimage:,} B, {image.build_seconds:.0f} s")
+            for name in BOOTED:
+                if name in image.files:
+                    line(f"    {name} sha256 {image.files[name]}")
         if variant.recipe.words:
             line(f"    command line: {' '.join(variant.recipe.words)}")
     line()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,9 @@ from kdyno.explain.footprint import footprint
 from kdyno.explain.inlining import inlining
 from kdyno.explain.measured import INTERRUPT, Body, Floats, Measured, refuse_unlike
 from kdyno.explain.model import EventChange, Explanation, FunctionChange, Pair
+
+ALIGNING = re.compile(r"its_return_thunk|__x86_indirect_its_thunk_\w+")
+"""Functions of arch/x86/lib/retpoline.S."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
     instructions = variant.column("instructions")
     before, after = baseline.events, variant.events
     ticks = baseline.totals[INTERRUPT], variant.totals[INTERRUPT]
+    is_one_image = bool(baseline.record.image) and baseline.record.image == variant.record.image
+    functions = function_changes(baseline.bodies, variant.bodies, weights, instructions)
     return Explanation(
         benchmark=subject.benchmark,
         baseline=subject.baseline,
@@ -48,10 +55,25 @@ def explain(subject: Subject, baseline: Measured, variant: Measured, family: Fam
         interrupt_instructions=_pair(ticks[0][instructions], ticks[1][instructions]),
         interrupt_cycles=_weighted(*ticks, weights),
         events=event_changes(names, before, after, weights),
-        functions=function_changes(baseline.bodies, variant.bodies, weights, instructions),
+        functions=functions,
         inlining=inlining(baseline, variant),
         footprint=footprint(baseline, variant),
+        notes=() if is_one_image else tuple(_moved(functions, subject.unit)),
     )
+
+
+def _moved(functions: Iterable[FunctionChange], unit: Unit) -> Iterator[str]:
+    """Say where returns and branches take a thunk that others don't because of their addresses alone.
+
+    Linux has these thunks against indirect target selection: for those in the lower half of a cache line.
+    """
+    changes = [change.instructions.difference for change in functions if ALIGNING.fullmatch(change.function)]
+    if any(changes):
+        yield (
+            f"{sum(changes):+,.1f} instructions per {unit} are of thunks for returns and branches in the lower half of "
+            "a cache line (indirect target selection): where these lie is up to the linker; `layouts = 6` in the "
+            "experiment tells that from the change"
+        )
 
 
 def event_changes(names: tuple[str, ...], before: Floats, after: Floats, weights: Floats) -> tuple[EventChange, ...]:

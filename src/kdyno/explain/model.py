@@ -96,5 +96,7 @@ class Explanation(Frozen):
     """Those that occurred, by their part in the difference."""
     functions: tuple[FunctionChange, ...]
     """Those that were executed in either, by the difference in modelled cycles."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know first."""
     inlining: tuple[Inlining, ...]
     footprint: Footprint

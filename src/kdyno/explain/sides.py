@@ -16,6 +16,9 @@ from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.line.pmuboot import pmu_boot
+from kdyno.machine.base import MachineSettings
+from kdyno.machine.qemu import QemuMachine
+from kdyno.machine.qemu_config import QemuConfig
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
@@ -100,27 +103,32 @@ def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk:
     experiment = _experiment(report.run)
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     seed = boots[0].seed if boots else report.run.seed
+    load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
+    family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
+    settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
+    is_the_runs = _cpu(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
+    other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
     records = []
     with talk.working("booting with the emulated PMU") as advance:
         for number, (variant, image) in enumerate(zip(wanted.variants, images, strict=True)):
             advance(number, len(images), variant.name)
             booted = pmu_boot(
                 image,
-                experiment.workload.load(wanted.tests),
+                load,
                 seed=seed,
-                events=wanted.events or "all",
-                family=wanted.family or PmuConfig().family,
+                events=events,
+                family=family,
                 state=state,
                 store=store,
                 talk=talk,
                 cmdline=variant.recipe.words,
-                settings=experiment.machine,
+                settings=settings,
             )
             records.append(
                 Recorded(variant.name, read_pmu_record(booted.record), booted.benchmarks, booted.work, absent={})
             )
         advance(len(images), len(images), "done")
-    return tuple(records), f"one boot of each, made to explain it, seed {seed}"
+    return tuple(records), f"one boot of each, made to explain it, seed {seed}{other}"
 
 
 def _experiment(run: RunRecord) -> Experiment:
@@ -128,6 +136,19 @@ def _experiment(run: RunRecord) -> Experiment:
         return Experiment.model_validate_json(run.experiment)
     except ValidationError as error:
         raise ExperimentUnreadable(run=run.id, why=error.errors(include_url=False)[0]["msg"]) from error
+
+
+def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
+    """The run's machine; in the model lane with the CPU on record, where the same settings mean another today."""
+    cpu = run.machine.get("cpu")
+    if run.lane != "model" or not isinstance(cpu, str) or cpu == _cpu(settings):
+        return settings
+    return settings.model_copy(update={"cpu": cpu})
+
+
+def _cpu(settings: MachineSettings) -> str | None:
+    """QEMU's CPU model of such a machine."""
+    return QemuMachine(settings).cpu_model if isinstance(settings, QemuConfig) else None
 
 
 def _layout(report: RunReport, variants: Sequence[VariantRecord]) -> int:

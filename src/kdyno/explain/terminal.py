@@ -71,6 +71,8 @@ def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
     show.line(verdict.sentence, "dim")
     show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")
     show.line(f"cycles are {explanation.modelled}")
+    for note in explanation.notes:
+        show.line(f"note: {note}", "bold yellow")
     if explanation.counted == "edges":
         show.line("note: counted without caches, TLBs and branch predictor; --events all has them", "bold yellow")
 

@@ -13,6 +13,8 @@ from kdyno.installed import BUILT_WITH_KDYNO, ProgramMissing
 Events = Literal["edges", "all", "trace"]
 Clock = Literal["cycles", "instructions"]
 Scope = Literal["kernel", "all"]
+DEFAULT_FAMILY = "sapphirerapids"
+"""The CPU family of the lane model: whose CPU guests have, and what is emulated and modelled, where nothing is said."""
 
 RECORD = "pmu.kpmu"
 """Name of the PMU record in the directory of a boot, and in a recording."""
@@ -27,7 +29,7 @@ class PmuConfig(Frozen):
     scope: Scope = "kernel"
     """Whose accesses to memory go through the modelled caches and TLBs: `kernel`: the kernel's alone; `all`: user
     code's too, counted apart, which takes longer and needs events = "all"."""
-    family: str = "sapphirerapids"
+    family: str = DEFAULT_FAMILY
     """The CPU family whose caches are emulated and whose weights make cycles of events: a name, or `file:PATH`."""
     clock: Clock = "cycles"
     """What a sample is read in: modelled cycles, or instructions of kernel and user code, REP counted once."""

@@ -52,6 +52,8 @@ class HelloRecord(_Record):
     icount_shift: Count | None = None
     cpus: Count
     init: bool
+    indirect_target_selection: Text | None = None
+    """What the kernel says of it, if it knows of it; see verdicts/addresses.py."""
 
 
 class BenchmarkRecord(_Record):

@@ -3,8 +3,9 @@
 builds/<key>/ holds a symlink to every top entry of the source tree, the object directory `o`, and `tmp`, the TMPDIR of
 the build. Kbuild calls the source `..` when it is the parent of the object directory (`srctree := ..` in the top
 Makefile), and then no command of the compiler holds an absolute path: ccache hits across object directories and across
-patched copies of a tree, and neither __FILE__ nor debug information differs from one state directory to another. It
-costs thirty symlinks; Kbuild with O= writes nothing into the sources behind them.
+patched copies of a tree, and __FILE__ doesn't differ from one state directory to another. (The directory itself, which
+debug information names, is `.` in all of them: NO_DIRECTORY in plan.py.) It costs thirty symlinks; Kbuild with O=
+writes nothing into the sources behind them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno import toolchain
 from kdyno.frozen import Frozen, digest
-from kdyno.kernel import images, inputs, kconfig, knobs, patches
+from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
@@ -24,7 +24,7 @@ from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.state import State
 from kdyno.toolchain import Toolchain
 
-BUILD_FORMAT = 2
+BUILD_FORMAT = 3
 """Part of every key; raised when the same inputs would give another image."""
 
 ENVIRONMENT = {
@@ -37,6 +37,12 @@ ENVIRONMENT = {
     "TZ": "UTC",
 }
 """Set for every make: who, when and where would make each image different, and messages are parsed."""
+NO_DIRECTORY = "-fdebug-prefix-map=$(CURDIR)=."
+"""For make. Debug information names the directory that a compiler works in, and a kernel's build ID, which every image
+has, is a digest of that, too. With the preprocessor's flags it reaches C and assembly alike."""
+NO_RUST = "RUSTC=false"
+"""Kconfig asks the rustc that happens to be on the PATH for its version, and writes down what it can. No key has that
+compiler: kdyno's kernels have no Rust."""
 
 OWN_ASKS = (KconfigRequest(symbol="LOCALVERSION_AUTO", value="n", by="kdyno"),)
 """The release must not depend on a repository that happens to be around the source."""
@@ -124,6 +130,7 @@ def plan_build(
     contribution, delegation = delegated(contribution, context)
     asks = knobs.decided(contribution)
     start = kconfig.resolve_base(base)
+    asked = {**read_config(start.text), **{symbol: request.value for symbol, request in asks.items()}}
     patched = patches.patched(source, contribution.patches, state, say)
     digests = tuple(patch.digest for patch in contribution.patches)
     decides = {
@@ -137,6 +144,7 @@ def plan_build(
         "make": contribution.make,
         "facts": contribution.facts,
         "toolchain": compiler.identity.model_dump(),
+        "packers": packers.digests(asked, state),
     }
     make = _make_words(contribution)
     compiled = [file for file in contribution.inputs if any(file.placeholder in word for word in make)]
@@ -174,6 +182,6 @@ def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:
 
 def _make_words(contribution: knobs.Contribution) -> tuple[str, ...]:
     """The same for configuration and build: the compiler and its flags decide Kconfig symbols too."""
-    flags = {"KCFLAGS": contribution.kcflags, "KCPPFLAGS": contribution.kcppflags}
+    flags = {"KCFLAGS": contribution.kcflags, "KCPPFLAGS": (*contribution.kcppflags, NO_DIRECTORY)}
     set_flags = [f"{name}={' '.join(words)}" for name, words in flags.items() if words]
-    return ("ARCH=x86_64", "LOCALVERSION=", *contribution.make, *set_flags)
+    return ("ARCH=x86_64", "LOCALVERSION=", NO_RUST, *contribution.make, *set_flags)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kdyno.cycles.family import Family
 
 
+INTEL = "GenuineIntel"
+
+
 class PmuOutsideModelLane(UserError):
     message = 'the PMU is emulated: [machine.pmu] does not go with lane = "{lane}"'
     hint = 'take lane = "model", or leave [machine.pmu] out'
@@ -49,6 +52,13 @@ class RecordMissing(InfrastructureError):
     hint = "QEMU must come to its own end; its plugin writes the record then"
 
 
+def family_of(config: PmuConfig) -> Family:
+    """Its family, read from its file. Raises UnknownFamily and BadFamily."""
+    from kdyno.cycles.family import load_family
+
+    return load_family(config.family)
+
+
 class Pmu:
     """What [machine.pmu] asks for, on this host."""
 
@@ -66,9 +76,7 @@ class Pmu:
 
     @cached_property
     def family(self) -> Family:
-        from kdyno.cycles.family import load_family
-
-        return load_family(self.config.family)
+        return family_of(self.config)
 
     def require(self, qemu: str) -> None:
         """Raise ProgramMissing or QemuWithoutPlugins, before anything is built or booted."""
@@ -99,9 +107,13 @@ class Pmu:
         family = self.family.cpu
         differences = []
         if vendor != family.vendor:
-            # Linux takes all of Intel's for vulnerable that don't deny it (none does under TCG), and none of AMD's.
-            isolated = "isolated page tables" if family.pti else "no isolated page tables"
-            differences.append(f"it is of {vendor}, not of {family.vendor}, whose CPUs of this family need {isolated}")
+            differences.append(f"it is of {vendor}, not of {family.vendor}")
+        # Linux takes all of Intel's for vulnerable that don't deny it (none does under TCG), and none of AMD's.
+        isolates = vendor == INTEL
+        if isolates != family.pti:
+            differences.append(
+                "it gets isolated page tables, and they don't" if isolates else "it gets no isolated page tables"
+            )
         if has_smap != family.smap:
             differences.append("it has SMAP, and they don't" if has_smap else "it lacks SMAP, which they have")
         if not differences:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import asked_of, find_agent
 from kdyno.instrument.counters import COUNTERS
-from kdyno.instrument.pmu import RECORD
+from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES
 from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
@@ -28,7 +28,7 @@ from kdyno.machine.initramfs import START_WORD, Entry, find_busybox, guest_tools
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.modules import loaded
 from kdyno.machine.platforms import NEEDS, Output, port_needs, require_options
-from kdyno.machine.pmu import Pmu
+from kdyno.machine.pmu import Pmu, family_of
 from kdyno.machine.qemu_config import QemuConfig, require_one_lane
 from kdyno.machine.qemu_options import PORT, Guest, qemu_options
 from kdyno.machine.sandbox import SANDBOX, why_no_sandbox
@@ -39,10 +39,10 @@ from kdyno.state import State
 from kdyno.surroundings import handed_on
 from kdyno.talk import Talk
 
+if TYPE_CHECKING:
+    from kdyno.cycles.family import GuestCpu
+
 QEMU = "qemu-system-x86_64"
-MODEL_CPU = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid,-spec-ctrl,-erms"
-"""A named model, so that a newer QEMU doesn't change the guest, less what TCG lacks, and less ERMS: TCG counts every
-iteration of a REP string instruction, so that `rep movsb` would cost one instruction per byte."""
 PORT_MISSING = f"no virtio port {PORT}"
 """What the agent says on the console if it doesn't find it."""
 TERMINAL = ("-chardev", "stdio,id=terminal,mux=on,signal=off", "-monitor", "none")
@@ -109,11 +109,16 @@ class QemuMachine:
     def cpu_model(self) -> str:
         if self.config.cpu:
             return self.config.cpu
-        if self.pmu:
-            return self.pmu.family.cpu.qemu
-        if self.lane.icount:
-            return MODEL_CPU
+        if self._family_cpu:
+            return self._family_cpu.qemu
         return "host" if self.accel == "kvm" else "max"
+
+    @cached_property
+    def _family_cpu(self) -> GuestCpu | None:
+        """A family's CPU, where the guest has one: in the model lane, unless the user names another."""
+        if self.config.cpu or not self.lane.icount:
+            return None
+        return family_of(self.config.pmu or PmuConfig()).cpu
 
     @cached_property
     def _tools(self) -> list[Entry]:
@@ -270,8 +275,8 @@ class QemuMachine:
 
     @cached_property
     def _guest(self) -> Guest:
-        of_family = self.pmu.family.cpu.cmdline if self.pmu else ()
-        return Guest(self.config, self.accel, self.cpu_model, of_family)
+        words = self._family_cpu.cmdline if self._family_cpu else ()
+        return Guest(self.config, self.accel, self.cpu_model, words)
 
 
 def _why_lost(status: int, log_path: Path, directory: Path) -> str | None:

@@ -32,8 +32,8 @@ class QemuConfig(MachineSettings):
     platform: Platform = "microvm"
     """`microvm` boots fastest; `q35` is for kernels without virtio-mmio. Left out, built kernels (`image`) decide."""
     cpu: str | None = None
-    """QEMU's CPU model; None: in the model lane a fixed Haswell, with `pmu` the one that its family names; in the wall
-    lane `host` under KVM, `max` under TCG."""
+    """QEMU's CPU model; None: in the model lane that of `pmu`'s family, or of the default one, with the words for the
+    kernel that make up for what QEMU can't show; in the wall lane `host` under KVM, `max` under TCG."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
     icount_shift: Annotated[int, Field(ge=0, le=10)] = 5

@@ -32,8 +32,8 @@ class Guest:
     accel: Literal["kvm", "tcg"]
     """What is really used."""
     cpu_model: str
-    of_family: tuple[str, ...]
-    """Words for the kernel of the CPU family that the emulated PMU stands for."""
+    words: tuple[str, ...]
+    """For the kernel: what makes up for what QEMU can't show of its CPU family."""
 
     @property
     def icount(self) -> bool:
@@ -46,7 +46,7 @@ class Guest:
         words = ("console=ttyS0", "reboot=t", "panic=-1", "quiet")
         if not self.icount:
             return words
-        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()), *self.of_family)
+        return (*words, "nokaslr", *(QUICK_TIMER if self.config.platform == "microvm" else ()), *self.words)
 
 
 def qemu_options(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdyno.errors import UserError
 from kdyno.instrument.job import Program
 from kdyno.lanes import Lane
-from kdyno.workload.base import Needs
+from kdyno.workload.base import OF_PROGRAMS, Needs
 from kdyno.workload.definition import Definition, Value, as_parameter, definition
 from kdyno.workload.programs import OF_ROOT, OtherLane
 
@@ -73,7 +73,7 @@ def needs(loads: Sequence[SoakLoad]) -> Needs:
     """What all of them need together of a guest: packages, Kconfig, and as much memory as each asks for."""
     workloads = {load.workload.name: load.workload for load in loads}
     packages = tuple(dict.fromkeys(name for workload in workloads.values() for name in workload.packages))
-    kconfig: dict[str, bool | str | int] = dict(OF_ROOT) if packages else {}
+    kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
     for workload in workloads.values():
         kconfig |= workload.kconfig
     unpack = {archive: members for workload in workloads.values() for archive, members in workload.unpack.items()}

@@ -20,6 +20,7 @@ from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 from kdyno.text import clean, clean_lines, harmless_json
 from kdyno.verdicts import absence, notices
+from kdyno.verdicts.addresses import aligning
 from kdyno.verdicts.checks import KernelCheck, checks_of, withheld
 from kdyno.verdicts.contamination import contamination
 from kdyno.verdicts.lane import lane_line
@@ -138,7 +139,7 @@ def judged(
         confidence=look.confidence,
         correction=run.correction,
         run=run,
-        notices=(*run.notices, *notices.of_run(run, boots, look, flags, begun)),
+        notices=(*run.notices, *notices.of_run(run, boots, look, flags, begun, aligning(boots, artefacts))),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,

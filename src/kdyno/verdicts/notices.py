@@ -7,23 +7,30 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kdyno.experiment.plan import look_ends
+from kdyno.lanes import LANES
 from kdyno.store.records import BootRecord, RunRecord, progress_of
-from kdyno.text import counted
+from kdyno.text import counted, listed
 from kdyno.verdicts.contamination import Flag, notice
 from kdyno.verdicts.looks import Look
 
 
 def of_run(
-    run: RunRecord, boots: Sequence[BootRecord], look: Look, flags: Sequence[Flag], begun: Sequence[datetime]
+    run: RunRecord,
+    boots: Sequence[BootRecord],
+    look: Look,
+    flags: Sequence[Flag],
+    begun: Sequence[datetime],
+    aligning: Sequence[str] = (),
 ) -> list[str]:
     """What is unfinished, failed, added later, disturbed, or was not sampled.
 
-    `begun` says when the run, and those that it went on from, were begun.
+    `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
+    align returns.
     """
     return [
         *_unfinished(run, boots, look),
         *_added(run, boots, begun),
-        *_design(run),
+        *_design(run, aligning),
         *filter(None, [notice(flags, boots)]),
     ]
 
@@ -73,12 +80,18 @@ def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime
     return []
 
 
-def _design(run: RunRecord) -> list[str]:
+def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     if run.layouts:
         return []
     if not any(variant.images for variant in run.variants):
         return []  # a replay
+    counts = (
+        f" (instruction counts, too: {listed(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
+        "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
+        if aligning and LANES[run.lane].icount
+        else ""
+    )
     return [
-        "layout wasn't sampled: each variant is one link order, and what that alone is worth is inside its effect; "
-        "`layouts = 6` in the experiment separates the two"
+        "layout wasn't sampled: each variant is one link order, and what that alone is worth is inside its effect"
+        f"{counts}; `layouts = 6` in the experiment separates the two"
     ]

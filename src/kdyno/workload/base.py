@@ -48,6 +48,11 @@ class Needs:
     cpus: int = 1
 
 
+OF_PROGRAMS: Mapping[str, bool | str | int] = {"NET": True, "UNIX": True}
+"""What a kernel needs so that the agent can start a program: it hears of one that can't be executed by a Unix socket
+(Rust's standard library does)."""
+
+
 class WorkloadSettings(Frozen):
     """What an experiment says of its workload: every kind has a class of its own, which adds to this."""
 

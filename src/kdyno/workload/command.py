@@ -12,7 +12,7 @@ from kdyno.instrument.steps import StepReport, last_words
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark
-from kdyno.workload.base import JobPart, NotRead, WorkloadSettings
+from kdyno.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 from kdyno.workload.reading import of_loads, read_all
 
@@ -31,6 +31,9 @@ class CommandWorkload(WorkloadSettings):
     """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
     """By the name of the benchmark: where its number is."""
+
+    def needs(self) -> Needs:
+        return Needs(kconfig=OF_PROGRAMS)
 
     def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
         return JobPart(iterations=1, programs=(self._program(),))

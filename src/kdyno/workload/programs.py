@@ -15,7 +15,7 @@ from kdyno.instrument.steps import failure
 from kdyno.instrument.stream import AgentReport
 from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Sample
-from kdyno.workload.base import JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
 from kdyno.workload.reading import of_loads, read_all
 
@@ -89,7 +89,7 @@ class ProgramsWorkload(WorkloadSettings):
     def needs(self) -> Needs:
         packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
         unpack = {archive: members for workload in self.definitions for archive, members in workload.unpack.items()}
-        kconfig: dict[str, bool | str | int] = dict(OF_ROOT) if packages else {}
+        kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
         for workload in self.definitions:
             kconfig |= workload.kconfig
         return Needs(

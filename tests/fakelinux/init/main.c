@@ -17,3 +17,5 @@ int start_kernel(void)
 #endif
 	return sum;
 }
+
+const char rust_compiler[] = RUST;

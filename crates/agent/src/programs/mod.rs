@@ -4,7 +4,6 @@
 mod keeper;
 mod leftovers;
 mod memory;
-mod processors;
 mod root;
 mod soak;
 mod step;
@@ -15,8 +14,8 @@ use crate::job::Plan;
 use crate::measure::Clock;
 use crate::settings::Settings;
 use crate::sink::Sink;
+use kdyno_processors::Processors;
 use kdyno_proto::{Kind, Measured, Phase, Program, Record};
-use processors::Busy;
 use std::time::Instant;
 use step::{Listener, Outcome, Step};
 
@@ -132,7 +131,7 @@ impl Meter<'_> {
 fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, sink: &Sink) {
     let carry_out = |phase, run, words: &[String], meter: Option<&Meter>| {
         sink.emit(&Record::Step { program: program.name.clone(), phase, run });
-        let before = Busy::now();
+        let before = Processors::now();
         let body = || surroundings.carry_out(program, words, None, &mut &*sink);
         let (outcome, measured) = match meter {
             Some(meter) => {
@@ -141,9 +140,16 @@ fn run(program: &Program, meter: Option<&Meter>, surroundings: &Surroundings, si
             }
             None => (body(), None),
         };
-        let Busy { user: busy_user, system: busy_system } = Busy::now().since(before);
+        let busy = before.zip(Processors::now()).map(|(before, now)| now.since(before)).unwrap_or_default();
         let Outcome { status, elapsed, user, system } = outcome;
-        sink.emit(&Record::Exited { status, elapsed, user, system, busy_user, busy_system });
+        sink.emit(&Record::Exited {
+            status,
+            elapsed,
+            user,
+            system,
+            busy_user: busy.user.as_nanos() as u64,
+            busy_system: busy.system.as_nanos() as u64,
+        });
         if let (0, Some((meter, elapsed))) = (status, measured) {
             meter.tell(run, elapsed, sink);
         }

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::load::{Load, Program};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
-use crate::processors::Processors;
 use crate::scramble::scramble;
+use kdyno_processors::Processors;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::sync;
@@ -204,7 +204,8 @@ fn part<T>(work: impl FnOnce() -> T) -> (T, Part) {
     let (result, timing) = measured(work);
     let machine = before
         .zip(Processors::now())
-        .map(|(before, after)| (after.system - before.system, after.busy_since(&before, timing.seconds())));
+        .map(|(before, after)| after.since(before))
+        .map(|passed| (passed.system.as_secs_f64(), passed.busy(timing.elapsed()).as_secs_f64()));
     (result, Part { timing, machine })
 }
 

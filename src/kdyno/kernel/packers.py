@@ -1,0 +1,57 @@
+"""Programs beside the compiler that decide the bytes of an image: what packs it, and what its type information is from.
+
+A kernel unpacks itself before it starts. So another version of the packer is another number of instructions until its
+first, its timer ticks at other moments, and what a benchmark counts differs by one or two.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from kdyno import process
+from kdyno.digests import file_digest, stat_signature
+from kdyno.frozen import digest
+from kdyno.state import State
+
+PACKERS = {
+    "KERNEL_GZIP": "gzip",
+    "KERNEL_BZIP2": "bzip2",
+    "KERNEL_LZMA": "lzma",
+    "KERNEL_XZ": "xz",
+    "KERNEL_LZO": "lzop",
+    "KERNEL_LZ4": "lz4",
+    "KERNEL_ZSTD": "zstd",
+}
+"""By Kconfig symbol: the program that the kernel's Makefile calls."""
+TYPES = {"DEBUG_INFO_BTF": "pahole", "IKCONFIG": "pahole"}
+"""The second for its version, which Kconfig writes into every configuration, and IKCONFIG puts into the kernel."""
+LIBRARY = re.compile(r"=> (/\S*/lib(?:z|bz2|lzma|lzo2|lz4|zstd|dwarves\w*|elf|dw)\.so\S*)")
+"""What does the packing, in what ldd says."""
+
+
+def digests(asked: Mapping[str, str], state: State) -> dict[str, str | None]:
+    """By name a digest of each program that a kernel with this configuration, as far as it is known, is made with; None
+    where it isn't installed. A configuration that names no packer may come to have any.
+    """
+    known = [program for symbol, program in PACKERS.items() if asked.get(symbol) == "y"]
+    types = [program for symbol, program in TYPES.items() if asked.get(symbol, "n") != "n"]
+    return {name: _digest(name, state) for name in sorted({*(known or PACKERS.values()), *types})}
+
+
+def _digest(name: str, state: State) -> str | None:
+    program = shutil.which(name)
+    if program is None:
+        return None
+    path = Path(program).resolve()
+    return _of_program(path, stat_signature([path])[0], state)
+
+
+@cache
+def _of_program(path: Path, signature: str, state: State) -> str:  # noqa: ARG001
+    """It is looked at once, as long as it doesn't change."""
+    libraries = {Path(library).resolve() for library in LIBRARY.findall(process.attempt(["ldd", path]).stdout)}
+    return digest([file_digest(file, state) for file in (path, *sorted(libraries))])
