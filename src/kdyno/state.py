@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kdyno.errors import InfrastructureError
 from kdyno.ownership import is_root, why_in_others_hands
-from kdyno.state_marker import STORE, claim
+from kdyno.state_marker import IN_USE, LOCKS, STORE, claim
 
 
 class NoSpace(InfrastructureError):
@@ -157,7 +157,7 @@ class State:
 
     @property
     def locks(self) -> Path:
-        return self._part("locks")
+        return self._part(LOCKS)
 
     @property
     def store_file(self) -> Path:
@@ -214,7 +214,7 @@ class State:
 
     def at_work(self) -> list[str]:
         """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
-        locks, boots = self.file("locks"), self.file("boots")
+        locks, boots = self.file(LOCKS), self.file("boots")
         names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
         return names + [f"boots/{path.name}" for path in sorted(boots.glob(f"*{SCRATCH}")) if _is_held(path)]
 
@@ -239,8 +239,6 @@ class State:
                 os.close(descriptor)
 
 
-IN_USE = "in-use.lock"
-"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
 SCRATCH = ".boot"
 """What the names of scratch directories end with: nothing else is ever removed from their place."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

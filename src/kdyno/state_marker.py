@@ -14,6 +14,9 @@ from kdyno.errors import UserError
 MARKER = ".kdyno-state"
 TEXT = "This directory is kdyno's own: it removes what it made here. docs/store.md says more.\n"
 STORE = "store.sqlite"
+LOCKS = "locks"
+IN_USE = "in-use.lock"
+"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
 
 
 class StateOfOthers(UserError):
@@ -26,7 +29,7 @@ def claim(root: Path) -> None:
     marker = root / MARKER
     if _is_file(marker):
         return
-    if any(path != marker for path in root.iterdir()) and not _is_file(marker) and not _has_store(root):
+    if any(path != marker for path in root.iterdir()) and not (_is_file(marker) or _was_used(root)):
         raise StateOfOthers(path=root, adopt=f"touch {marker}")
     with suppress(FileExistsError):  # another kdyno was faster
         descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -42,9 +45,11 @@ def _is_file(path: Path) -> bool:
     return False
 
 
-def _has_store(root: Path) -> bool:
-    """Whether its store is one, of whatever version: no other program makes a table of that name."""
-    path = root / STORE
+def _was_used(root: Path) -> bool:
+    """Whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a table."""
+    lock, path = root / LOCKS / IN_USE, root / STORE
+    if not lock.parent.is_symlink() and _is_file(lock) and lock.stat().st_size == 0:
+        return True
     if not _is_file(path):
         return False
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{quote(str(path))}?immutable=1", uri=True)) as store:

@@ -16,7 +16,9 @@ import pytest
 from kdyno.plain_tar import END, Limits, entry, files
 from kdyno.schemas import schema
 from kdyno.state import State
+from kdyno.store.errors import RunThere
 from kdyno.store.store import Store
+from kdyno.store.whole import WholeRun
 from tests.cli.conftest import Lab
 from tests.cli.replay import died, slower
 
@@ -407,3 +409,43 @@ def test_sizes_are_told_as_json(done: Lab) -> None:
     assert parts["images"]["unneeded_bytes"] >= 10_000
     assert (parts["store"]["things"], parts["store"]["unneeded"]) == (9, 0)
     assert use["removed"] is False
+
+
+@pytest.mark.parametrize("how", [RunThere(run="it", where="here"), KeyboardInterrupt(), None])
+def test_an_import_that_fails_takes_nothing_from_one_that_came_first(
+    done: Lab, monkeypatch: pytest.MonkeyPatch, how: BaseException | None
+) -> None:
+    path, kept, before = exported(done), artefacts(done), report(done)
+    assert kept and done("store", "rm", "latest", "--yes").status == 0
+    take_in, calls = Store.take_in, []
+
+    def overtaken(store: Store, whole: WholeRun) -> int:
+        """The first import comes to the end of its way, and another one is faster."""
+        calls.append(store)
+        if len(calls) == 1:
+            assert done("store", "import", str(path)).status == 0
+            if how is not None:
+                raise how
+        return take_in(store, whole)
+
+    monkeypatch.setattr(Store, "take_in", overtaken)
+    assert done("store", "import", str(path)).status != 0
+    assert len(calls) == 2
+    assert artefacts(done) == kept
+    assert report(done) == before
+    assert done("store", "gc", "--yes").status == 0
+    assert artefacts(done) == kept
+
+
+def test_what_an_import_left_that_failed_goes_with_gc(done: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = exported(done)
+    assert done("store", "rm", "latest", "--yes").status == 0
+
+    def refused(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "take_in", refused)
+    assert done("store", "import", str(path)).status != 0
+    assert artefacts(done)
+    assert done("store", "gc", "--yes").status == 0
+    assert artefacts(done) == []

@@ -221,13 +221,16 @@ def test_a_part_that_is_there_is_looked_at_and_no_more(state: State, monkeypatch
     assert looks == [state.root / "locks"]
 
 
-def test_an_empty_directory_is_marked_and_so_is_one_that_has_kdynos_store(tmp_path: Path) -> None:
-    for root in (tmp_path / "new", tmp_path / "empty", tmp_path / "earlier"):
+def test_an_empty_directory_is_marked_and_so_is_one_that_an_earlier_kdyno_used(tmp_path: Path) -> None:
+    for root in (tmp_path / "new", tmp_path / "empty", tmp_path / "earlier", tmp_path / "earlier, store elsewhere"):
         if root.name != "new":
             root.mkdir()
         if root.name == "earlier":
             Store(sqlite_file(root / "store.sqlite")).close()
             (root / "images").mkdir()
+        if "elsewhere" in root.name:
+            hold(State(root))
+            (root / ".kdyno-state").unlink()
         hold(State(root))
         assert (root / ".kdyno-state").is_file()
 
