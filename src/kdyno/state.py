@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kdyno.errors import InfrastructureError
 from kdyno.ownership import is_root, why_in_others_hands
+from kdyno.state_marker import IN_USE, LOCKS, STORE, claim
 
 
 class NoSpace(InfrastructureError):
@@ -49,11 +50,13 @@ class HomeUnknown(InfrastructureError):
 class State:
     """The state directory and its parts; each part is made when it is first asked for.
 
-    Root uses none that others may change: each way to a part leads through `why_not_ours`.
+    A directory with anything in it that isn't kdyno's is refused with StateOfOthers. Root uses none that others may
+    change: each way to a part leads through `why_not_ours`.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
+        self._is_claimed = False
 
     @classmethod
     def default(cls) -> State:
@@ -83,13 +86,18 @@ class State:
     def _part(self, name: str) -> Path:
         path = self.file(name)
         try:
+            if not self._is_claimed:
+                _make_directory(self.root)
+                self.file(".")  # in a directory for all, such as /tmp, somebody else may have made it just before
+                claim(self.root)
+                self._is_claimed = True
             is_new = not path.is_dir()
             if is_new:
                 _make_directory(path)
         except OSError as error:
             raise StateNotWritable(path=path, why=error.strerror) from error
         if is_new:
-            self.file(name)  # in a directory for all, such as /tmp, somebody else may have made it just before
+            self.file(name)
         return path
 
     @property
@@ -133,11 +141,6 @@ class State:
         return self._part("roots")
 
     @property
-    def pmu(self) -> Path:
-        """PMU records of boots that no run asked for, by what decides them; may be deleted at any time."""
-        return self._part("pmu")
-
-    @property
     def soaks(self) -> Path:
         """Records of soaks, and their consoles."""
         return self._part("soaks")
@@ -154,13 +157,13 @@ class State:
 
     @property
     def locks(self) -> Path:
-        return self._part("locks")
+        return self._part(LOCKS)
 
     @property
     def store_file(self) -> Path:
         """The store, if no other one is named."""
         self._part(".")
-        return self.file("store.sqlite")
+        return self.file(STORE)
 
     def require_space(self, megabytes: int) -> None:
         """Raise NoSpace unless so many megabytes are free."""
@@ -211,9 +214,9 @@ class State:
 
     def at_work(self) -> list[str]:
         """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
-        locks, boots = self.file("locks"), self.file("boots")
+        locks, boots = self.file(LOCKS), self.file("boots")
         names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
-        return names + [f"boots/{path.name}" for path in sorted(boots.glob("*")) if path.is_dir() and _is_held(path)]
+        return names + [f"boots/{path.name}" for path in sorted(boots.glob(f"*{SCRATCH}")) if _is_held(path)]
 
     @contextmanager
     def scratch(self, prefix: str) -> Iterator[Path]:
@@ -226,7 +229,7 @@ class State:
         with self.in_use():
             with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
                 _remove_unheld(boots)
-                place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=boots))
+                place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", suffix=SCRATCH, dir=boots))
                 descriptor = os.open(place, DIRECTORY)
                 _held(descriptor)
             try:
@@ -236,8 +239,8 @@ class State:
                 os.close(descriptor)
 
 
-IN_USE = "in-use.lock"
-"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
+SCRATCH = ".boot"
+"""What the names of scratch directories end with: nothing else is ever removed from their place."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -291,8 +294,10 @@ def _is_held(path: Path) -> bool:
 
 
 def _remove_unheld(directory: Path) -> None:
-    """Remove the directories in a directory that no owner holds."""
-    for left in directory.iterdir():
+    """Remove the scratch directories in a directory that no owner holds. No link is followed."""
+    if directory.is_symlink():
+        return
+    for left in directory.glob(f"*{SCRATCH}"):
         with suppress(OSError):  # no directory, or another user's
             descriptor = os.open(left, DIRECTORY)
             try:

@@ -16,7 +16,6 @@ def test_a_store_is_named_on_the_command_line_else_in_the_environment_else_it_is
     assert (lab.directory / "named.sqlite").is_file()
     assert not (lab.state / "store.sqlite").exists()
     assert "complete" in lab("runs").out
-    assert "no runs yet" in lab("runs", "--store", f"sqlite:///{lab.directory / 'other.sqlite'}").out
     lab.patch.setenv("KDYNO_STORE", "")
     assert "no runs yet" in lab("runs").out
     assert (lab.state / "store.sqlite").is_file()
@@ -28,8 +27,28 @@ def test_a_file_may_hold_the_url_so_that_no_list_of_processes_shows_it(lab: Lab,
     file.write_text(f"sqlite:///{lab.directory / 'named.sqlite'}\n")
     if how == "environment":
         lab.patch.setenv("KDYNO_STORE", f"@{file}")
-    assert lab("runs", *(["--store", f"@{file}"] if how == "option" else [])).status == 0
+    assert lab("run", lab.experiment(), "-q", *(["--store", f"@{file}"] if how == "option" else [])).status == 0
     assert (lab.directory / "named.sqlite").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["runs"], ["show", "latest"], ["report", "latest"], ["compare", "latest"], ["scaling", "latest"]),
+        *(["selftest"], ["store", "gc", "--yes"], ["store", "gc", "--dry-run"], ["store", "rm", "latest", "--yes"]),
+        *(["store", "export", "latest", "run.kdyno"], ["store", "gc", "--also", "{store}"]),
+        ["explain", "latest", "O3", "lat_syscall.null"],
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_store_is_refused_and_not_made_by_whatever_only_reads_it(lab: Lab, words: list[str]) -> None:
+    typo = lab.directory / "typo.sqlite"
+    store = f"sqlite:///{typo}"
+    named = ["--store", store] if "--also" not in words else []
+    result = lab(*(word.format(store=store) for word in words), *named)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith(f"kdyno: there is no store {typo}\nhint: ")
+    assert [path.name for path in lab.directory.glob("*typo*")] == []
 
 
 @pytest.mark.parametrize("url", ["postgresql://kdyno:hush@h:port/db", "postgresql://kdyno:hush@127.0.0.1:1/db"])

@@ -6,7 +6,9 @@ import gzip
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
+from uuid import uuid4
 
 import jsonschema
 import pytest
@@ -14,7 +16,9 @@ import pytest
 from kdyno.plain_tar import END, Limits, entry, files
 from kdyno.schemas import schema
 from kdyno.state import State
+from kdyno.store.errors import RunThere
 from kdyno.store.store import Store
+from kdyno.store.whole import WholeRun
 from tests.cli.conftest import Lab
 from tests.cli.replay import died, slower
 
@@ -248,15 +252,19 @@ def strays(lab: Lab) -> list[Path]:
     state = State(lab.state)
     paths = [
         state.images / ("e" * 64),
-        state.sources / "tree-0123",
-        state.roots / "feed",
+        state.sources / f"tree-{'0' * 32}",
+        state.roots / ("f" * 32),
         state.builds / ("d" * 64),
-        lab.state / "boots" / "old",
+        lab.state / "boots" / "one-12345678.boot",
     ]
     for path in paths:
         path.mkdir(parents=True)
         (path / "content").write_bytes(b"x" * 10_000)
-    for path in (state.inputs / ("a" * 64), state.patches / "march-1.patch", state.artefacts / "ab" / ("ab" * 32)):
+    for path in (
+        state.inputs / ("a" * 64),
+        state.patches / f"march-{'1' * 32}.patch",
+        state.artefacts / "ab" / ("ab" * 32),
+    ):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x" * 10_000)
         paths.append(path)
@@ -278,6 +286,61 @@ def test_gc_removes_what_no_run_needs_and_nothing_else(done: Lab) -> None:
     assert artefacts(done) == kept
     assert report(done) == before
     assert done("store", "gc", "--yes").out.endswith("nothing to remove\n")
+
+
+def of_the_user(lab: Lab) -> list[Path]:
+    """What people have in directories that are called as kdyno calls its own."""
+    holiday = lab.directory / "photos" / "holiday.jpg"
+    holiday.parent.mkdir()
+    (lab.state / "patches").mkdir(exist_ok=True)
+    (lab.state / "kernels").symlink_to(holiday.parent)  # and what lies there is called as kdyno calls it
+    theirs = [
+        *(lab.state / part / "mine" / "file" for part in ("images", "sources", "roots", "builds", "boots", "removed")),
+        *(lab.state / part / "mine.patch" for part in ("patches", "inputs")),
+        *(lab.state / "artefacts" / name for name in ("thesis.tex", "ab/notes", "ch/01.tex")),
+        holiday,
+        holiday.parent / ("f" * 32),
+    ]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("years of work")
+    outside = lab.directory / "outside"
+    shutil.copytree(holiday.parent, outside)
+    (lab.state / "images" / ("d" * 64)).symlink_to(outside)
+    return [*theirs, *outside.iterdir()]
+
+
+def test_neither_gc_nor_a_run_nor_an_import_removes_what_kdyno_did_not_make(done: Lab) -> None:
+    path, theirs = exported(done), of_the_user(done)
+    assert "holiday" not in done("store", "gc").out
+    for words in (["store", "gc", "--yes"], ["store", "rm", "latest", "--yes"], ["store", "import", str(path)]):
+        result = done(*words)
+        assert result.status == 0, result.err
+    assert done("run", done.experiment("slow"), "-q").status == 0
+    assert done("store", "gc", "--yes").status == 0
+    assert [path for path in theirs if not path.exists()] == []
+
+
+@pytest.mark.parametrize("verb", ["runs", "run", "import", "gc", "build", "doctor"])
+def test_a_directory_that_is_not_kdynos_is_refused_and_left_as_it_is(done: Lab, verb: str) -> None:
+    path, theirs = exported(done), done.directory / "project"
+    for name in ("images/cat.png", "sources/main.c", "boots/winter/left", "artefacts/ab/notes"):
+        (theirs / name).parent.mkdir(parents=True)
+        (theirs / name).write_text("years of work")
+    before = sorted(theirs.rglob("*"))
+    words = {
+        "runs": ["runs"],
+        "run": ["run", done.experiment("slow"), "-q"],
+        "import": ["store", "import", str(path)],
+        "gc": ["store", "gc", "--yes", "--store", f"sqlite:///{done.state}/store.sqlite"],
+        "build": ["build", done.experiment("slow")],
+        "doctor": ["doctor"],
+    }
+    result = done(*words[verb], "--state", str(theirs))
+    assert sorted(theirs.rglob("*")) == before
+    if verb not in ("doctor", "gc"):  # they find nothing to do
+        assert result.status == 1 and f"{theirs} is no state directory" in result.err
+        assert f"touch {theirs}/.kdyno-state" in result.err
 
 
 def test_what_is_young_stays_for_as_long_as_is_asked(done: Lab) -> None:
@@ -323,7 +386,7 @@ def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
 
 
 def test_what_was_on_its_way_out_when_gc_was_killed_goes_the_next_time(done: Lab) -> None:
-    left = State(done.state).removed / "0123"
+    left = State(done.state).removed / uuid4().hex
     left.mkdir()
     (left / "file").touch()
     assert done("store", "gc", "--yes").status == 0
@@ -346,3 +409,43 @@ def test_sizes_are_told_as_json(done: Lab) -> None:
     assert parts["images"]["unneeded_bytes"] >= 10_000
     assert (parts["store"]["things"], parts["store"]["unneeded"]) == (9, 0)
     assert use["removed"] is False
+
+
+@pytest.mark.parametrize("how", [RunThere(run="it", where="here"), KeyboardInterrupt(), None])
+def test_an_import_that_fails_takes_nothing_from_one_that_came_first(
+    done: Lab, monkeypatch: pytest.MonkeyPatch, how: BaseException | None
+) -> None:
+    path, kept, before = exported(done), artefacts(done), report(done)
+    assert kept and done("store", "rm", "latest", "--yes").status == 0
+    take_in, calls = Store.take_in, []
+
+    def overtaken(store: Store, whole: WholeRun) -> int:
+        """The first import comes to the end of its way, and another one is faster."""
+        calls.append(store)
+        if len(calls) == 1:
+            assert done("store", "import", str(path)).status == 0
+            if how is not None:
+                raise how
+        return take_in(store, whole)
+
+    monkeypatch.setattr(Store, "take_in", overtaken)
+    assert done("store", "import", str(path)).status != 0
+    assert len(calls) == 2
+    assert artefacts(done) == kept
+    assert report(done) == before
+    assert done("store", "gc", "--yes").status == 0
+    assert artefacts(done) == kept
+
+
+def test_what_an_import_left_that_failed_goes_with_gc(done: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = exported(done)
+    assert done("store", "rm", "latest", "--yes").status == 0
+
+    def refused(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "take_in", refused)
+    assert done("store", "import", str(path)).status != 0
+    assert artefacts(done)
+    assert done("store", "gc", "--yes").status == 0
+    assert artefacts(done) == []

@@ -258,6 +258,7 @@ def test_a_journal_can_not_make_kdyno_write_elsewhere(root: Path, state: State, 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\x00", b"[]", b'{"schema_version": 2, "boot_id": "x"}'])
 def test_a_damaged_journal_stops_setting_and_restoring_and_is_kept(root: Path, state: State, content: bytes) -> None:
+    assert state.locks.is_dir()
     put(state.root, journal_path(state).name, content)
     before = snapshot(root)
     for turn in (set_knobs, restore):
@@ -286,7 +287,7 @@ def test_on_a_full_disk_nothing_is_set_and_nothing_is_left(
     with pytest.raises(DiskFull):
         set_knobs(state, root=root)
     assert snapshot(root) == before
-    assert [path.name for path in state.root.iterdir()] == ["locks"]
+    assert {path.name for path in state.root.iterdir()} == {".kdyno-state", "locks"}
 
 
 def test_a_journal_that_is_not_ours_to_write_is_said(root: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,13 +231,13 @@ def test_what_a_killed_kdyno_left_of_a_copy_is_removed_by_one_that_makes_another
         [sys.executable, "-c", KILLED, toy_tree(tmp_path / "one"), state.root], check=False, capture_output=True
     )
     assert killed.returncode == -signal.SIGKILL
-    unpacking = state.sources / ".tarball-1234.partial"
+    digits = "1234" * 8, "5678" * 8
+    unpacking, in_use = (state.sources / f".tarball-{key}.partial" for key in digits)
     unpacking.mkdir()
-    in_use = state.sources / ".tarball-5678.partial"
     in_use.mkdir()
     left = sorted(path.name for path in state.sources.iterdir())
     assert len(left) == 3 and left[0].startswith(".copy-")
-    with state.lock("source-tarball-5678"):
+    with state.lock(f"source-tarball-{digits[1]}"):
         kernel = fetch(str(toy_tree(tmp_path / "two")), state, silent)
     assert sorted(state.sources.iterdir()) == sorted([in_use, kernel.tree])
 

@@ -81,7 +81,7 @@ def test_an_unknown_cpu_and_a_host_without_compilers_are_said() -> None:
 def test_another_machines_cpu_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(CPUINFO.format(vendor="GenuineIntel", family=6, model=60, flags=" ".join(sorted(V3))))
-    words = ["march", "--cpuinfo", str(path), "--json", "--state", str(tmp_path)]
+    words = ["march", "--cpuinfo", str(path), "--json", "--state", str(tmp_path / "state")]
     assert main(words) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.validate(document, schema("march"))

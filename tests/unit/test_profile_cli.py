@@ -85,7 +85,7 @@ def test_what_can_not_be_done_is_said_in_one_message_and_a_hint(
     path: str, tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [path if word == "FILE" else word for word in words]
-    assert main(["profile", *words, "--state", str(tmp_path)]) == 1
+    assert main(["profile", *words, "--state", str(tmp_path / "state")]) == 1
     err = capsys.readouterr().err
     assert message in err
     assert "hint: " in err

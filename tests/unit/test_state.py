@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from kdyno.cli.main import main
 from kdyno.errors import KdynoError
 from kdyno.state import State, StateNotWritable
+from kdyno.state_marker import StateOfOthers
+from kdyno.store.store import Store
+from kdyno.store.url import sqlite_file
 from tests.at_once import at_once
 from tests.ordinary_user import NOBODY, a_place_for_all, ordinary_user
 
@@ -200,12 +206,88 @@ def test_who_is_not_root_is_not_restrained() -> None:
             hold(State(place / "state"))
 
 
-def test_a_state_directory_costs_next_to_nothing_to_look_at(state: State) -> None:
+def test_a_part_that_is_there_is_looked_at_and_no_more(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     hold(state)
-    started = time.perf_counter()
-    for _ in range(1000):
-        assert state.locks
-    assert time.perf_counter() - started < 1, "a thousand looks, usually 0.05 s"
+    looks, stat = [], Path.stat
+
+    def counted(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        looks.append(path)
+        return stat(path, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", counted)
+    monkeypatch.setattr("kdyno.state.why_in_others_hands", lambda _: None)  # root's looks, one for each part of a path
+    monkeypatch.setattr("kdyno.state.claim", lambda _: pytest.fail("it was claimed before"))
+    assert state.locks
+    assert looks == [state.root / "locks"]
+
+
+def test_an_empty_directory_is_marked_and_so_is_one_that_an_earlier_kdyno_used(tmp_path: Path) -> None:
+    for root in (tmp_path / "new", tmp_path / "empty", tmp_path / "earlier", tmp_path / "earlier, store elsewhere"):
+        if root.name != "new":
+            root.mkdir()
+        if root.name == "earlier":
+            Store(sqlite_file(root / "store.sqlite")).close()
+            (root / "images").mkdir()
+        if "elsewhere" in root.name:
+            hold(State(root))
+            (root / ".kdyno-state").unlink()
+        hold(State(root))
+        assert (root / ".kdyno-state").is_file()
+
+
+def a_text(path: Path) -> None:
+    path.write_text("CREATE TABLE kdyno_meta")
+
+
+def of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+
+
+def a_link_to_a_store(path: Path) -> None:
+    Store(sqlite_file(path.parent.parent / "elsewhere.sqlite")).close()
+    path.symlink_to("../elsewhere.sqlite")
+
+
+@pytest.mark.parametrize("make", [a_text, of_another_program, a_link_to_a_store, Path.mkdir, os.mkfifo])
+def test_nothing_else_that_is_called_like_a_store_makes_a_directory_kdynos(
+    state: State, make: Callable[[Path], None]
+) -> None:
+    state.root.mkdir()
+    make(state.root / "store.sqlite")
+    with pytest.raises(StateOfOthers, match=f"{state.root} is no state directory") as refused:
+        hold(state)
+    assert f"touch {state.root}/.kdyno-state" in refused.value.advice
+    assert len(list(state.root.iterdir())) == 1
+
+
+def test_the_command_of_the_hint_makes_it_kdynos(state: State) -> None:
+    (state.root / "images").mkdir(parents=True)
+    with pytest.raises(StateOfOthers):
+        hold(state)
+    (state.root / ".kdyno-state").touch()
+    hold(state)
+
+
+def test_a_link_is_no_marker(state: State, tmp_path: Path) -> None:
+    state.root.mkdir()
+    (state.root / "mine").touch()
+    (tmp_path / "file").touch()
+    (state.root / ".kdyno-state").symlink_to(tmp_path / "file")
+    with pytest.raises(StateOfOthers):
+        hold(state)
+
+
+def test_many_that_come_first_at_once_all_have_it(tmp_path: Path) -> None:
+    for turn in range(20):
+        root, together = tmp_path / f"state-{turn}", Barrier(8)
+
+        def come(_: int, root: Path = root, together: Barrier = together) -> None:
+            together.wait()
+            hold(State(root))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(come, range(8)))
 
 
 def test_a_scratch_directory_is_empty_and_private_and_gone_at_the_end(state: State) -> None:
@@ -261,9 +343,20 @@ def test_what_is_no_directory_among_scratch_directories_is_left(tmp_path: Path, 
         boots = scratch.parent
     (tmp_path / "victim").mkdir()
     (boots / "link").symlink_to(tmp_path / "victim")
-    (boots / "file").touch()
+    (boots / "link.boot").symlink_to(tmp_path / "victim")
+    (boots / "file.boot").touch()
+    (boots / "one-pictures").mkdir()
+    left = set(boots.iterdir())
+    with state.scratch("one") as scratch:
+        assert (tmp_path / "victim").is_dir() and set(boots.iterdir()) == left | {scratch}
+
+
+def test_scratch_directories_where_a_link_leads_are_left(tmp_path: Path, state: State) -> None:
+    hold(state)
+    (tmp_path / "elsewhere" / "one-12345678.boot").mkdir(parents=True)
+    (state.root / "boots").symlink_to(tmp_path / "elsewhere")
     with state.scratch("one"):
-        assert (tmp_path / "victim").is_dir() and (boots / "file").exists()
+        assert (tmp_path / "elsewhere" / "one-12345678.boot").is_dir()
 
 
 def test_a_state_directory_that_is_a_file_is_said(tmp_path: Path) -> None:

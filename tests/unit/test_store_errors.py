@@ -79,7 +79,7 @@ def test_a_full_disk_is_said_and_what_was_recorded_stays(tmp_path: Path) -> None
 
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnreachable, match="unable to open database file"):
+    with pytest.raises(StoreUnreachable, match="No such file or directory"):
         Store(f"sqlite:///{tmp_path}/no/such/store.sqlite")
 
 

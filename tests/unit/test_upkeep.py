@@ -6,10 +6,15 @@ import json
 import os
 from pathlib import Path
 
+from kdyno.kernel import build_directory, images
 from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.inputs import kept_at
+from kdyno.kernel.patches import patched_tree
 from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source_trees import tree_path
 from kdyno.line.derive import Derivation
 from kdyno.state import State
+from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord
 from kdyno.upkeep.references import References, references
 from kdyno.upkeep.survey import Item, Sizes, items
@@ -72,9 +77,27 @@ def test_a_file_with_two_names_is_counted_for_what_is_asked_about_first(tmp_path
 def test_a_link_is_a_thing_of_its_own_and_is_not_followed(state: State, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "large").write_bytes(b"x" * 100_000)
-    (state.images / "link").symlink_to(outside)
+    (outside / TUNED).write_bytes(b"x" * 100_000)
+    (state.images / ALONE).symlink_to(outside)
     (state.artefacts / "ab").symlink_to(outside)
-    things = {item.name: item for item in items(state, References(), ())}
-    assert things.keys() == {"link", "ab"}
-    assert sum(map(Sizes().of, things.values())) < 100_000
+    (state.root / "inputs").symlink_to(outside)
+    things = items(state, References(), ())
+    assert [(item.part, item.name) for item in things] == [("images", ALONE)]
+    assert sum(map(Sizes().of, things)) < 100_000
+
+
+def test_whatever_kdyno_makes_is_of_the_shape_that_is_looked_for(state: State, tmp_path: Path) -> None:
+    with state.scratch("0123456789ab") as scratch:
+        made = {
+            "sources": [tree_path(f"git:{'a' * 40}", state), patched_tree("tarball:x", [], state)],
+            "images": [images.directory("b" * 64, state)],
+            "builds": [build_directory.directory("c" * 64, state), build_directory.log_file("d" * 64, state)],
+            "inputs": [kept_at("e" * 64, state)],
+            "boots": [scratch],
+        }
+        for path in (path for paths in made.values() for path in paths):
+            path.mkdir(exist_ok=True)
+        (tmp_path / "console").touch()
+        made["artefacts"] = [Artefacts(state.artefacts).get(Artefacts(state.artefacts).put(tmp_path / "console"))]
+        found = {path for item in items(state, References(), ()) for path in item.paths}
+        assert found == {path for paths in made.values() for path in paths}

@@ -14,6 +14,7 @@ from kdyno.talk import Talk
 from kdyno.text import harmless_json
 
 if TYPE_CHECKING:
+    from kdyno.store.database import Access
     from kdyno.store.store import Store
     from kdyno.store.url import StoreUrl
 
@@ -26,19 +27,22 @@ def talk_of(args: argparse.Namespace) -> Talk:
     return Talk(args.quiet, plain=bool(getattr(args, "json", False)), build_output=getattr(args, "show_build", False))
 
 
-def store_of(args: argparse.Namespace) -> Store:
+def store_of(args: argparse.Namespace, access: Access = "make") -> Store:
     """Open the store that was named, or the one in the state directory."""
     from kdyno.store.store import Store
 
-    return Store(store_url_of(args))
+    return Store(*store_url_of(args, access))
 
 
-def store_url_of(args: argparse.Namespace) -> StoreUrl:
-    """The store that was named on the command line, else in the environment, else the one in the state directory."""
+def store_url_of(args: argparse.Namespace, access: Access) -> tuple[StoreUrl, Access]:
+    """The store that was named on the command line, else in the environment, else the one in the state directory.
+
+    The last one is kdyno's own: whatever it is opened for, it is made if it isn't there.
+    """
     from kdyno.store.url import parse, sqlite_file
 
     named = args.store or os.environ.get("KDYNO_STORE")
-    return parse(named) if named else sqlite_file(state_of(args).store_file)
+    return (parse(named), access) if named else (sqlite_file(state_of(args).store_file), "make")
 
 
 def print_json(value: Any) -> None:

@@ -40,7 +40,7 @@ def _reports(args: argparse.Namespace) -> list[RunReport]:
     from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         run = run_id_of(store, args.run)
         if args.other is None:
             reports = [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]

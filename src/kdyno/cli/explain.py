@@ -39,7 +39,7 @@ def act(args: argparse.Namespace) -> int:
     if args.benchmark is None:
         raise NoBenchmark(run=args.run, variant=args.variant)
     state, talk = state_of(args), talk_of(args)
-    with store_of(args) as store:
+    with store_of(args, "change") as store:
         report = _report(args, store)
         request = ExplainRequest(args.variant, args.benchmark, args.events, args.family)
         result = explain_benchmark(report, request, state=state, store=store, talk=talk)
@@ -64,7 +64,7 @@ def _budget(args: argparse.Namespace) -> int:
 
     if args.svg:
         raise NoGraphOfBudgets()
-    with store_of(args) as store:
+    with store_of(args, "change") as store:
         budgets = explain_budgets(
             _report(args, store),
             args.variant,

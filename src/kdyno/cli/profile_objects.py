@@ -30,7 +30,7 @@ def objects(args: argparse.Namespace) -> None:
 
     state = state_of(args)
     image = find_image(args.image, state)
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         view = objects_of_image(image, state, store)
     if args.json:
         print_json(view.model_dump(mode="json"))

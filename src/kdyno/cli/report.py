@@ -39,7 +39,7 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         wanted = args.json or args.html or args.analysis is not None
         by = Rejudge(args.baseline, args.margin, args.alpha, args.correction)
         report = assemble(store, run_id_of(store, args.run), artefacts, by, analysed=bool(wanted))

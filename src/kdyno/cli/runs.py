@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.store.listing import list_runs
 
-    runs = list_runs(store_url_of(args))
+    runs = list_runs(*store_url_of(args, "read"))
     if args.json:
         print_json([asdict(run) | {"created": f"{run.created:%Y-%m-%dT%H:%M:%S.%fZ}"} for run in runs])
         return 0

@@ -92,7 +92,7 @@ def _of_run(args: argparse.Namespace) -> ScalingReport:
     from kdyno.store.artefacts import Artefacts
     from kdyno.verdicts.assemble import Rejudge, assemble
 
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         run = run_id_of(store, args.of)
         report = assemble(store, run, Artefacts(state_of(args).artefacts), Rejudge(args.baseline), analysed=False)
     return of_run(report, work=args.work, only=args.only, largest=args.to)

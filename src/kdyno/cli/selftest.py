@@ -60,8 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    with store_of(args) as store:
-        results = [_carry_out(args, store)] if args.aa or args.layouts is not None else _last(store)
+    is_asked = args.aa or args.layouts is not None
+    with store_of(args, "make" if is_asked else "read") as store:
+        results = [_carry_out(args, store)] if is_asked else _last(store)
     if args.json:
         print_json([result.model_dump(mode="json") for result in results])
     else:

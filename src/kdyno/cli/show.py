@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.verdicts.assemble import reproduce
 
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         run = store.run(run_id_of(store, args.run))
         boots = store.boots(run.id)
     if args.reproduce:

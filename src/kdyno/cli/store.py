@@ -24,6 +24,7 @@ from kdyno.text import counted
 
 if TYPE_CHECKING:
     from kdyno.state import State
+    from kdyno.store.database import Access
     from kdyno.store.store import Store
     from kdyno.upkeep.model import PartUse, StoreUse
 
@@ -73,14 +74,14 @@ def _add_also(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def _stores(args: argparse.Namespace, state: State) -> Iterator[tuple[Store, list[Store]]]:
+def _stores(args: argparse.Namespace, state: State, access: Access) -> Iterator[tuple[Store, list[Store]]]:
     """The store that was named, and others whose runs need files here: the state directory's own, those of --also."""
     from kdyno.store.store import Store
     from kdyno.store.url import parse, sqlite_file
 
     with ExitStack() as stack:
-        store = stack.enter_context(store_of(args))
-        others = [stack.enter_context(Store(parse(named))) for named in args.also]
+        store = stack.enter_context(store_of(args, access))
+        others = [stack.enter_context(Store(parse(named), "read")) for named in args.also]
         own = state.file("store.sqlite")
         if own.is_file() and not any(_is_same(one.where, own) for one in (store, *others)):
             others.append(stack.enter_context(Store(sqlite_file(own))))
@@ -95,7 +96,7 @@ def _gc(args: argparse.Namespace) -> None:
     from kdyno.upkeep.gc import collect, look, use_of
 
     state, talk = state_of(args), talk_of(args)
-    with _stores(args, state) as (store, others):
+    with _stores(args, state, "read" if args.dry_run else "change") as (store, others):
         inventory = look(state, store, others, args.older_than)
         use = use_of(inventory, state, (store, *others), args.older_than, removed=False)
         if not args.json:
@@ -157,7 +158,7 @@ def _rm(args: argparse.Namespace) -> None:
     from kdyno.upkeep.runs import remove_run
 
     state = state_of(args)
-    with _stores(args, state) as (store, others):
+    with _stores(args, state, "change") as (store, others):
         run = store.run(run_id_of(store, args.run))
         question = f"remove run {run.id} ({run.name}, {run.created:%Y-%m-%d %H:%M}) for good?"
         if not args.yes:
@@ -175,7 +176,7 @@ def _export(args: argparse.Namespace) -> None:
 
     require_writable(args.file)
     state, talk = state_of(args), talk_of(args)
-    with store_of(args) as store:
+    with store_of(args, "read") as store:
         run_id = run_id_of(store, args.run)
         missing = export_run(run_id, args.file, state, store)
     if missing:

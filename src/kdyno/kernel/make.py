@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from kdyno.state import DiskFull, State, disk_full_is_said
 
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""
+KEY = re.compile("[0-9a-f]{64}")
+"""What an object directory is called."""
 COMPILED = ("vmlinux.o", "arch/x86/kernel/vmlinux.lds")
 """What Kbuild visits every directory for. Calling them old (-o) spares that, a quarter of the time of a relink. The
 option doesn't reach a make below, so it has to be the one in the object directory. A kernel older than 6.1, or one that
@@ -170,9 +173,14 @@ def build_workspace(
 
 
 def sweep(keep: str, state: State) -> None:
-    """Remove what builds that were killed left behind: their locks are free, and their objects are worth nothing."""
+    """Remove what builds that were killed left behind: their locks are free, and their objects are worth nothing.
+
+    What has another name, or lies where a link leads to, isn't kdyno's.
+    """
+    if state.builds.is_symlink():
+        return
     for left in state.builds.iterdir():
-        if left.is_dir() and left.name != keep:
+        if left.is_dir() and left.name != keep and KEY.fullmatch(left.name):
             with state.lock_if_free(f"image-{left.name}") as free:
                 if free:
                     remove_tree(left)

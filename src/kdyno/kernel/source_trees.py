@@ -7,6 +7,7 @@ tree reaches what is outside, and nobody but its owner reaches a tree before tha
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable
@@ -20,6 +21,7 @@ Say = Callable[[str], None]
 
 MOST_LINKS = 40
 """What the kernel follows on the way to a file; a path with more of them leads nowhere."""
+PARTIAL = re.compile(r"\.([a-z]+-[0-9a-f]{16,32})\.partial")
 NO_FILES = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -98,7 +100,9 @@ def lock_name(name: str) -> str:
 
 def _sweep(state: State) -> None:
     """Remove what kdynos that were killed left of trees: nobody holds their locks."""
-    for left in state.sources.glob(".*.partial"):
+    if state.sources.is_symlink():  # what lies there isn't kdyno's
+        return
+    for left in filter(lambda path: PARTIAL.fullmatch(path.name), state.sources.iterdir()):
         with state.lock_if_free(lock_name(left.name[1:].removesuffix(".partial"))) as free:
             if free:
                 remove_tree(left)

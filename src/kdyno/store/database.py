@@ -6,19 +6,36 @@ store has none of these, so a file that has one is refused before anything else 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
+import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Engine, Row, create_engine, event, inspect, select, text
+from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
 
+from kdyno.files import sync
+from kdyno.state import disk_full_is_said
 from kdyno.store import schema
-from kdyno.store.errors import DriverMissing, NotAStore, SchemaVersionUnknown, errors_are_said, sqlite_is_busy
+from kdyno.store.errors import (
+    DriverMissing,
+    JournalBeside,
+    NoStore,
+    NotAStore,
+    SchemaVersionUnknown,
+    StoreChanging,
+    errors_are_said,
+    os_errors_are_said,
+    sqlite_is_busy,
+)
+from kdyno.store.snapshot import beside, take
 from kdyno.store.url import StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
@@ -28,8 +45,12 @@ BEGIN = "kdyno_begin"
 """Execution option of connections to SQLite: how their transactions begin."""
 MOST_BYTES = 1 << 26
 """Of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a tenth."""
-FILES = ("", "-wal", "-shm", "-journal")
+JOURNAL = "-journal"
+"""What SQLite takes back a change with, if the store isn't kdyno's. It may name other files, which SQLite removes."""
+FILES = ("", "-wal", "-shm", JOURNAL)
 """Of SQLite's, what may lie beside the file."""
+Access = Literal["read", "change", "make"]
+"""What a store is opened for: to be read; to be written to, if it is there; and if it isn't, to be made."""
 PLAIN = ("table", "index")
 SHAPE = (
     'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '
@@ -41,33 +62,92 @@ SHAPE = (
 """What a table is: its columns, and the columns of its indexes."""
 
 
-def connect(store: StoreUrl) -> Engine:
-    """Return an engine whose database has the tables of this schema version; they are made if there are none."""
+def connect(store: StoreUrl, access: Access = "make") -> Engine:
+    """Return an engine whose database has the tables of this schema version.
+
+    What is only read isn't changed, nor anything beside it. Raises NoStore unless `access` lets it be made.
+    """
     if store.path:
-        _require_files(store.path)
+        return _connect_file(store, store.path, _of_mode(store.mode, access))
+    engine = _engine(store, store.url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    with _disposed_if_it_fails(engine):
+        with errors_are_said(store), engine.begin() as connection:
+            is_there = _checked(connection, store.where)
+        if not is_there:
+            _require_may_make(store, access)
+            with errors_are_said(store), writing(engine) as connection:
+                connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno schema'))"))  # one at a time
+                if not _checked(connection, store.where):
+                    _make_tables(connection)
+    return engine
+
+
+def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
+    _require_files(path)
+    if not path.exists():
+        _require_may_make(store, access)
+        make_file(store, path)
+    if access == "read":
+        return _read_only(store, path)
+    engine = _engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
+    _prepare_sqlite(engine)
+    with _disposed_if_it_fails(engine), errors_are_said(store):
+        _require_store(engine, store)
+        _set_wal(engine)
+    return engine
+
+
+def _read_only(store: StoreUrl, path: Path) -> Engine:
+    with os_errors_are_said(store):
+        snapshot = take(path)
+    engine = _engine(store, snapshot.url, connect_args={})
+    _prepare_sqlite(engine)
+
+    def require_unchanged(_: object) -> None:
+        if not snapshot.is_as_it_was:
+            raise StoreChanging(where=store.where)
+
+    for moment in ("begin", "commit", "handle_error"):  # what was torn meanwhile looks like damage
+        event.listen(engine, moment, require_unchanged)
+    event.listen(engine, "engine_disposed", lambda _: snapshot.close())
+    with _disposed_if_it_fails(engine), errors_are_said(store):
+        _require_store(engine, store)
+    return engine
+
+
+def _engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
     try:
-        engine = create_engine(
-            store.url, connect_args=_connect_args(store), pool_pre_ping=not store.path, hide_parameters=True
-        )
+        return create_engine(url, hide_parameters=True, **options)
     except ModuleNotFoundError as error:
         raise DriverMissing() from error
     except (ArgumentError, TypeError, ValueError) as error:
         raise StoreUrlInvalid(url=store.where, why="its options are not understood") from error
-    if store.path:
-        _prepare_sqlite(engine)
+
+
+def _of_mode(mode: str | None, access: Access) -> Access:
+    if mode == "ro":
+        return "read"
+    return "change" if mode == "rw" and access == "make" else access
+
+
+def _require_may_make(store: StoreUrl, access: Access) -> None:
+    if access != "make":
+        raise NoStore(where=store.where)
+
+
+@contextmanager
+def _disposed_if_it_fails(engine: Engine) -> Iterator[None]:
     try:
-        with errors_are_said(store):
-            with engine.begin() as connection:
-                present = _checked(connection, store.where)
-            if not present:
-                if store.path:
-                    _set_wal(engine)
-                with writing(engine) as connection:
-                    _make(connection, store.where)
+        yield
     except BaseException:
         engine.dispose()
         raise
-    return engine
+
+
+def _require_store(engine: Engine, store: StoreUrl) -> None:
+    with engine.begin() as connection:
+        if not _checked(connection, store.where):
+            raise NotAStore(where=store.where, why="it is empty")
 
 
 def writing(engine: Engine) -> Any:
@@ -77,19 +157,42 @@ def writing(engine: Engine) -> Any:
 
 
 def _require_files(path: Path) -> None:
-    """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices."""
-    for beside in FILES:
-        file = path.with_name(path.name + beside)
+    """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices; and JournalBeside."""
+    for suffix in FILES:
+        file = beside(path, suffix)
         try:
-            is_file = stat.S_ISREG(file.stat().st_mode)
+            is_file = stat.S_ISREG(file.lstat().st_mode)
         except OSError:  # a journal may go at any moment; SQLite says what else is wrong
             continue
-        if not is_file:
-            raise NotAStore(where=file, why="it is no regular file")
+        if not is_file:  # a link, too: what SQLite writes beside a file would go elsewhere
+            raise NotAStore(where=f"{path}{suffix}", why="it is no regular file")
+        if suffix == JOURNAL:
+            raise JournalBeside(where=path, journal=file)
 
 
-def _connect_args(store: StoreUrl) -> dict[str, Any]:
-    return {"timeout": BUSY_SECONDS} if store.path else {"connect_timeout": 10}
+def make_file(store: StoreUrl, path: Path) -> None:
+    """Make a store that isn't there: it gets its name when it is whole, unless another kdyno was faster."""
+    with os_errors_are_said(store), disk_full_is_said(path):
+        with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}-", dir=path.parent) as directory:
+            whole = Path(directory) / "store"
+            engine = _engine(store, URL.create("sqlite", database=str(whole)))
+            _prepare_sqlite(engine)
+            with _disposed_if_it_fails(engine), errors_are_said(store):
+                _set_wal(engine)
+                with writing(engine) as connection:
+                    _make_tables(connection)
+            engine.dispose()
+            _take_name(whole, path)
+        sync(path.parent)
+
+
+def _take_name(whole: Path, path: Path) -> None:
+    try:
+        with suppress(FileExistsError):
+            os.link(whole, path)
+    except OSError:  # some file systems have no links
+        if not os.path.lexists(path):
+            whole.rename(path)
 
 
 def _prepare_sqlite(engine: Engine) -> None:
@@ -178,9 +281,6 @@ def _shape(connection: Connection) -> dict[str, list[Row[Any]]]:
     return parts
 
 
-def _make(connection: Connection, where: str) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno schema'))"))  # one maker at a time
-    if not _checked(connection, where):
-        schema.tables.create_all(connection)
-        connection.execute(schema.meta.insert().values(version=schema.VERSION))
+def _make_tables(connection: Connection) -> None:
+    schema.tables.create_all(connection)
+    connection.execute(schema.meta.insert().values(version=schema.VERSION))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,16 @@ class DriverMissing(UserError):
 class NotAStore(UserError):
     message = "{where} is not a kdyno store: {why}"
     hint = "name another file; kdyno makes it if it doesn't exist"
+
+
+class NoStore(UserError):
+    message = "there is no store {where}"
+    hint = "see whether the name is right; `kdyno run` and `kdyno store import` make one"
+
+
+class JournalBeside(UserError):
+    message = "{where} is not used: {journal} lies beside it, and no store of kdyno's has one"
+    hint = "SQLite does what it says, also to other files; if you trust it: sqlite3 {where} 'PRAGMA journal_mode = WAL'"
 
 
 class SchemaVersionUnknown(UserError):
@@ -85,6 +96,11 @@ class StoreBusy(InfrastructureError):
     hint = "end what holds it, then run the same command again: what was finished is kept"
 
 
+class StoreChanging(InfrastructureError):
+    message = "the store {where} was written to while it was read"
+    hint = "run the same command again"
+
+
 class StoreFailed(InfrastructureError):
     message = "the store {where} failed: {why}"
     hint = "run the same command again: what was finished is kept"
@@ -116,6 +132,16 @@ def errors_are_said(store: StoreUrl) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _translated(store, error) from error
+
+
+@contextmanager
+def os_errors_are_said(store: StoreUrl) -> Iterator[None]:
+    """The same of what the system says of a file that isn't SQLite's yet."""
+    try:
+        yield
+    except OSError as error:
+        kind = StoreNotWritable if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else StoreUnreachable
+        raise kind(where=store.where, why=error.strerror) from error
 
 
 def _translated(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:

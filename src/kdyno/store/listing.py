@@ -33,9 +33,9 @@ class RunSummary:
     status: Literal["complete", "unfinished"]
 
 
-def list_runs(store: StoreUrl) -> list[RunSummary]:
+def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
     """All runs of a store, the newest first. Raises the errors of kdyno.store.errors."""
-    engine = database.connect(store)
+    engine = database.connect(store, access)
     try:
         with errors_are_said(store), engine.begin() as connection:
             return summaries(connection, store)

@@ -17,6 +17,7 @@ from kdyno.lanes import Lane
 from kdyno.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
+from kdyno.store.database import Access
 from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThere, errors_are_said
 from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
@@ -29,13 +30,14 @@ from kdyno.store.whole import WholeBoot, WholeRun
 class Store:
     """A store by URL: `sqlite:///FILE` or `postgresql://USER@HOST/DATABASE`. Safe for threads and several processes.
 
-    Opening makes the tables if there are none. What is read may be somebody else's: it is checked, and RecordCorrupt
-    names the record and what is wrong with it. Raises the errors of kdyno.store.url and .errors, and DiskFull.
+    Opening makes it, if `access` lets it and it isn't there. What is read may be somebody else's: it is checked, and
+    RecordCorrupt names the record and what is wrong with it. Raises the errors of kdyno.store.url and .errors, and
+    DiskFull.
     """
 
-    def __init__(self, named: str | StoreUrl) -> None:
+    def __init__(self, named: str | StoreUrl, access: Access = "make") -> None:
         self._url = parse(named) if isinstance(named, str) else named
-        self._engine = database.connect(self._url)
+        self._engine = database.connect(self._url, access)
 
     @property
     def where(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -42,6 +42,8 @@ class StoreUrl:
     """How messages name it: the file, or the URL without its password and options."""
     path: Path | None
     """The file of SQLite."""
+    mode: str | None = None
+    """The option of SQLite's: `ro` is only read, `rw` has to be there."""
 
 
 def parse(named: str) -> StoreUrl:
@@ -95,10 +97,7 @@ def _sqlite(parsed: URL, named: str) -> StoreUrl:
         raise StoreUrlInvalid(url=_hidden(named), why="it names no file: write sqlite:///FILE")
     if options or mode not in (None, *SQLITE_MODES):
         raise StoreUrlInvalid(url=_hidden(named), why="of SQLite's options only mode=ro and mode=rw are known")
-    if mode is None:
-        return sqlite_file(Path(name))
-    of_mode = URL.create("sqlite", database=f"file:{quote(name)}", query={"mode": str(mode), "uri": "true"})
-    return StoreUrl(of_mode, name, Path(name))
+    return replace(sqlite_file(Path(name)), mode=mode)
 
 
 def _postgresql(parsed: URL, named: str) -> StoreUrl:

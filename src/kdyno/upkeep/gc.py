@@ -95,7 +95,7 @@ def _use(part: str, sized: Sequence[tuple[Item, int]], before: float) -> PartUse
     unneeded = [(item, size) for item, size in sized if not item.is_needed]
     return PartUse(
         part=part,
-        holds=PARTS[part],
+        holds=PARTS[part][0],
         things=len(sized),
         bytes=sum(size for _, size in sized),
         unneeded=len(unneeded),

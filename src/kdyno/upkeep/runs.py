@@ -80,14 +80,9 @@ def import_run(path: Path, state: State, store: Store) -> Imported:
         artefacts = Artefacts(state.artefacts)
         directory = artefacts.directory
         new = [kept for kept in sorted(scratch.iterdir()) if not (directory / kept.name[:2] / kept.name).exists()]
-        try:
-            for kept in sorted(scratch.iterdir()):
-                artefacts.put(kept)
-            boots = store.take_in(whole)
-        except BaseException:
-            for kept in new:
-                (directory / kept.name[:2] / kept.name).unlink(missing_ok=True)
-            raise
+        for kept in sorted(scratch.iterdir()):
+            artefacts.put(kept)
+        boots = store.take_in(whole)  # if that fails, gc removes the artefacts that nothing has: another may have them
     host = ", ".join(f"{name} {value}" for name, value in whole.run.host.items())
     return Imported(whole.run.id, whole.run.name, boots, len(new), host)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -13,27 +14,35 @@ from pathlib import Path
 
 from kdyno.files import read_whole
 from kdyno.machine.guest_root import RECORD
-from kdyno.state import State
+from kdyno.state import SCRATCH, State
 from kdyno.upkeep.references import References
 
+INCOMING = r"\..+-[a-z0-9_]{8}"
+"""What a kdyno that was killed was writing."""
+KEY = "[0-9a-f]{64}"
+SHORT = "[0-9a-f]{32}"
 PARTS = {
-    "images": "kernels",
-    "sources": "kernel trees",
-    "inputs": "profiles and orders",
-    "patches": "patches that kdyno made",
-    "kernels": "kernels out of packages",
-    "roots": "root file systems of guests",
-    "builds": "left by builds that failed",
-    "boots": "left by boots that were killed",
-    "artefacts": "consoles, streams and PMU records",
-    "soaks": "records of soaks",
-    "digests": "digests of files that were hashed",
-    "pmu": "of older versions",
-    "removed": "on its way out",
+    "images": ("kernels", rf"{KEY}|\.{KEY}\.partial"),
+    "sources": ("kernel trees", r"[a-z]+-[0-9a-f]{32}(\.json)?|\.[a-z]+-[0-9a-f]{16,32}\.partial"),
+    "inputs": ("profiles and orders", rf"{KEY}(\.json)?|{INCOMING}"),
+    "patches": ("patches that kdyno made", rf"march-{SHORT}\.patch|{INCOMING}"),
+    "kernels": ("kernels out of packages", SHORT),
+    "roots": ("root file systems of guests", SHORT),
+    "builds": ("left by builds that failed", rf"{KEY}(\.log)?"),
+    "boots": ("left by boots that were killed", rf".+{re.escape(SCRATCH)}"),
+    "artefacts": ("consoles, streams and PMU records", rf"{KEY}|\.incoming-.+"),
+    "soaks": ("records of soaks", ".+"),
+    "digests": ("digests of files that were hashed", ".+"),
+    "removed": ("on its way out", SHORT),
 }
-"""The parts of a state directory that are looked at, and what they hold."""
+"""The parts of a state directory that are looked at: what they hold, and how kdyno calls what it makes there.
+
+What has another name isn't kdyno's, and is as if it weren't there.
+"""
 KEPT_WHOLE = ("soaks", "digests")
 """Results that nothing else has, and what is too small to be worth a look."""
+FOLDER = re.compile("[0-9a-f]{2}")
+"""Of artefacts."""
 MOST_BYTES = 1 << 20
 """Of the record of a root file system."""
 MOST_PATCH = 256_000_000
@@ -57,7 +66,7 @@ def items(state: State, refs: References, artefacts: Collection[str]) -> list[It
     """All things in the state directory; `artefacts` are those that boots have."""
     things = []
     for part in PARTS:
-        for name, paths in sorted(_things(part, state.file(part)).items()):
+        for name, paths in sorted(_things(part, state.file(part), PARTS[part][1]).items()):
             with suppress(FileNotFoundError):  # somebody else's, who removed it meanwhile
                 changed = max(path.lstat().st_mtime for path in paths)
                 is_needed = _is_needed(part, name, paths[0], refs, artefacts)
@@ -65,24 +74,23 @@ def items(state: State, refs: References, artefacts: Collection[str]) -> list[It
     return things
 
 
-def _things(part: str, directory: Path) -> dict[str, tuple[Path, ...]]:
+def _things(part: str, directory: Path, shape: str) -> dict[str, tuple[Path, ...]]:
     """By name: the paths of each thing; a file and what describes it are one."""
+    entries = _entries(directory)
     if part == "artefacts":
-        return {path.name: (path,) for folder in _entries(directory) for path in _below(folder)}
+        entries = [path for entry in entries for path in (_entries(entry) if FOLDER.fullmatch(entry.name) else [entry])]
     by_name: dict[str, tuple[Path, ...]] = {}
-    for path in _entries(directory):
-        name = path.name if part in ("patches", "removed") else _stem(path.name)
-        by_name[name] = (*by_name.get(name, ()), path)
+    for path in entries:
+        if re.fullmatch(shape, path.name):
+            name = path.name if part in ("patches", "removed") else _stem(path.name)
+            by_name[name] = (*by_name.get(name, ()), path)
     return by_name
 
 
-def _below(folder: Path) -> list[Path]:
-    return _entries(folder) if folder.is_dir() and not folder.is_symlink() else [folder]
-
-
 def _entries(directory: Path) -> list[Path]:
+    """What lies in a directory; nothing where a link leads to one, which is somebody else's."""
     with suppress(OSError):
-        return sorted(directory.iterdir())
+        return [] if directory.is_symlink() else sorted(directory.iterdir())
     return []
 
 
