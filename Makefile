@@ -1,7 +1,7 @@
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
 # make test   all tests but the long ones, with real kernels; says which were the slowest
 # make test-long   the tests marked `long`
-# make check  format, lints, types, schemas and docs; seconds
+# make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
 # make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
 # make bench  the harness's own figures beside their aims, as ratios where a host's speed would matter
