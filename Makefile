@@ -1,10 +1,10 @@
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
 # make test   all tests but the long ones, with real kernels; says which were the slowest
 # make test-long   the tests marked `long`
-# make check  format, lints, types, schemas and docs; seconds
+# make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
 # make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
-# make bench  the harness's own figures, as ratios
+# make bench  the harness's own figures beside their aims, as ratios where a host's speed would matter
 
 export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
 # A machine without any locale has at least this one; without it, paths with an ü can't be told.
@@ -17,8 +17,9 @@ endif
 # pytest's arguments: make test T='-m "not e2e"'
 T ?= -m "not long"
 S ?= 3600
+PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: demo test test-long check fuzz audit bench setup-demo setup-test setup-check
+.PHONY: demo test test-long check fuzz audit bench setup-demo setup-test setup-check setup-bench
 
 demo: setup-demo
 	kdyno doctor
@@ -34,7 +35,7 @@ test-long: setup-test
 check: setup-check
 	ruff format --check src tests tools
 	ruff check src tests tools
-	mypy
+	mypy --scripts-are-modules src tests $(PYTHON_TOOLS)
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	python tools/check-docs
@@ -47,10 +48,10 @@ fuzz: setup-test
 audit:
 	cargo deny --offline check bans licenses sources
 
-bench: setup-demo
+bench: setup-bench
 	python tools/bench
 	python tools/bench-delegate
 
-setup-demo setup-test setup-check:
+setup-demo setup-test setup-check setup-bench:
 	@mkdir -p "$(HOME)"
 	@tools/setup $(@:setup-%=%)

@@ -19,6 +19,8 @@ from kdyno.judge.scaling.levels import Level, ratio_of
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "results"
 MARGIN = 0.01
+AFTER = re.compile(r"\A(?:\|.*\n)*\n?")
+"""The table that a text begins with, and the empty line that ends it."""
 Result = dict[str, Any]
 """A run, as tools/results keeps it."""
 
@@ -77,6 +79,6 @@ def write(document: Path, tool: str, tables: Mapping[str, str]) -> None:
     text = document.read_text(encoding="utf-8")
     for name, markdown in tables.items():
         label = f"tools/{tool}: {name}" if name else f"tools/{tool}"
-        place = re.compile(rf"(<!-- {re.escape(label)} -->\n\n)(?:\|.*\n)*\n?")
-        text = place.sub(lambda match, markdown=markdown: match[1] + markdown, text)
+        first, mark, rest = text.partition(f"<!-- {label} -->\n\n")
+        text = first + mark + (markdown + AFTER.sub("", rest, 1) if mark else "")
     document.write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from kdyno.cli.main import main
 from tests.ordinary_user import ordinary_user
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount disks and read them")
+needs_dmsetup = pytest.mark.skipif(shutil.which("dmsetup") is None, reason="needs dmsetup: make setup-test")
 
 MKFS = {
     "ext4": ["mkfs.ext4", "-q", "-b", "1024"],
@@ -58,6 +60,9 @@ class Place:
 
 
 def run(*words: str | Path) -> str:
+    """What a command prints; a test whose programs aren't installed is skipped."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"needs {words[0]}: make setup-test")
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
@@ -326,6 +331,7 @@ def test_without_activate_nothing_is_changed(place: Place, capsys: pytest.Captur
     assert captured.out == "".join(f"{line}\n" for line in block_map(file).table)
 
 
+@needs_dmsetup
 def test_where_the_mapping_can_not_be_made_the_flags_are_as_before(ext4: Place) -> None:
     """The disk is mounted, and the kernel gives device-mapper no such disk; or it has no device-mapper."""
     file = written(ext4.directory / "f", 4096)
@@ -353,6 +359,7 @@ def recording_dmsetup(directory: Path, file: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
 
 
+@needs_dmsetup
 def test_dmsetup_gets_the_table_when_the_file_is_immutable_and_the_way_back_is_said(
     ext4: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -370,6 +377,7 @@ def test_dmsetup_gets_the_table_when_the_file_is_immutable_and_the_way_back_is_s
     run("chattr", "-i", file)
 
 
+@needs_dmsetup
 def test_processes_that_come_and_go_meanwhile_are_no_change_of_the_file_and_another_table_is(
     ext4: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +394,7 @@ def test_processes_that_come_and_go_meanwhile_are_no_change_of_the_file_and_anot
     assert not (state_of(file)[0] or 0) & FS_IMMUTABLE_FL
 
 
+@needs_dmsetup
 def test_a_file_that_was_immutable_before_stays_so_and_is_not_said_to_be_undone(
     ext4: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

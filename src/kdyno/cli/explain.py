@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("variant", metavar="VARIANT", help="the variant to explain")
     parser.add_argument(
-        "benchmark", nargs="?", metavar="BENCHMARK", help="one of its benchmarks: lat_pipe.roundtrip (--budget: or all)"
+        "benchmark", nargs="?", metavar="BENCHMARK", help="one of its benchmarks: lat_syscall.null (--budget: or all)"
     )
     parser.add_argument("--budget", action="store_true", help="say where the modelled cycles go, in both kernels")
     parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")

@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
     """Do what the words say; return the exit code. Bad usage and --help raise SystemExit."""
     try:
-        args = _parsed(words)
+        args = parsed(words)
         if args.verbose:
             terminal.tell_debugging()
         with terminal.reader_may_leave():
@@ -125,7 +125,7 @@ def _of_the_system(error: OSError) -> KdynoError:
     return FileFailed(what=f"{path}: {error.strerror}" if path else error.strerror)
 
 
-def _parsed(words: list[str]) -> argparse.Namespace:
+def parsed(words: list[str]) -> argparse.Namespace:
     """The arguments of the verb that is named; what follows `--` is a command for the guest."""
     verb = next((word for word in words if not word.startswith("-")), "")
     # argparse would give what follows `--` to the first positional that takes many.

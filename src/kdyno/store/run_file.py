@@ -30,7 +30,7 @@ from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun, art
 FORMAT = 1
 MANIFEST, RUN, BOOTS, ARTEFACTS = "manifest.json", "run.json", "boots", "artefacts"
 MOST_JSON = 256 << 20
-"""Bytes of one JSON file; a boot of 34 benchmarks has 20,000."""
+"""Bytes of one JSON file; a boot of 33 benchmarks has 20,000."""
 LIMITS = Limits(files=1_000_000, file_bytes=1 << 30, total_bytes=64 << 30)
 
 Model = TypeVar("Model", bound=Frozen)

@@ -1,0 +1,126 @@
+"""The README's table of what has been found: its figures are those of the pages that it links to.
+
+`tools/check-docs` compares it with them, and `tools/check-docs --write` writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from doc_tables import DOCS, table
+
+README = DOCS.parent / "README.md"
+MARK = "<!-- tools/check-docs: findings -->\n\n"
+TABLE = re.compile(rf"(?<={re.escape(MARK)})(?:\|.*\n)+")
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?= %)")
+MEAN = r"geometric mean of \d+ benchmarks is ([^,]+, \w+)"
+MARKUP = re.compile(r"[*`]|<[^>]*>")
+
+
+class NotThere(Exception):
+    """A page that doesn't have what the table takes from it."""
+
+
+def cells(line: str) -> list[str]:
+    return [MARKUP.sub("", cell).strip() for cell in line.strip().strip("|").split("|")]
+
+
+def cell(page: Path, row: str, column: str) -> str:
+    """What stands in a row, which begins so, below a heading; in the first table of the page that has both."""
+    heading: list[str] = []
+    for line in page.read_text(encoding="utf-8").split("\n"):
+        if not line.startswith("|"):
+            heading = []
+            continue
+        heading = heading or cells(line)
+        values = cells(line)
+        if column in heading and re.match(rf"{re.escape(row)}( \(.*)?$", values[0]):
+            return values[heading.index(column)]
+    raise NotThere(f"docs/{page.name} has no row {row} with a column {column}")
+
+
+def percents(page: Path, rows: Iterable[str], columns: Iterable[str]) -> list[float]:
+    """The first percentage in each of these cells."""
+    found = [NUMBER.search(cell(page, row, column)) for row in rows for column in columns]
+    if None in found:
+        raise NotThere(f"docs/{page.name} has no percentages where it had some")
+    return [float(match[0]) for match in found if match]
+
+
+def span(numbers: Iterable[float], digits: int = 0) -> str:
+    low, high = min(ordered := [abs(number) for number in numbers]), max(ordered)
+    return f"{low:.{digits}f} to {high:.{digits}f} %"
+
+
+def words(page: Path, pattern: str) -> str:
+    """What a page says in its text."""
+    match = re.search(pattern, " ".join(page.read_text(encoding="utf-8").split()))
+    if not match:
+        raise NotThere(f"docs/{page.name} doesn't say {pattern}")
+    return match[1]
+
+
+def findings() -> str:
+    feedback, options, debian, builds, fit = (
+        DOCS / f"{name}.md" for name in ("feedback", "options", "built-kernels", "builds", "fit-config")
+    )
+    speeds = ("Sapphire Rapids: speed", "Zen 4: speed")
+    isa = {verdict.rsplit(", ", 1)[1] for verdict in (cell(options, "x86-64-v3", column) for column in speeds)}
+    patches = ("x86-64-v3", "Sapphire Rapids")
+    whole, own = (
+        [cell(builds, row, column).split(" (")[0] for column in patches]
+        for row in ("make: everything", "make: kernel code")
+    )
+    verdict = cell(builds, "make: everything", "verdict")
+    [smaller] = percents(debian, ["speed, geometric mean of 33"], ["dyno"])
+    rows = [
+        (
+            "[profile feedback](docs/feedback.md) with clang",
+            f"{span(percents(feedback, ('tuned', 'thin-tuned'), ('znver4', 'sapphirerapids')))} faster than gcc -O2, "
+            "geometric mean, modelled cycles",
+        ),
+        (
+            "[nine options](docs/options.md) of tuning guides, each alone",
+            f"-O3 and clang {span(percents(options, ('O3', 'clang', 'clang-thin-lto'), speeds), 1)} faster, x86-64-v3 "
+            f"{' or '.join(sorted(isa))}, modelled cycles",
+        ),
+        (
+            "[Debian's own kernel](docs/built-kernels.md) against kdyno's small one",
+            f"the small one is {smaller:.0f} % faster, modelled cycles: no security modules, checks, clearing",
+        ),
+        (
+            "[building programs](docs/builds.md) on kernels for a CPU",
+            f"cycles of a `make`: {' and '.join(whole)} (x86-64-v3, Sapphire Rapids), {verdict}, as published; of the "
+            f"kernel's own code {' and '.join(own)}; modelled",
+        ),
+        (
+            "[a server's kernel fitted to a load](docs/fit-config.md)",
+            f"{span(percents(fit, ['bzImage'], ('fitted to the 19 tests', 'fitted to redis')))} smaller; "
+            f"{words(fit, MEAN)}, instructions",
+        ),
+        (
+            "[large pages](docs/page-size.md), [page blocks](docs/page-block.md), [a file as a disk](docs/loop.md), "
+            "[SMP](docs/smp.md)",
+            "beside published accounts",
+        ),
+    ]
+    return table(("what", "result"), rows).rstrip("\n") + "\n"
+
+
+def stale(write: bool) -> list[str]:
+    """What is wrong with the README's table; nothing if it is written anew."""
+    try:
+        now = findings()
+    except NotThere as lack:
+        return [f"README.md: what has been found: {lack}"]
+    text = README.read_text(encoding="utf-8")
+    match = TABLE.search(text)
+    if match is None:
+        return [f"README.md has no table below {MARK.strip()}"]
+    if write:
+        README.write_text(text[: match.start()] + now + text[match.end() :], encoding="utf-8")
+    elif match[0] != now:
+        return ["README.md: what has been found is not what the pages say: tools/check-docs --write"]
+    return []
