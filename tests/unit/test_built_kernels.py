@@ -182,6 +182,13 @@ def test_a_kernels_own_tables_tell_its_functions_and_damaged_ones_tell_nothing()
         assert len(kallsyms(bytes(damaged))) in (0, *range(len(SYMBOLS) - 2, len(SYMBOLS) + 1))
 
 
+@pytest.mark.parametrize("data", [1, 2])
+def test_names_and_addresses_keep_together_with_an_even_and_an_odd_number_of_them(data: int) -> None:
+    behind = [(TEXT + 20_000 + number, f"Bdata_{number}") for number in range(data)]
+    found = kallsyms(vmlinux([*SYMBOLS, *behind]))
+    assert [(symbol.address, symbol.kind + symbol.name) for symbol in found] == SYMBOLS
+
+
 def test_a_package_is_what_apt_says_and_its_members_go_only_where_they_belong() -> None:
     depends = "linux-image-6.1.0-9-amd64 (= 6.1.1-1), a | b"
     stanza = f"Package: linux-image-amd64\nVersion: 6.1.1-1\nDepends: {depends}\nDescription: x\n y: z\n"

@@ -1,7 +1,7 @@
 //! struct alt_instr: where the kernel replaces instructions at boot, and by what.
 //!
-//! One layout is understood: that of Linux 6.12 (arch/x86/include/asm/alternative.h), 14 bytes: two 32-bit offsets
-//! relative to themselves, 16 bits of the feature, 16 of flags, and the lengths in one byte each.
+//! Its layout changed with Linux's versions (arch/x86/include/asm/alternative.h), and nothing in a file says which it
+//! is: the one is taken in which the entries point at replacements.
 
 use object::elf;
 
@@ -10,11 +10,26 @@ use crate::binary::{Binary, Section, Target};
 pub const TABLE: &str = ".altinstructions";
 pub const REPLACEMENTS: &str = ".altinstr_replacement";
 
-const SIZE: usize = 14;
-/// Of the offset of the replacement in an entry.
+/// Of the offset of the replacement in an entry: after that of the instruction, both relative to themselves.
 const REPLACEMENT: usize = 4;
-const FLAGS: usize = 10;
-const LENGTHS: usize = 12;
+
+/// After the offsets come 16 bits of the feature, and what an entry of some versions has.
+struct Layout {
+    size: usize,
+    /// Offset of 16 bits of flags.
+    flags: Option<usize>,
+    /// Offset of the two lengths, in one byte each.
+    lengths: usize,
+}
+
+const LAYOUTS: [Layout; 3] = [
+    // Since Linux 6.3.
+    Layout { size: 14, flags: Some(10), lengths: 12 },
+    // Since Linux 5.13.
+    Layout { size: 12, flags: None, lengths: 10 },
+    // Before, with the length of the padding behind.
+    Layout { size: 13, flags: None, lengths: 10 },
+];
 
 /// One entry of the table.
 pub struct Entry<'data> {
@@ -22,6 +37,7 @@ pub struct Entry<'data> {
     pub at: u64,
     pub instruction: Target<'data>,
     pub replacement: Target<'data>,
+    /// 0 where entries have none.
     pub flags: u16,
     pub instruction_length: u64,
     pub replacement_length: u64,
@@ -29,30 +45,50 @@ pub struct Entry<'data> {
 
 /// The entries of a file; the error says why its table isn't understood.
 pub fn entries<'data>(binary: &Binary<'data>) -> Result<Vec<Entry<'data>>, String> {
-    let Some(table) = binary.section_named(TABLE) else {
+    let Some(table) = binary.section_named(TABLE).filter(|table| !table.bytes.is_empty()) else {
         return Ok(Vec::new());
     };
-    if table.bytes.len() % SIZE != 0 {
-        let size = table.bytes.len();
-        return Err(format!("{TABLE} has {size} bytes, no multiple of the {SIZE} of an entry of Linux 6.12"));
+    let mut best = None;
+    for layout in LAYOUTS.iter().filter(|layout| can_be(table, layout)) {
+        let starts = (0..table.bytes.len() / layout.size).map(|number| number * layout.size);
+        let entries: Vec<Entry> = starts.map(|start| entry(binary, table, layout, start)).collect();
+        let fitting = entries.iter().filter(|entry| is_replacement(binary, entry)).count();
+        // Where a linker has resolved the offsets, nothing but their values tells one layout from another.
+        let is_sound = binary.is_object || fitting * 2 > entries.len();
+        if is_sound && best.as_ref().is_none_or(|(most, _)| fitting > *most) {
+            best = Some((fitting, entries));
+        }
     }
-    let is_field = |offset: u64| matches!(offset as usize % SIZE, 0 | REPLACEMENT);
-    if let Some(strange) = table.relocations.iter().find(|relocation| !is_field(relocation.offset)) {
-        let offset = strange.offset;
-        return Err(format!("{TABLE} has a relocation at {offset:#x}, where an entry of Linux 6.12 has no address"));
-    }
-    Ok((0..table.bytes.len() / SIZE).map(|number| entry(binary, table, number * SIZE)).collect())
+    let size = table.bytes.len();
+    best.map(|(_, entries)| entries)
+        .ok_or_else(|| format!("the {size} bytes of {TABLE} are no entries of a version of Linux that is known here"))
 }
 
-fn entry<'data>(binary: &Binary<'data>, table: &Section<'data>, start: usize) -> Entry<'data> {
-    let bytes = &table.bytes[start..start + SIZE];
+/// Whether the table holds whole entries, and its relocations are where they have addresses.
+fn can_be(table: &Section, layout: &Layout) -> bool {
+    let is_field = |offset: u64| matches!(offset as usize % layout.size, 0 | REPLACEMENT);
+    table.bytes.len() % layout.size == 0 && table.relocations.iter().all(|relocation| is_field(relocation.offset))
+}
+
+fn is_replacement(binary: &Binary, entry: &Entry) -> bool {
+    let Target::Address(start) = entry.replacement else {
+        return false;
+    };
+    // One without instructions may start where the section ends.
+    binary
+        .section_named(REPLACEMENTS)
+        .is_some_and(|section| (section.base..=section.base + section.size).contains(&start))
+}
+
+fn entry<'data>(binary: &Binary<'data>, table: &Section<'data>, layout: &Layout, start: usize) -> Entry<'data> {
+    let bytes = &table.bytes[start..start + layout.size];
     Entry {
         at: table.base + start as u64,
         instruction: field(binary, table, start),
         replacement: field(binary, table, start + REPLACEMENT),
-        flags: u16::from_le_bytes([bytes[FLAGS], bytes[FLAGS + 1]]),
-        instruction_length: u64::from(bytes[LENGTHS]),
-        replacement_length: u64::from(bytes[LENGTHS + 1]),
+        flags: layout.flags.map_or(0, |flags| u16::from_le_bytes([bytes[flags], bytes[flags + 1]])),
+        instruction_length: u64::from(bytes[layout.lengths]),
+        replacement_length: u64::from(bytes[layout.lengths + 1]),
     }
 }
 

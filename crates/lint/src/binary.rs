@@ -8,6 +8,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags,
 use object::{SectionKind, SymbolIndex, SymbolKind, elf};
 
 use crate::lines::Lines;
+use crate::settings::Named;
 
 pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
@@ -50,6 +51,10 @@ pub struct Function<'data> {
     pub is_global: bool,
 }
 
+/// Where a function begins. At one address the first in this order counts: one that is a function, one that others can
+/// call. After the address come `is no function`, `is local`, the section's position and the name.
+type Start<'data> = (u64, bool, bool, usize, &'data str);
+
 /// Where a branch goes, or what a relocation names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'data> {
@@ -64,8 +69,10 @@ pub struct Binary<'data> {
     /// Compiled, not linked.
     pub is_object: bool,
     pub sections: Vec<Section<'data>>,
-    /// In the order of their addresses.
+    /// In the order of their addresses; none if `has_functions` says no.
     pub functions: Vec<Function<'data>>,
+    /// Where functions begin is known: a linked kernel may have no symbols.
+    pub has_functions: bool,
     /// Position in `sections` by index in the file.
     positions: Vec<Option<usize>>,
     lines: std::cell::OnceCell<Option<Lines<'data>>>,
@@ -73,7 +80,9 @@ pub struct Binary<'data> {
 
 impl<'data> Binary<'data> {
     /// Read a file; the error says in one line what is wrong with it.
-    pub fn parse(data: &'data [u8]) -> Result<Self, String> {
+    ///
+    /// `named` are its functions if it is linked and has no symbols of functions.
+    pub fn parse(data: &'data [u8], named: &'data [Named]) -> Result<Self, String> {
         let elf = Elf::parse(data).map_err(|error| format!("it is no ELF file that can be read: {error}"))?;
         let header = elf.elf_header();
         if header.e_machine(LittleEndian) != elf::EM_X86_64 {
@@ -81,9 +90,23 @@ impl<'data> Binary<'data> {
         }
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
         let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
-        let mut binary =
-            Binary { elf, is_object, sections, functions: Vec::new(), positions, lines: Default::default() };
-        binary.functions = binary.find_functions();
+        let mut binary = Binary {
+            elf,
+            is_object,
+            sections,
+            functions: Vec::new(),
+            has_functions: true,
+            positions,
+            lines: Default::default(),
+        };
+        let mut starts = binary.symbols_of_functions();
+        if starts.is_empty() && !is_object {
+            starts = binary.starts_of(named);
+            binary.has_functions = !starts.is_empty();
+        }
+        if binary.has_functions {
+            binary.functions = binary.functions_from(starts);
+        }
         Ok(binary)
     }
 
@@ -164,9 +187,8 @@ impl<'data> Binary<'data> {
         self.positions.get(index).copied().flatten()
     }
 
-    fn find_functions(&self) -> Vec<Function<'data>> {
-        // At one address the first counts: one that is a function, one that others can call.
-        let mut starts: Vec<(u64, bool, bool, usize, &'data str)> = Vec::new();
+    fn symbols_of_functions(&self) -> Vec<Start<'data>> {
+        let mut starts = Vec::new();
         for symbol in self.elf.symbols() {
             let is_function = symbol.kind() == SymbolKind::Text;
             let is_label = symbol.kind() == SymbolKind::Unknown && (symbol.is_global() || symbol.size() > 0);
@@ -180,6 +202,26 @@ impl<'data> Binary<'data> {
                 starts.push((section.base + offset, !is_function, !symbol.is_global(), place, name));
             }
         }
+        starts
+    }
+
+    fn starts_of(&self, named: &'data [Named]) -> Vec<Start<'data>> {
+        let start = |Named(address, is_global, name): &'data Named| {
+            let section = self.section_at(*address)?;
+            let place = self.sections.partition_point(|other| other.base <= *address) - 1;
+            let is_code = section.is_code && address - section.base < section.bytes.len() as u64;
+            (is_code && !name.starts_with(PADDING_PREFIX)).then_some((
+                *address,
+                false,
+                !is_global,
+                place,
+                name.as_str(),
+            ))
+        };
+        named.iter().filter_map(start).collect()
+    }
+
+    fn functions_from(&self, mut starts: Vec<Start<'data>>) -> Vec<Function<'data>> {
         for (place, section) in self.sections.iter().enumerate() {
             if section.is_code && !section.bytes.is_empty() {
                 starts.push((section.base, true, true, place, section.name));
@@ -188,7 +230,7 @@ impl<'data> Binary<'data> {
         starts.sort_unstable();
         starts.dedup_by_key(|start| start.0);
         let nexts = starts.iter().skip(1).map(|start| start.0).chain([u64::MAX]);
-        let function = |(start, next): (&(u64, bool, bool, usize, &'data str), u64)| {
+        let function = |(start, next): (&Start<'data>, u64)| {
             let section = &self.sections[start.3];
             let end = next.min(section.base + section.bytes.len() as u64);
             Function { name: start.4, section: start.3, start: start.0, end, is_global: !start.2 }

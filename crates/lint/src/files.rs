@@ -6,58 +6,80 @@ use serde::Serialize;
 
 use crate::binary::Binary;
 use crate::finding::Finding;
-use crate::lints::{LINTS, Look, findings};
+use crate::lints::{LINTS, Lint, Look, findings};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
-/// A file that wasn't looked through.
+/// What is told of a set of files, one after the other.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
-    /// Its name.
-    pub refused: String,
-    pub why: String,
+#[serde(untagged)]
+pub enum Told {
+    Finding(Finding),
+    /// This file is looked through now.
+    Begun {
+        begun: String,
+        bytes: u64,
+    },
+    /// A file that wasn't looked through.
+    Refused {
+        refused: String,
+        why: String,
+    },
+    /// A file of which these lints know nothing, since where its functions begin isn't known.
+    WithoutFunctions {
+        without_functions: String,
+        lints: Vec<&'static str>,
+    },
 }
 
 /// Everything that the lints find in one object or linked kernel.
 ///
 /// `name` stands in the findings. The error is one line: why the file can't be read. `settings.files` isn't read.
 pub fn lint_object(data: &[u8], name: &str, settings: &Settings) -> Result<Vec<Finding>, String> {
-    let binary = Binary::parse(data)?;
+    let binary = Binary::parse(data, &[])?;
     let mut shared = Shared::new(settings);
     shared.add(&binary, settings);
     shared.finish();
     Ok(looked_through(&Look { binary: &binary, settings, shared: &shared, file: 0 }, name))
 }
 
-/// Look through all files of the settings; `tell` is given each finding, and each file that can't be read.
-pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Result<Finding, Refused>)) {
+/// Look through all files of the settings; `tell` is given what there is to say of each.
+pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Told)) {
     let mut shared = Shared::new(settings);
     let mut readable = Vec::new();
     for file in &settings.files {
-        match with_binary(file, &mut |binary| shared.add(binary, settings)) {
+        match with_binary(file, settings, &mut |binary, _| shared.add(binary, settings)) {
             Ok(()) => readable.push(file),
-            Err(why) => tell(Err(Refused { refused: file.clone(), why })),
+            Err(why) => tell(Told::Refused { refused: file.clone(), why }),
         }
     }
     shared.finish();
     for (position, file) in readable.into_iter().enumerate() {
-        let mut look_through = |binary: &Binary| {
+        let mut look_through = |binary: &Binary, bytes: u64| {
+            tell(Told::Begun { begun: file.clone(), bytes });
+            let without = LINTS.iter().filter(|lint| lint.needs_functions && settings.asks_for(lint.name));
+            let lints: Vec<&str> = without.map(|lint| lint.name).collect();
+            if !binary.has_functions && !lints.is_empty() {
+                tell(Told::WithoutFunctions { without_functions: file.clone(), lints });
+            }
             let look = Look { binary, settings, shared: &shared, file: position };
-            looked_through(&look, file).into_iter().for_each(|finding| tell(Ok(finding)));
+            looked_through(&look, file).into_iter().for_each(|finding| tell(Told::Finding(finding)));
         };
-        if let Err(why) = with_binary(file, &mut look_through) {
-            tell(Err(Refused { refused: file.clone(), why }));
+        if let Err(why) = with_binary(file, settings, &mut look_through) {
+            tell(Told::Refused { refused: file.clone(), why });
         }
     }
 }
 
-fn with_binary(file: &str, act: &mut dyn FnMut(&Binary)) -> Result<(), String> {
+fn with_binary(file: &str, settings: &Settings, act: &mut dyn FnMut(&Binary, u64)) -> Result<(), String> {
     let data = fs::read(file).map_err(|error| format!("it can't be read: {error}"))?;
-    act(&Binary::parse(&data)?);
+    let named = settings.functions.get(file).map_or(&[][..], Vec::as_slice);
+    act(&Binary::parse(&data, named)?, data.len() as u64);
     Ok(())
 }
 
 fn looked_through(look: &Look, name: &str) -> Vec<Finding> {
-    let asked = LINTS.iter().filter(|lint| look.settings.asks_for(lint.name));
+    let can_run = |lint: &&Lint| !lint.needs_functions || look.binary.has_functions;
+    let asked = LINTS.iter().filter(|lint| look.settings.asks_for(lint.name)).filter(can_run);
     asked.flat_map(|lint| findings(lint, look, name)).collect()
 }

@@ -9,7 +9,7 @@ pub enum Level {
     Error,
     /// Not what the source asks for.
     Warning,
-    /// Right, but slow on the CPU that was named.
+    /// Right, but slow on the CPU that was named; or what the lint can't tell.
     Note,
 }
 

@@ -14,6 +14,13 @@ use crate::state::{Memory, STACK_POINTER, Slot, State, Value};
 /// Work for each instruction of a function (instructions and slots gone through) after which it is given up: several
 /// times what any function of a kernel takes.
 const MOST_WORK: usize = 1000;
+/// What is known at each block is kept, so this is a limit on memory, too.
+const MOST_WORK_OF_FUNCTION: usize = 4_000_000;
+/// Of a function: several times what the largest one of a kernel has.
+const MOST_INSTRUCTIONS: usize = 100_000;
+/// Work that all functions of a file may take together: several times what a whole kernel of a distribution takes, and
+/// a few seconds.
+pub const MOST_WORK_OF_FILE: usize = 200_000_000;
 /// In the System V calling convention.
 const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
@@ -37,9 +44,14 @@ pub struct AtomicOnCopy {
     slot: Slot,
 }
 
-/// The atomic instructions of a function that change only a copy.
-pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCopy> {
-    let code: Vec<Instruction> = instructions(binary, function).collect();
+/// The atomic instructions of a function that change only a copy; None if that is too much work.
+///
+/// `left` is what all functions of a file may take, and is less by what this one took.
+pub fn atomics_on_copies(binary: &Binary, function: &Function, left: &mut usize) -> Option<Vec<AtomicOnCopy>> {
+    let code: Vec<Instruction> = instructions(binary, function).take(MOST_INSTRUCTIONS + 1).collect();
+    if code.len() > MOST_INSTRUCTIONS {
+        return None;
+    }
     let mut walk = Walk {
         binary,
         section: function.section,
@@ -49,12 +61,14 @@ pub fn atomics_on_copies(binary: &Binary, function: &Function) -> Vec<AtomicOnCo
         written_back: BTreeSet::new(),
         pointed_at: BTreeSet::new(),
     };
-    walk.through();
+    if !walk.through(left) {
+        return None;
+    }
     let is_object = |slot: &Slot| walk.pointed_at.contains(slot);
     // Where the original is given the copy by an atomic exchange, all is as it should be.
     let atomics =
         walk.atomics.iter().filter(|atomic| !is_object(&atomic.slot) && !walk.written_back.contains(&atomic.memory));
-    atomics.copied().collect()
+    Some(atomics.copied().collect())
 }
 
 pub fn is_atomic(instruction: &Instruction) -> bool {
@@ -75,7 +89,8 @@ struct Walk<'a, 'data> {
 }
 
 impl Walk<'_, '_> {
-    fn through(&mut self) {
+    /// Whether it came to the end of its work.
+    fn through(&mut self, left: &mut usize) -> bool {
         let targets: Vec<Option<u64>> = self.code.iter().map(|instruction| self.branch_target(instruction)).collect();
         let starts = block_starts(self.code, &targets);
         let block_of = |address: u64| {
@@ -91,8 +106,7 @@ impl Walk<'_, '_> {
             })
             .collect();
         let mut states: Vec<Option<State>> = vec![None; starts.len()];
-        let most = self.code.len() * MOST_WORK;
-        let mut work = 0;
+        let mut most = (self.code.len() * MOST_WORK).min(MOST_WORK_OF_FUNCTION);
         for root in 0..starts.len() {
             if states[root].is_some() {
                 continue;
@@ -107,10 +121,11 @@ impl Walk<'_, '_> {
                 for instruction in instructions {
                     self.step(&mut state, instruction);
                 }
-                work += instructions.len() + state.slots.len() * (1 + edges[block].len());
-                if work > most {
-                    return;
-                }
+                let work = instructions.len() + state.slots.len() * (1 + edges[block].len());
+                let (Some(of_function), Some(of_file)) = (most.checked_sub(work), left.checked_sub(work)) else {
+                    return false;
+                };
+                (most, *left) = (of_function, of_file);
                 for &next in &edges[block] {
                     let met = match &states[next] {
                         None => state.clone(),
@@ -123,6 +138,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
+        true
     }
 
     /// Where a jump goes that stays in its section; one with a relocation leaves it.

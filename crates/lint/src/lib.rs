@@ -23,7 +23,7 @@ mod specimen;
 mod state;
 
 pub use costly::{Form, Rule};
-pub use files::{Refused, lint_files, lint_object};
+pub use files::{Told, lint_files, lint_object};
 pub use finding::{Finding, Level};
 pub use lints::{LINTS, Lint};
-pub use settings::Settings;
+pub use settings::{Named, Settings};

@@ -1,12 +1,12 @@
 //! kdyno-lint: reads its settings from stdin, as one JSON object (see `Settings`), and writes one line of JSON for each
-//! finding and for each file that it can't read.
+//! thing that it has to tell (see `Told`).
 
 #![forbid(unsafe_code)]
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use kdyno_lint::{LINTS, Settings, lint_files};
+use kdyno_lint::{LINTS, Settings, Told, lint_files};
 
 fn main() -> ExitCode {
     match run() {
@@ -28,13 +28,12 @@ fn run() -> Result<(), String> {
     }
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     let mut failure = None;
-    lint_files(&settings, &mut |result| {
-        let line = match &result {
-            Ok(finding) => serde_json::to_string(finding),
-            Err(refused) => serde_json::to_string(refused),
-        };
-        let written = line.map_err(std::io::Error::from).and_then(|line| writeln!(output, "{line}"));
-        failure = failure.take().or(written.err());
+    lint_files(&settings, &mut |told| {
+        let line = serde_json::to_string(&told).map_err(std::io::Error::from);
+        let written = line.and_then(|line| writeln!(output, "{line}"));
+        // Whoever shows progress wants to know at once.
+        let flushed = if matches!(told, Told::Begun { .. }) { output.flush() } else { Ok(()) };
+        failure = failure.take().or(written.err()).or(flushed.err());
     });
     failure = failure.or(output.flush().err());
     failure.map_or(Ok(()), |error| Err(format!("can't write the findings: {error}")))

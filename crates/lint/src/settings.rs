@@ -1,5 +1,7 @@
 //! What the program is told, as one JSON object.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::costly::Rule;
@@ -15,11 +17,17 @@ pub struct Settings {
     pub always_inline: Vec<String>,
     /// Names that the kernel has beside those that `files` define.
     pub symbols: Vec<String>,
+    /// By file, the functions of a linked kernel, for one that has no symbols of its own.
+    pub functions: BTreeMap<String, Vec<Named>>,
     /// `files` and `symbols` are all that there is: a name that none of them defines is nowhere.
     pub is_whole: bool,
     /// What the chosen CPU family is bad at.
     pub costly: Vec<Rule>,
 }
+
+/// A function as a table of symbols has it: its address, whether others can call it by name, its name.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Named(pub u64, pub bool, pub String);
 
 impl Settings {
     pub fn asks_for(&self, lint: &str) -> bool {

@@ -8,8 +8,12 @@ use crate::costly::{Tally, count};
 use crate::disassembly::instructions;
 use crate::settings::Settings;
 
-/// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h).
-const BEGINS: [&str; 2] = ["kernel_fpu_begin_mask", "kernel_fpu_begin"];
+/// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h); the last one is how
+/// amdgpu calls it (drivers/gpu/drm/amd/display/amdgpu_dm/dc_fpu.c).
+const BEGINS: [&str; 3] = ["kernel_fpu_begin_mask", "kernel_fpu_begin", "dc_fpu_begin"];
+
+/// What KVM calls before it reads or writes a guest's vector registers (kvm_fpu_get() of arch/x86/kvm/fpu.h).
+const LOADS: &str = "switch_fpu_return";
 
 #[derive(Default)]
 pub struct Shared {
@@ -29,6 +33,8 @@ pub struct Shared {
 struct Node {
     /// Runs between kernel_fpu_begin() and kernel_fpu_end().
     is_guarded: bool,
+    /// Has the registers loaded that it means to look at. What it calls is another matter.
+    loads: bool,
     is_called: bool,
     /// References by what isn't guarded.
     unguarded: usize,
@@ -54,9 +60,15 @@ impl Shared {
         &self.costly
     }
 
-    /// Whether a function of a file runs with the FPU saved; right after `finish`.
-    pub fn is_guarded(&self, file: usize, function: usize) -> bool {
-        self.nodes[self.first_node[file] + function].is_guarded
+    /// Whether a function of a file may use the FPU's registers; right after `finish`.
+    pub fn may_use_registers(&self, file: usize, function: usize) -> bool {
+        let node = self.nodes[self.first_node[file] + function];
+        node.is_guarded || node.loads
+    }
+
+    /// Whether a function of a file is called, or pointed at, by what is known; right after `finish`.
+    pub fn is_called(&self, file: usize, function: usize) -> bool {
+        self.nodes[self.first_node[file] + function].is_called
     }
 
     /// Note one file; files are known by the order in which they are added.
@@ -114,11 +126,18 @@ impl Shared {
                     return;
                 };
                 self.edges.push((from, Callee::Node(first + callee)));
-                if let (Some(from), true) = (from, BEGINS.contains(&binary.functions[callee].name)) {
-                    self.nodes[from].is_guarded = true;
+                if let Some(from) = from {
+                    let name = binary.functions[callee].name;
+                    self.nodes[from].is_guarded |= BEGINS.contains(&name);
+                    self.nodes[from].loads |= name == LOADS;
                 }
             }
-            Target::Undefined(name) => self.edges.push((from, Callee::Name(name.to_owned()))),
+            Target::Undefined(name) => {
+                if let Some(from) = from {
+                    self.nodes[from].loads |= name == LOADS;
+                }
+                self.edges.push((from, Callee::Name(name.to_owned())));
+            }
             Target::Unknown => {}
         }
     }

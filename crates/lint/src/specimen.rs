@@ -21,6 +21,16 @@ pub fn object(functions: &[Specimen]) -> Vec<u8> {
 /// The same with entries of .altinstructions, and replacements. An entry is the name of what it patches, the offset of
 /// its replacement and the two lengths.
 pub fn object_with(functions: &[Specimen], entries: &[(&str, i64, u8, u8)], replacements: &[u8]) -> Vec<u8> {
+    object_of_version(functions, entries, replacements, (14, 12))
+}
+
+/// The same with entries as a version of Linux has them: their size, and where the lengths are.
+pub fn object_of_version(
+    functions: &[Specimen],
+    entries: &[(&str, i64, u8, u8)],
+    replacements: &[u8],
+    (size, lengths): (usize, usize),
+) -> Vec<u8> {
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     let text = object.section_id(StandardSection::Text);
     let symbol = |name: &str, value, size, section| Symbol {
@@ -51,8 +61,8 @@ pub fn object_with(functions: &[Specimen], entries: &[(&str, i64, u8, u8)], repl
         object.append_section_data(other, replacements, 1);
         let replacement = object.section_symbol(other);
         for (name, offset, length, new) in entries {
-            let mut entry = [0; 14];
-            (entry[12], entry[13]) = (*length, *new);
+            let mut entry = vec![0; size];
+            (entry[lengths], entry[lengths + 1]) = (*length, *new);
             let start = object.append_section_data(table, &entry, 1);
             let patched = object.symbol_id(name.as_bytes()).unwrap();
             let flags = RelocationFlags::Elf { r_type: elf::R_X86_64_PC32 };

@@ -25,7 +25,7 @@ pub fn run(look: &Look) -> Vec<Place> {
         Ok(entries) => entries,
         Err(why) => {
             let address = binary.section_named(crate::alternative::TABLE).map_or(0, |table| table.base);
-            return vec![Place { address, is_instruction: false, message: format!("not looked at: {why}") }];
+            return vec![Place::unsure(address, format!("not looked at: {why}"))];
         }
     };
     let replacements = binary.section_named(REPLACEMENTS);
@@ -34,11 +34,15 @@ pub fn run(look: &Look) -> Vec<Place> {
     for entry in &entries {
         let patched = check_patched(binary, entry, &mut boundaries);
         let named = match entry.instruction {
-            Target::Address(address) => binary.function_at(address).map(|_| address),
+            Target::Address(address) if binary.section_at(address).is_some_and(|section| section.is_code) => {
+                Some(address)
+            }
             _ => None,
         };
         let address = named.unwrap_or(entry.at);
-        let mut say = |message: String| places.push(Place { address, is_instruction: patched.is_ok(), message });
+        let mut say = |message: String| {
+            places.push(Place { address, is_instruction: patched.is_ok(), is_unsure: false, message });
+        };
         if let Err(why) = &patched {
             say(why.clone());
         }
@@ -88,6 +92,9 @@ fn check_patched(binary: &Binary, entry: &Entry, boundaries: &mut Boundaries) ->
     let end = address + entry.instruction_length;
     if end - section.base > section.bytes.len() as u64 {
         return Err(format!("the {} bytes to patch go beyond the end of {name}", entry.instruction_length));
+    }
+    if !binary.has_functions {
+        return Ok(()); // where instructions begin is only known from where functions do
     }
     let ends = end - section.base == section.bytes.len() as u64 || boundaries.has(binary, end);
     if !boundaries.has(binary, address) || !ends {

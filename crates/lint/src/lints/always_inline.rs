@@ -18,13 +18,13 @@ pub fn run(look: &Look) -> Vec<Place> {
     let place = |function: &crate::binary::Function| {
         let message =
             format!("{} is declared always_inline, but was emitted as a function", declared_name(function.name));
-        Place { address: function.start, is_instruction: false, message }
+        Place { address: function.start, is_instruction: false, is_unsure: false, message }
     };
     functions.map(place).collect()
 }
 
 /// The name of a function in the source.
-fn declared_name(name: &str) -> &str {
+pub fn declared_name(name: &str) -> &str {
     let cut = CLONES.iter().filter_map(|clone| name.find(clone)).min();
     &name[..cut.unwrap_or(name.len())]
 }

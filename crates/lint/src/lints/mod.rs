@@ -18,16 +18,18 @@ use crate::shared::Shared;
 pub struct Lint {
     pub name: &'static str,
     pub level: Level,
+    /// It says nothing of a file in which it isn't known where functions begin.
+    pub needs_functions: bool,
     run: fn(&Look) -> Vec<Place>,
 }
 
 pub const LINTS: &[Lint] = &[
-    Lint { name: "lock-on-stack-copy", level: Level::Error, run: lock_on_stack_copy::run },
-    Lint { name: "always-inline-emitted", level: Level::Warning, run: always_inline::run },
-    Lint { name: "simd-in-kernel", level: Level::Error, run: simd::run },
-    Lint { name: "alternatives", level: Level::Error, run: alternatives::run },
-    Lint { name: "unknown-call", level: Level::Error, run: unknown_call::run },
-    Lint { name: "costly-instruction", level: Level::Note, run: costly_instruction::run },
+    Lint { name: "lock-on-stack-copy", level: Level::Error, needs_functions: true, run: lock_on_stack_copy::run },
+    Lint { name: "always-inline-emitted", level: Level::Warning, needs_functions: true, run: always_inline::run },
+    Lint { name: "simd-in-kernel", level: Level::Error, needs_functions: true, run: simd::run },
+    Lint { name: "alternatives", level: Level::Error, needs_functions: false, run: alternatives::run },
+    Lint { name: "unknown-call", level: Level::Error, needs_functions: false, run: unknown_call::run },
+    Lint { name: "costly-instruction", level: Level::Note, needs_functions: true, run: costly_instruction::run },
 ];
 
 /// What a lint has before it.
@@ -44,12 +46,18 @@ pub struct Place {
     pub address: u64,
     /// The finding is about the instruction at the address.
     pub is_instruction: bool,
+    /// Nothing that is known to be wrong: what the lint can't tell is at most a note.
+    pub is_unsure: bool,
     pub message: String,
 }
 
 impl Place {
     pub fn instruction(address: u64, message: String) -> Place {
-        Place { address, is_instruction: true, message }
+        Place { address, is_instruction: true, is_unsure: false, message }
+    }
+
+    pub fn unsure(address: u64, message: String) -> Place {
+        Place { address, is_instruction: false, is_unsure: true, message }
     }
 }
 
@@ -64,7 +72,7 @@ fn finding(lint: &Lint, binary: &Binary, place: Place, file: &str) -> Finding {
     let instruction = function.filter(|_| place.is_instruction).map(|_| text_at(binary, place.address));
     Finding {
         lint: lint.name,
-        level: lint.level,
+        level: if place.is_unsure { Level::Note } else { lint.level },
         file: file.to_owned(),
         source: line.as_ref().map(|(source, _)| source.clone()),
         line: line.map(|(_, line)| line),

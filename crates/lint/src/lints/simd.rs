@@ -2,8 +2,11 @@
 //!
 //! Only code between kernel_fpu_begin() and kernel_fpu_end() may use them. A function is fine if it calls the first,
 //! if its object does, or if all that refer to it are fine.
+//!
+//! Setting up the x87 unit, and clearing it, is what only a kernel's own assembly does, and uses no value of anybody's:
+//! no compiler makes such instructions without others that do. So which function or file they are in doesn't matter.
 
-use iced_x86::{Code, CpuidFeature, Instruction, Register};
+use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, Register};
 
 use super::{Look, Place};
 use crate::disassembly::instructions;
@@ -14,17 +17,24 @@ pub fn run(look: &Look) -> Vec<Place> {
     for (position, function) in look.binary.functions.iter().enumerate() {
         // Replacements are copies of what stands in functions elsewhere, chosen by the CPU's features.
         let is_replacement = look.binary.sections[function.section].name == crate::alternative::REPLACEMENTS;
-        if is_replacement || look.shared.is_guarded(look.file, position) {
+        if is_replacement || look.shared.may_use_registers(look.file, position) {
             continue;
         }
-        let mut used = instructions(look.binary, function).filter(|instruction| is_simd(instruction, &x87));
+        let mut before = Mnemonic::INVALID;
+        let mut used = instructions(look.binary, function).filter(|instruction| {
+            let follows = std::mem::replace(&mut before, instruction.mnemonic());
+            is_simd(instruction, &x87) && !is_upkeep(instruction.mnemonic(), follows)
+        });
         if let Some(first) = used.next() {
             let number = 1 + used.count();
             let registers = kind(&first);
             let instructions =
                 if number == 1 { "one instruction".to_owned() } else { format!("{number} instructions") };
             let message = format!("{registers} registers in {instructions} outside of kernel_fpu_begin/end");
-            places.push(Place::instruction(first.ip(), message));
+            // A kernel's tables of pointers and static calls are filled when it runs.
+            let is_unsure = !look.binary.is_object && !look.shared.is_called(look.file, position);
+            let unknown = if is_unsure { ", unless who calls it by a pointer sees to that" } else { "" };
+            places.push(Place { is_unsure, ..Place::instruction(first.ip(), format!("{message}{unknown}")) });
         }
     }
     places
@@ -33,6 +43,21 @@ pub fn run(look: &Look) -> Vec<Place> {
 fn is_simd(instruction: &Instruction, x87: &[bool]) -> bool {
     x87[instruction.code() as usize]
         || (0..instruction.op_count()).any(|operand| is_vector(instruction.op_register(operand)))
+}
+
+/// Whether an instruction sets up, clears or asks for the state of the x87 unit. `fnclex; emms; fildl` clears what an AMD
+/// processor tells of the process before (restore_fpregs_from_fpstate() of arch/x86/kernel/fpu/core.c).
+fn is_upkeep(mnemonic: Mnemonic, before: Mnemonic) -> bool {
+    match mnemonic {
+        Mnemonic::Fninit
+        | Mnemonic::Fnclex
+        | Mnemonic::Fnstsw
+        | Mnemonic::Fnstcw
+        | Mnemonic::Fldcw
+        | Mnemonic::Wait => true,
+        Mnemonic::Fild => matches!(before, Mnemonic::Fnclex | Mnemonic::Emms),
+        _ => false,
+    }
 }
 
 fn is_vector(register: Register) -> bool {

@@ -3,10 +3,10 @@
 use object::elf::{R_X86_64_PC8, R_X86_64_PLT32};
 
 use crate::costly::{Form, Rule};
-use crate::files::lint_object;
+use crate::files::{Told, lint_object};
 use crate::finding::{Finding, Level};
 use crate::settings::Settings;
-use crate::specimen::{Specimen, object, object_with};
+use crate::specimen::{Specimen, object, object_of_version, object_with};
 
 const RET: &[u8] = &[0xc3];
 const CALL: &[u8] = &[0xe8, 0, 0, 0, 0, 0xc3];
@@ -77,7 +77,24 @@ fn vector_registers_are_found_unless_the_fpu_is_saved() {
     assert!(message.starts_with("SSE (xmm) registers in one instruction outside"), "{message}");
     let guarded = Specimen { name: "f", code: CALL_AND_VECTOR, relocations: &begin };
     assert_eq!(messages(&object(&[guarded]), "simd-in-kernel"), [""; 0]);
-    assert_eq!(messages(&object(&[plain("f", &[0xdb, 0xe3, 0xc3])]), "simd-in-kernel").len(), 1, "fninit");
+    assert_eq!(messages(&object(&[plain("f", &[0xd9, 0xe8, 0xc3])]), "simd-in-kernel").len(), 1, "fld1");
+    let with = |name| {
+        let relocations = [(1, R_X86_64_PLT32, name)];
+        messages(&object(&[Specimen { name: "f", code: CALL_AND_VECTOR, relocations: &relocations }]), "simd-in-kernel")
+    };
+    assert_eq!((with("switch_fpu_return").len(), with("printk").len()), (0, 1), "KVM looks at a guest's registers");
+}
+
+#[test]
+fn setting_up_and_clearing_the_x87_unit_is_no_use_of_it() {
+    // fninit; fnstsw [rdi]; fnstcw [rdi], and fnclex; emms; fild dword [rdi]
+    let upkeep: [&[u8]; 2] = [&[0xdb, 0xe3, 0xdd, 0x3f, 0xd9, 0x3f, 0xc3], &[0xdb, 0xe2, 0x0f, 0x77, 0xdb, 0x07, 0xc3]];
+    for code in upkeep {
+        assert_eq!(messages(&object(&[plain("f", code)]), "simd-in-kernel"), [""; 0]);
+        let and_more = [&code[..code.len() - 1], VECTOR].concat();
+        assert_eq!(messages(&object(&[plain("f", &and_more)]), "simd-in-kernel").len(), 1, "and a vector");
+    }
+    assert_eq!(messages(&object(&[plain("f", &[0xdb, 0x07, 0xc3])]), "simd-in-kernel").len(), 1, "fild alone");
 }
 
 #[test]
@@ -92,7 +109,11 @@ fn a_function_that_only_guarded_ones_call_may_use_vectors() {
     let files = [glue, code].map(|path| path.to_str().unwrap().to_owned()).to_vec();
     let mut functions = Vec::new();
     let settings = Settings { files, ..Settings::default() };
-    crate::files::lint_files(&settings, &mut |result| functions.push(result.unwrap().function));
+    crate::files::lint_files(&settings, &mut |told| {
+        if let Told::Finding(finding) = told {
+            functions.push(finding.function);
+        }
+    });
     std::fs::remove_dir_all(directory).unwrap();
     assert_eq!(functions, ["other"]);
 }
@@ -132,6 +153,24 @@ fn alternatives_that_cant_be_put_in_place_are_found() {
     assert!(message((4, 2), 0, &[0xe3, 0x20]).contains("can't move"));
     assert!(message((4, 2), 0, &[0xeb, 0x20]).contains("no code of the running kernel"));
     assert!(message((4, 1), 0, &[0x48, 0x90]).contains("isn't made of whole instructions"));
+}
+
+#[test]
+fn entries_of_each_version_of_linux_are_read_and_others_are_a_note() {
+    let nop = [0x0f, 0x1f, 0x40, 0, 0xc3];
+    let findings = |version, length| {
+        // As many entries as make the table a multiple of each size.
+        let entries = vec![("f", 0, length, 2); 14 * 12 * 13];
+        let content = object_of_version(&[plain("f", &nop)], &entries, &[0xeb, 0xfe], version);
+        findings_of(&content, Settings::default())
+    };
+    for version in [(14, 12), (12, 10), (13, 10)] {
+        assert_eq!(findings(version, 4), [], "{version:?}");
+        assert_eq!(findings(version, 3).len(), 14 * 12 * 13, "{version:?}");
+    }
+    let [finding] = &findings((20, 18), 4)[..] else { panic!() };
+    assert_eq!(finding.level, Level::Note);
+    assert!(finding.message.starts_with("not looked at"), "{}", finding.message);
 }
 
 #[test]

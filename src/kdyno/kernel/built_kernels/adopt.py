@@ -31,7 +31,7 @@ from kdyno.plain_tar import END, entry
 from kdyno.state import State
 from kdyno.toolchain import ToolchainIdentity
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key; raised when the same files would give another image, or another start of it."""
 MOST_KERNEL = 256_000_000
 MOST_VMLINUX = 1_000_000_000

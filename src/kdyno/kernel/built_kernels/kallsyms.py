@@ -59,12 +59,12 @@ def kallsyms(vmlinux: bytes) -> list[Kallsym]:
     for tokens in islice(_token_tables(vmlinux), MOST_TRIED):
         for names_start, count in _names(vmlinux, tokens.start):
             names = _expanded(vmlinux, names_start, count, tokens)
-            for addresses in _addresses(vmlinux, names_start, len(names), tokens.end):
+            for base, addresses in _addresses(vmlinux, names_start, len(names), tokens.end):
                 symbols = [
                     Kallsym(address, text[:1].decode("ascii", "replace"), text[1:].decode("ascii", "replace"))
                     for address, text in zip(addresses, names, strict=True)
                 ]
-                if _is_sound(symbols):
+                if _is_sound(symbols, base):
                     return [symbol for symbol in symbols if _is_function(symbol)]
     return []
 
@@ -73,13 +73,13 @@ def _is_function(symbol: Kallsym) -> bool:
     return symbol.kind in FUNCTIONS and symbol.address >= KERNEL_IMAGE and symbol.name.isprintable()
 
 
-def _is_sound(symbols: list[Kallsym]) -> bool:
-    """The kernel begins with _text, and functions are sorted by address."""
+def _is_sound(symbols: list[Kallsym], base: int) -> bool:
+    """The kernel begins with _text, which is where the base points, and functions are sorted by address."""
     functions = [symbol.address for symbol in symbols if symbol.kind in FUNCTIONS]
     start = [symbol.address for symbol in symbols if symbol.name == START]
     return (
-        len(start) == 1
-        and KERNEL_IMAGE <= start[0] < KERNEL_IMAGE + (1 << 30)
+        start == [base]
+        and KERNEL_IMAGE <= base < KERNEL_IMAGE + (1 << 30)
         and functions == sorted(functions)
         and functions[0] >= KERNEL_IMAGE
     )
@@ -189,8 +189,9 @@ def _expanded(vmlinux: bytes, start: int, count: int, tokens: _Tokens) -> list[b
     return names
 
 
-def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[list[int]]:
-    """The addresses as they may be: offsets and their base lie before the names (to Linux 6.3) or after the tokens.
+def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[tuple[int, list[int]]]:
+    """The base, and the addresses as they may be: offsets and their base lie before the names (to Linux 6.3) or after
+    the tokens.
 
     Base and offsets make an address in one of two ways (CONFIG_KALLSYMS_ABSOLUTE_PERCPU).
     """
@@ -206,8 +207,8 @@ def _addresses(vmlinux: bytes, names: int, count: int, after: int) -> Iterator[l
         offsets = struct.unpack_from(f"<{count}i", vmlinux, start)
         base = int.from_bytes(vmlinux[base_at : base_at + 8], "little")
         if KERNEL_IMAGE <= base < TOP:
-            yield [offset if offset >= 0 else base - 1 - offset for offset in offsets]
-            yield [base + (offset & 0xFFFFFFFF) for offset in offsets]
+            yield base, [offset if offset >= 0 else base - 1 - offset for offset in offsets]
+            yield base, [base + (offset & 0xFFFFFFFF) for offset in offsets]
 
 
 def _up(value: int, align: int) -> int:
