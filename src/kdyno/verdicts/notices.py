@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kdyno.experiment.plan import look_ends
 from kdyno.store.records import BootRecord, RunRecord, progress_of
-from kdyno.text import counted
+from kdyno.text import counted, listed
 from kdyno.verdicts.contamination import Flag, notice
 from kdyno.verdicts.looks import Look
 
@@ -76,9 +76,12 @@ def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime
 def _design(run: RunRecord) -> list[str]:
     if run.layouts:
         return []
-    if not any(variant.images for variant in run.variants):
-        return []  # a replay
+    relinked = run.relinked
+    if not relinked:
+        return []
+    few = relinked[0] if len(relinked) == 1 else f"each of {listed(relinked)}"
+    which = "each variant" if len(relinked) == len(run.variants) - 1 else few
     return [
-        "layout wasn't sampled: each variant is one link order, and what that alone is worth is inside its effect; "
+        f"layout wasn't sampled: {which} is one link order, and what that alone is worth is inside its effect; "
         "`layouts = 6` in the experiment separates the two"
     ]
