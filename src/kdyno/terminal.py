@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 PLAIN_WIDTH = 110
 """Columns of a table that goes to a file or a pipe."""
 STYLES = {
-    **dict.fromkeys(("faster", "fewer"), "green"),
-    **dict.fromkeys(("slower", "more"), "red"),
+    **dict.fromkeys(("faster", "fewer", "better"), "green"),
+    **dict.fromkeys(("slower", "more", "worse"), "red"),
     **dict.fromkeys(("higher", "lower"), "magenta"),
     **{"equivalent": "cyan", "undecided": "yellow", "": "dim"},
 }

@@ -27,6 +27,7 @@ from kdyno.explain.sides import ImageReplaced, NoKernel, refuse_replaced
 from kdyno.explain.why import largest, why
 from kdyno.instrument.job import Load
 from kdyno.instrument.pmu import PmuConfig
+from kdyno.judge.verdict import DIFFERENT
 from kdyno.kernel.image import Image
 from kdyno.line.pmuboot import PmuRun
 from kdyno.machine.qemu import QemuMachine
@@ -333,6 +334,6 @@ def test_a_run_without_records_has_no_reasons(bare: Lab) -> None:
 def test_only_what_was_judged_to_differ_is_explained(lab: Lab) -> None:
     differing = largest(lab.report, VARIANT)
     assert 0 < len(differing) <= 5
-    assert all(comparison.verdict in ("fewer", "more") for comparison in differing)
+    assert all(comparison.verdict in DIFFERENT for comparison in differing)
     effects = [abs(math.log(comparison.estimate.ratio)) for comparison in differing if comparison.estimate]
     assert effects == sorted(effects, reverse=True)

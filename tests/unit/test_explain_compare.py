@@ -18,8 +18,17 @@ from tests.unit.explain_specimen import NAMES, Kernel, pair
 
 SUBJECT = Subject("lat_syscall.read", "gcc-O2", "gcc-O3", "op", "the boots of block 0, seed 7")
 ROW = Row(
-    *("lat_syscall.read", "cycles", "100", "90", "-10 %", "", "", "faster", "faster", "", "", "10 % lower"),
-    *(None, None, "3", 0),
+    *("lat_syscall.read", "cycles", "100", "90", "-10 %", "", ""),
+    verdict="faster",
+    scope="kernels",
+    verdict_shown="faster",
+    reason="",
+    caution="",
+    sentence="10 % lower",
+    span=None,
+    detectable=None,
+    replicates="3",
+    dropped=0,
 )
 
 

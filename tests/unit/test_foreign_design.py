@@ -153,7 +153,7 @@ def test_that_replicates_may_be_of_one_boot_comes_first(tmp_path: Path) -> None:
     text = "kernel,time_ns\n" + "".join(f"{kernel},{100 + at}\n" for at in range(6) for kernel in "ab")
     assert judged(tmp_path, text).notices[0] == (
         "replicates may be of one boot: nothing says how many boots these values come from. What changes from boot to "
-        "boot isn't in the interval, and verdicts are marked (these boots); a column `boot` says more"
+        "boot isn't in the interval, and verdicts are about these boots; a column `boot` says more"
     )
 
 

@@ -46,12 +46,13 @@ def test_equal_is_looked_for_before_different(
     [
         (0.9, "lower", "count", "fewer"),
         (1.1, "lower", "count", "more"),
-        (1.1, "higher", "count", "fewer"),
+        (1.1, "higher", "count", "better"),
+        (0.9, "higher", "count", "worse"),
         (0.9, None, "speed", "lower"),
         (1.1, None, "count", "higher"),
     ],
 )
-def test_counts_are_fewer_or_more_and_what_has_no_direction_is_higher_or_lower(
+def test_counts_are_fewer_or_more_work_per_count_is_better_or_worse_and_what_has_no_direction_is_higher_or_lower(
     ratio: float, direction: Direction | None, quantity: Quantity, verdict: Verdict
 ) -> None:
     assert decide(estimated(ratio, ratio - 0.01, ratio + 0.01), 0.001, direction, quantity, 0.01, 0.05) == verdict

@@ -13,6 +13,7 @@ import pytest
 from kdyno.report.data import COLUMNS, write_csv
 from kdyno.schemas import schema
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import RunRecord
 from kdyno.store.store import Store
 from kdyno.verdicts.assemble import CONSOLE_BYTES, assemble
 from kdyno.verdicts.model import RunReport, to_json
@@ -37,6 +38,30 @@ def test_the_report_has_every_comparison_and_says_what_went_wrong(report: RunRep
     assert (console.variant, console.block) == ("gcc-12-O3", 5)
     assert "Kernel panic" in console.text
     assert "\x1b" not in console.text
+
+
+def sharing(*names: str) -> RunRecord:
+    """A run in which these variants boot the baseline's image, with a command line of their own."""
+    run = specimen.run_record()
+    variants = [
+        variant.model_copy(update={"images": run.variants[0].images}) if variant.name in names else variant
+        for variant in run.variants
+    ]
+    return run.model_copy(update={"variants": tuple(variants)})
+
+
+def test_where_both_sides_are_one_image_nothing_is_said_of_link_order(tmp_path: Path) -> None:
+    run = sharing("gcc-12-O3", "clang-19-thinlto")
+    assert run.relinked == ()
+    assert not any("layout" in notice for notice in specimen.report(tmp_path, run).notices)
+
+
+def test_where_some_variants_are_the_baselines_image_the_others_are_named(tmp_path: Path) -> None:
+    report = specimen.report(tmp_path, sharing("gcc-12-O3"))
+    assert report.notices[-1] == (
+        "layout wasn't sampled: clang-19-thinlto is one link order, and what that alone is worth is inside its "
+        "effect; `layouts = 6` in the experiment separates the two"
+    )
 
 
 def only_the_failed_boot(directory: Path) -> RunReport:

@@ -30,8 +30,8 @@ def value(variant: str, place: int | None, amount: float) -> Value:
 
 def test_one_margin_is_one_whatever_the_margin_is() -> None:
     for limit in (0.001, 0.01, 0.05):
-        assert math.sinh(margin.place(limit, math.log1p(limit))) == pytest.approx(1)
-        assert math.sinh(margin.place(1 / (1 + limit) - 1, math.log1p(limit))) == pytest.approx(-1)
+        assert math.sinh(margin.place(math.log1p(limit), math.log1p(limit))) == pytest.approx(1)
+        assert math.sinh(margin.place(-math.log1p(limit), math.log1p(limit))) == pytest.approx(-1)
 
 
 def test_intervals_against_the_margin_are_sorted_by_effect() -> None:

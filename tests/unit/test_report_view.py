@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from kdyno.judge.verdict import Verdict
 from kdyno.text import p_value
-from kdyno.verdicts.rows import Row, Span, largest
+from kdyno.verdicts.rows import MEAN, Row, Span, largest
 
 
-def row(name: str, verdict: str, gain: float) -> Row:
+def row(name: str, verdict: Verdict, gain: float) -> Row:
     span = Span(gain - 0.01, gain, gain + 0.01)
-    return Row(name, "ns", "", "", "", "", "", verdict, verdict, "", "", name, span, 0.01, "12", 0)
+    return Row(
+        name, "ns", "", "", "", "", "", verdict, "images", verdict, "", "", name, span, 0.01, "12", 0, name == MEAN
+    )
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,6 @@ def test_what_differs_comes_largest_first_and_without_the_geometric_mean() -> No
         row("large", "slower", -0.2),
         row("same", "equivalent", 0.001),
         row("unknown", "undecided", 0.5),
-        row("geometric mean (4)", "faster", 0.3),
+        row(MEAN, "faster", 0.3),
     ]
     assert [row.name for row in largest(rows)] == ["large", "small"]

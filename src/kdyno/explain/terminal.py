@@ -12,6 +12,7 @@ from rich.text import Text
 from kdyno.cycles.budget import Budgets
 from kdyno.explain import budget_rows, rows
 from kdyno.explain.model import Explanation
+from kdyno.judge.verdict import in_scope
 from kdyno.terminal import NARROWEST_NAME, STYLES
 from kdyno.text import clean
 from kdyno.verdicts.rows import Row
@@ -67,7 +68,8 @@ def render_budgets(budgets: Budgets, console: Console) -> None:
 def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
     show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
     effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
-    show.line(f"verdict of the run: {verdict.verdict_in_scope}, {effect}", STYLES[verdict.verdict])
+    judged = in_scope(verdict.verdict, verdict.scope) if verdict.verdict else "none"
+    show.line(f"verdict of the run: {judged}, {effect}", STYLES[verdict.verdict])
     show.line(verdict.sentence, "dim")
     show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")
     show.line(f"cycles are {explanation.modelled}")

@@ -37,7 +37,7 @@ def _boots(gathered: Gathered) -> Iterator[str]:
         more = "; a column `boot` says more" if gathered.columns and not gathered.published else ""
         yield (
             f"replicates may be of one boot: {gathered.boots}. What changes from boot to boot isn't in the interval, "
-            f"and verdicts are marked (these boots){more}"
+            f"and verdicts are about these boots{more}"
         )
 
 

@@ -10,9 +10,9 @@ from kdyno.judge.estimate import Estimate, Method
 from kdyno.measurement import Direction, Quantity
 from kdyno.text import confidence, limit, percent, signed
 
-Verdict = Literal["faster", "slower", "fewer", "more", "higher", "lower", "equivalent", "undecided"]
-BETTER: frozenset[Verdict] = frozenset({"faster", "fewer"})
-WORSE: frozenset[Verdict] = frozenset({"slower", "more"})
+Verdict = Literal["faster", "slower", "fewer", "more", "better", "worse", "higher", "lower", "equivalent", "undecided"]
+BETTER: frozenset[Verdict] = frozenset({"faster", "fewer", "better"})
+WORSE: frozenset[Verdict] = frozenset({"slower", "more", "worse"})
 DIFFERENT: frozenset[Verdict] = BETTER | WORSE | {"higher", "lower"}
 
 Scope = Literal["kernels", "images", "rounds", "boots"]
@@ -54,17 +54,29 @@ def decide(
 
 
 def word(ratio: float, direction: Direction | None, quantity: Quantity) -> Verdict:
-    """The verdict on a ratio that is not 1; of counts, `fewer` is the better one."""
+    """The verdict on a ratio that is not 1."""
+    worse, better = words(direction, quantity)
+    return better if (ratio < 1) == (direction == "lower") else worse
+
+
+def words(direction: Direction | None, quantity: Quantity) -> tuple[Verdict, Verdict]:
+    """What is worse and what is better. Of counts `fewer` is better; but what is counted in work, bytes for each
+    instruction, isn't fewer where it grows. Where nobody said which is better, a value is lower or higher."""
     if direction is None:
-        return "lower" if ratio < 1 else "higher"
-    if (ratio < 1) == (direction == "lower"):
-        return "faster" if quantity == "speed" else "fewer"
-    return "slower" if quantity == "speed" else "more"
+        return "lower", "higher"
+    if quantity == "speed":
+        return "slower", "faster"
+    return ("more", "fewer") if direction == "lower" else ("worse", "better")
 
 
 def in_scope(verdict: Verdict, scope: Scope) -> str:
     """`faster (these images)`: a verdict never promises more than was sampled."""
-    return verdict if scope == "kernels" or verdict == "undecided" else f"{verdict} (these {scope})"
+    return verdict if verdict == "undecided" else f"{verdict}{mark_of(scope)}"
+
+
+def mark_of(scope: Scope) -> str:
+    """` (these images)`; nothing for kernels, which is what a reader expects."""
+    return "" if scope == "kernels" else f" (these {scope})"
 
 
 def reason(estimate: Estimate) -> str:
@@ -78,8 +90,8 @@ def sentence(
     """Say a verdict in one sentence: effect, interval and what could have been seen; `why` is why there is none."""
     effect = estimate.ratio - 1
     outcome = f"equivalent within {limit(margin)} %" if verdict == "equivalent" else "undecided"
-    if scope != "kernels" and verdict == "equivalent":
-        outcome += f" (these {scope})"
+    if verdict == "equivalent":
+        outcome += mark_of(scope)
     change = f"{percent(effect)} % {'lower' if effect < 0 else 'higher'}"
     if estimate.unseen is not None:
         rounded = _rounded(estimate)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from kdyno.report.view import Axis, Sides
 from kdyno.verdicts.rows import Span
 
 
 def column(axis: Axis, gain: float, width: int) -> int:
-    """Return where a gain falls among `width` columns; what is beyond the axis falls on its end."""
+    """Return where a gain (a logarithm) falls among `width` columns; what is beyond the axis falls on its end."""
     within = min(max(gain, axis.low), axis.high)
     return round((within - axis.low) / (axis.high - axis.low) * (width - 1))
 
@@ -18,7 +20,7 @@ def bar(span: Span | None, axis: Axis, margin: float, width: int) -> str:
     The line is no effect, the dots are the margin, `‹` and `›` ends of an interval that goes on beyond the axis.
     """
     cells = [" "] * width
-    for edge in (-margin, margin):
+    for edge in (-math.log1p(margin), math.log1p(margin)):
         cells[column(axis, edge, width)] = "·"
     zero = column(axis, 0.0, width)
     cells[zero] = "│"

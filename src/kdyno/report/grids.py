@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kdyno.judge.compare import Comparison
 from kdyno.judge.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
 from kdyno.judge.estimate import Limits
 from kdyno.judge.planning.power import detectable
@@ -13,6 +14,7 @@ from kdyno.judge.verdict import in_scope
 from kdyno.measurement import AnyBenchmark
 from kdyno.text import clean, confidence, counted, limit, number, p_value, percent, signed
 from kdyno.verdicts.model import Report
+from kdyno.verdicts.rows import scope_mark
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}
@@ -63,15 +65,16 @@ def _without_empty_columns(grid: Grid) -> Grid:
 
 def _effects(report: Report, analysis: Analysis) -> Grid:
     covered = confidence(report.confidence)
+    mark = scope_mark(_of_benchmark(report, analysis.benchmark))
     rows = []
-    for comparison in report.comparisons:
-        if comparison.benchmark != analysis.benchmark or comparison.estimate is None:
+    for comparison in _of_benchmark(report, analysis.benchmark):
+        if comparison.estimate is None:
             continue
         estimate = comparison.estimate
         rows.append(
             (
                 clean(comparison.variant),
-                in_scope(comparison.verdict, comparison.scope) if comparison.verdict else "",
+                in_scope(comparison.verdict, comparison.scope).removesuffix(mark) if comparison.verdict else "",
                 f"{signed(estimate.ratio - 1)} %",
                 _span(estimate.low, estimate.high),
                 _span(estimate.bootstrap_low, estimate.bootstrap_high),
@@ -84,7 +87,7 @@ def _effects(report: Report, analysis: Analysis) -> Grid:
             )
         )
     return Grid(
-        title=f"Against {clean(report.baseline)}",
+        title=f"Against {clean(report.baseline)}{mark}",
         columns=(
             *("variant", "verdict", "effect", f"{covered} interval", "by bootstrap", "sees"),
             *("n", "df", "p TOST", "p", f"p {CORRECTIONS[report.correction]}"),
@@ -246,9 +249,12 @@ def _figure(value: float | None, digits: int = 4) -> str:
 
 
 def sentences(report: Report, benchmark: str) -> Sequence[str]:
-    """What was found on a benchmark, one sentence for each variant that has one."""
-    return [
-        f"{clean(comparison.variant)}: {clean(comparison.sentence)}"
-        for comparison in report.comparisons
-        if comparison.benchmark == benchmark and comparison.sentence
-    ]
+    """What was found on a benchmark, one sentence for each variant that has one. What all verdicts are about is said
+    above their table."""
+    shown = [comparison for comparison in _of_benchmark(report, benchmark) if comparison.sentence]
+    mark = scope_mark(shown)
+    return [f"{clean(one.variant)}: {clean(one.sentence.replace(mark, ''))}" for one in shown]
+
+
+def _of_benchmark(report: Report, benchmark: str) -> list[Comparison]:
+    return [comparison for comparison in report.comparisons if comparison.benchmark == benchmark]

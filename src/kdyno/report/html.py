@@ -16,7 +16,7 @@ from kdyno.report.grids import CORRECTIONS
 from kdyno.store.artefacts import Artefacts
 from kdyno.text import clean
 from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, grouped, largest, mean_row, rows_of
+from kdyno.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
 
 if TYPE_CHECKING:
     from kdyno.cycles.budget import Budgets
@@ -32,9 +32,11 @@ class Table:
 
     variant: str
     rows: Sequence[Row]
-    mean: Row
-    benchmarks: int
-    """Of the geometric mean."""
+    """The geometric mean last."""
+    mark: str
+    """What all its verdicts are about, if not kernels."""
+    headline: Row | None
+    """The geometric mean, or the only benchmark."""
     sentences: Sequence[str]
     """What differs, the largest effects first."""
     cautions: Sequence[str]
@@ -77,26 +79,27 @@ def _shown(report: Report) -> dict[str, Any]:
         "hues": len(style.VARIANT_COLOURS),
         "verdicts": [name for name in style.COLOURS if name in _given(tables) or name in ("equivalent", "undecided")],
         "sides": view.sides(report),
+        "scopes": view.SCOPES,
         "few_sentences": FEW_SENTENCES,
         "parts": page.parts(),
     }
 
 
 def _tables(report: Report) -> list[Table]:
-    rows = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
-    spans = [row.span for own, mean in rows.values() for row in (*own, mean) if row.span]
+    by_variant = {variant: table_rows(report, variant) for variant in report.others}
+    spans = [row.span for rows in by_variant.values() for row in rows if row.span]
     axis = view.axis(spans, report.margin)
     tables = []
-    for variant, (own, mean) in rows.items():
+    for variant, rows in by_variant.items():
         margin = against_margin(report, variant)
         tables.append(
             Table(
                 variant=variant,
-                rows=own,
-                mean=mean,
-                benchmarks=next(mean.benchmarks for mean in report.geometric_means if mean.variant == variant),
-                sentences=[row.sentence for row in largest(own)],
-                cautions=[f"{names}: {caution}" for names, caution in grouped((*own, mean), lambda row: row.caution)],
+                rows=rows,
+                mark=scope_mark(of_variant(report, variant)),
+                headline=rows[-1] if rows and (rows[-1].is_mean or len(rows) == 1) else None,
+                sentences=[row.sentence for row in largest(rows)],
+                cautions=[f"{names}: {caution}" for names, caution in grouped(rows, lambda row: row.caution)],
                 forest=panels.Plot.of("", forest(report, variant, axis)),
                 margin=panels.Plot.of("", margin) if margin is not None else None,
             )
@@ -106,7 +109,7 @@ def _tables(report: Report) -> list[Table]:
 
 def _given(tables: Sequence[Table]) -> set[str]:
     """The verdicts that were given."""
-    return {row.verdict for table in tables for row in table.rows}
+    return {row.verdict for table in tables for row in table.rows if not row.is_mean}
 
 
 def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:

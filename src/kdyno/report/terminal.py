@@ -12,9 +12,9 @@ from kdyno.report.bar import bar, heading
 from kdyno.report.tables import render_analysis
 from kdyno.report.view import Axis, Sides
 from kdyno.terminal import NARROWEST_NAME, STYLES
-from kdyno.text import clean, confidence, limit, signed
+from kdyno.text import clean
 from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, grouped, mean_row, rows_of
+from kdyno.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
 
 NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6
@@ -32,26 +32,22 @@ def render(report: Report, console: Console) -> None:
         say.line(clean(line))
     for line in _origin(report):
         say.line(line)
-    tables = {variant: (rows_of(report, variant), mean_row(report, variant)) for variant in report.others}
-    spans = [row.span for rows, mean in tables.values() for row in (*rows, mean) if row.span]
+    tables = {variant: table_rows(report, variant) for variant in report.others}
+    spans = [row.span for rows in tables.values() for row in rows if row.span]
     axis = view.axis(spans, report.margin)
     sides = view.sides(report)
-    for variant, (rows, mean) in tables.items():
+    for variant, rows in tables.items():
         say.line("")
-        say.line(f"{clean(variant)} against {clean(report.baseline)}", "bold")
-        console.print(_table(rows, mean, axis, sides, report.margin, console.width))
-        for names, reason in grouped((*rows, mean), lambda row: row.reason):
+        mark = scope_mark(of_variant(report, variant))
+        say.line(f"{clean(variant)} against {clean(report.baseline)}{mark}", "bold")
+        console.print(_table(rows, axis, sides, report.margin, console.width))
+        for names, reason in grouped(rows, lambda row: row.reason):
             say.line(f"{names}: {reason}", "yellow")
-        for names, caution in grouped((*rows, mean), lambda row: row.caution):
+        for names, caution in grouped(rows, lambda row: row.caution):
             say.line(f"{names}: {caution}", "dim")
     if spans:
         say.line("")
-        say.line(
-            f"bars: {confidence(report.confidence)} intervals from {signed(axis.low)} to {signed(axis.high)} %, right "
-            f"of the line is {sides.right}, dots at the margin of {limit(report.margin)} %; sees: the smallest effect "
-            "that this judge calls different in 80 % of such runs",
-            "dim",
-        )
+        say.line(view.legend(report, tables, axis, sides), "dim")
     if isinstance(report, RunReport):
         _boots(report, say)
     if isinstance(report, FileReport) and len(report.analyses) <= FEW_BENCHMARKS:
@@ -95,22 +91,21 @@ def _boots(report: RunReport, say: _Speaker) -> None:
             say.line(f"  block {boot.block} {clean(boot.variant)}: {clean(boot.reason)}", style)
 
 
-def _table(rows: list[Row], mean: Row, axis: Axis, sides: Sides, margin: float, width: int) -> Table:
+def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int) -> Table:
     """Lay a table out so that it fills `width`: the bar takes what the texts leave over."""
-    every = [*rows, mean]
-    values, verdicts = [_value(row) for row in every], [row.verdict_in_scope or "none" for row in every]
+    values, verdicts = [_value(row) for row in rows], [row.verdict_shown or "none" for row in rows]
     fixed = [
         _widest("baseline", values),
-        _widest("variant", [row.variant for row in every]),
-        _widest("effect", [row.effect for row in every]),
+        _widest("variant", [row.variant for row in rows]),
+        _widest("effect", [row.effect for row in rows]),
         _widest("verdict", verdicts),
-        _widest("sees", [row.sensitivity for row in every]),
+        _widest("sees", [row.sensitivity for row in rows]),
     ]
     left = width - sum(fixed) - 6
-    if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these images)"
+    if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these boots)"
         verdicts = [verdict.replace("(these ", "(") for verdict in verdicts]
         left, fixed[3] = left + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
-    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in every]), left - NARROWEST_BAR))
+    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in rows]), left - NARROWEST_BAR))
     bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, left - name_width))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", width=name_width, no_wrap=True, overflow="ellipsis")
@@ -119,10 +114,10 @@ def _table(rows: list[Row], mean: Row, axis: Axis, sides: Sides, margin: float, 
     table.add_column(Text(heading(axis, sides, bar_width)), width=bar_width, no_wrap=True, overflow="crop")
     table.add_column("verdict", width=fixed[3], no_wrap=True)
     table.add_column("sees", width=fixed[4], no_wrap=True, justify="right")
-    for row, value, verdict in zip(every, values, verdicts, strict=True):
+    for row, value, verdict in zip(rows, values, verdicts, strict=True):
         style = STYLES[row.verdict]
         table.add_row(
-            Text(row.name, style="bold" if row is mean else ""),
+            Text(row.name, style="bold" if row.is_mean else ""),
             Text(value),
             Text(row.variant),
             Text(row.effect),

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from kdyno.judge.verdict import Scope, words
+from kdyno.text import confidence, limit, signed
 from kdyno.verdicts.checks import summaries
 from kdyno.verdicts.model import Report, RunReport
-from kdyno.verdicts.rows import Row, Span, mean_row, rows_of
+from kdyno.verdicts.rows import Row, Span, table_rows
 
 NO_SELFTEST = (
     "no self-test of this host in this lane: `kdyno selftest --aa --lane {lane}` measures how often kdyno is wrong here"
 )
 
 
+SCOPES: Mapping[Scope, str] = {
+    "images": "each variant is one link order, and another may do otherwise",
+    "rounds": "one running kernel, and another boot of it may do otherwise",
+    "boots": "nothing says that there are several, and another may do otherwise",
+}
+"""What verdicts are about that aren't about kernels."""
+MOST_TICKS = 11
+NEAREST = 1 / 20
+"""Ticks that are closer, as a share of the axis, run into each other."""
+DIGITS = (1, 2, 5)
+
+
 @dataclass(frozen=True)
 class Axis:
-    """The gains at which a common axis begins and ends: below and above 0."""
+    """The gains, as logarithms, at which a common axis begins and ends: below and above 0."""
 
     low: float
     high: float
@@ -32,13 +49,11 @@ class Sides:
 
 
 def sides(report: Report) -> Sides:
-    """Faster is right, and so is fewer; where nobody knows which is better, higher is."""
-    quantities = {comparison.quantity for comparison in report.comparisons if comparison.direction}
-    if not quantities and report.comparisons:
-        return Sides("lower", "higher")
-    if quantities == {"count"}:
-        return Sides("more", "fewer")
-    return Sides("worse", "better") if len(quantities) > 1 else Sides("slower", "faster")
+    """Better is right, in the words of the verdicts; where nobody knows which is better, higher is."""
+    known = {words(one.direction, one.quantity) for one in report.comparisons if one.direction}
+    if not known and report.comparisons:
+        return Sides(*words(None, "speed"))
+    return Sides(*known.pop()) if len(known) == 1 else Sides("worse", "better")
 
 
 def first_lines(report: Report) -> list[str]:
@@ -53,10 +68,8 @@ def first_lines(report: Report) -> list[str]:
 
 
 def drawn(report: Report, variant: str) -> list[Row]:
-    """The rows that plots show: those with an interval, and the geometric mean if it is one of several benchmarks."""
-    own, mean = rows_of(report, variant), mean_row(report, variant)
-    shown = [row for row in own if row.span]
-    return [*shown, mean] if mean.span and len(shown) > 1 else shown
+    """The rows that plots show: those with an interval."""
+    return [row for row in table_rows(report, variant) if row.span]
 
 
 def axis(spans: list[Span], margin: float) -> Axis:
@@ -68,3 +81,50 @@ def axis(spans: list[Span], margin: float) -> Axis:
         low.append(1.05 * float(np.quantile([span.low for span in spans], 0.1)))
         high.append(1.05 * float(np.quantile([span.high for span in spans], 0.9)))
     return Axis(min(low), max(high))
+
+
+def legend(report: Report, tables: Mapping[str, Sequence[Row]], shown: Axis, sides: Sides) -> str:
+    """What the columns and bars of all tables are; `tables` are their rows, by variant."""
+    rows = [row for own in tables.values() for row in own]
+    means = {row.unit for row in rows if row.is_mean and row.effect}
+    marked = dict.fromkeys(row.scope for row in rows if row.verdict not in ("", "undecided") and row.scope in SCOPES)
+    return "; ".join(
+        [
+            *(f"effect: of the value, and of the mean one of {unit}" for unit in sorted(means)),
+            f"bars: gains, with {confidence(report.confidence)} intervals, on one logarithmic scale from "
+            f"{percent_gain(shown.low)} to {percent_gain(shown.high)} %, right of the line is {sides.right}, dots at "
+            f"the margin of {limit(report.margin)} %",
+            "sees: the smallest effect that this judge calls different in 80 % of such runs",
+            *(f"these {scope}: {SCOPES[scope]}" for scope in marked),
+        ]
+    )
+
+
+def percent_gain(gain: float) -> str:
+    """What a place on the axis is in percent, never less than -100: `-50.0`, `+1.5`."""
+    return signed(math.expm1(gain))
+
+
+def ticks(shown: Axis) -> list[tuple[float, str]]:
+    """Places on an axis and what they are called: even percents, or factors where the axis spans several of them."""
+    least = NEAREST * (shown.high - shown.low)
+    for step in (digit * 10.0**power for power in range(-7, 2) for digit in DIGITS):
+        first, last = math.ceil(math.expm1(shown.low) / step), math.floor(math.expm1(shown.high) / step)
+        if last - first >= MOST_TICKS:
+            continue
+        places = [math.log1p(number * step) for number in range(first, last + 1) if number * step > -1]
+        if all(after - before >= least for before, after in pairwise(places)):
+            return [
+                (place, f"{percent:+g}" if (percent := round(100 * math.expm1(place), 6)) else "0") for place in places
+            ]
+    powers = range(math.ceil(shown.low / math.log(10)), math.floor(shown.high / math.log(10)) + 1)
+    apart = max(1, math.ceil(least / math.log(10)), len(powers) // MOST_TICKS)
+    return [(power * math.log(10), _factor(power)) for power in powers if power % apart == 0]
+
+
+def _percent(percent: float) -> str:
+    return f"{percent:+g}" if percent else "0"
+
+
+def _factor(power: int) -> str:
+    return "0" if power == 0 else f"{'×' if power > 0 else '÷'}{10 ** abs(power):,}"

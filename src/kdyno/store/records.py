@@ -116,6 +116,13 @@ class RunRecord(Frozen):
     kdyno: str
     variants: tuple[VariantRecord, ...]
 
+    @property
+    def relinked(self) -> tuple[str, ...]:
+        """The variants that are another image than the baseline, and so another link order beside all else. One that
+        differs in its command line alone isn't; nor is anything where there are no images."""
+        images = {variant.name: [image.key for image in variant.images] for variant in self.variants}
+        return tuple(name for name, keys in images.items() if keys != images.get(self.baseline))
+
 
 class RunWithBoots(Frozen):
     """All that is on record of a run; `kdyno show --json` prints it."""

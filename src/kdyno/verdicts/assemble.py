@@ -147,7 +147,7 @@ def judged(
         analyses=_analyses(observed, run, look, judgement.family) if analysed else (),
         flags=flags,
         selftest=selftests.aa,
-        link_order=selftests.link_order,
+        link_order=selftests.link_order if run.relinked else None,
         checks=tuple(checks),
         boots=tuple(boots),
         consoles=tuple(_console(boot, artefacts) for boot in boots if boot.status != "ok" and boot.console),

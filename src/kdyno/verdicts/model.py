@@ -84,8 +84,8 @@ class RunReport(Report):
     selftest: SelfTest | None
     """The last one on this host in this lane; None if there was none."""
     link_order: SelfTest | None
-    """The last one of link order on this host, in this lane and clock; None if there was none, or where layouts were
-    sampled."""
+    """The last one of link order on this host, in this lane and clock; None if there was none, and where layouts were
+    sampled, or all variants are one image."""
     checks: tuple[KernelCheck, ...]
     """What the kernels' own tests said, one for each image that has them."""
     boots: tuple[BootRecord, ...]

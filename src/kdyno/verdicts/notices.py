@@ -83,8 +83,11 @@ def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime
 def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     if run.layouts:
         return []
-    if not any(variant.images for variant in run.variants):
-        return []  # a replay
+    relinked = run.relinked
+    if not relinked:
+        return []
+    few = relinked[0] if len(relinked) == 1 else f"each of {listed(relinked)}"
+    which = "each variant" if len(relinked) == len(run.variants) - 1 else few
     counts = (
         f" (instruction counts, too: {listed(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
         "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
@@ -92,6 +95,6 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
         else ""
     )
     return [
-        "layout wasn't sampled: each variant is one link order, and what that alone is worth is inside its effect"
+        f"layout wasn't sampled: {which} is one link order, and what that alone is worth is inside its effect"
         f"{counts}; `layouts = 6` in the experiment separates the two"
     ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from kdyno.judge.compare import Judged
 from kdyno.judge.estimate import Estimate
-from kdyno.judge.verdict import DIFFERENT, in_scope
+from kdyno.judge.verdict import DIFFERENT, Scope, Verdict, in_scope, mark_of
 from kdyno.measurement import Direction
 from kdyno.text import clean, listed, number, percent, signed
 from kdyno.verdicts.model import Report
@@ -18,7 +19,8 @@ MEAN = "geometric mean"
 
 @dataclass(frozen=True)
 class Span:
-    """An effect with its interval as gains: fractions, positive where the variant is better."""
+    """An effect with its interval as gains, on the one scale that benchmarks and their mean share: the logarithm of the
+    ratio of speeds, or of work per count. Positive is better; where nobody knows which is, it is the values' own."""
 
     low: float
     mid: float
@@ -36,10 +38,11 @@ class Row:
     effect: str
     interval: str
     sensitivity: str
-    verdict: str
+    verdict: Verdict | Literal[""]
     """A verdict, or empty where there is none."""
-    verdict_in_scope: str
-    """`faster (these images)`"""
+    scope: Scope
+    verdict_shown: str
+    """The verdict as its table shows it: `faster (these boots)` where rows differ in their scope, else `faster`."""
     reason: str
     caution: str
     """What the interval doesn't show."""
@@ -50,14 +53,18 @@ class Row:
     replicates: str
     """What the interval rests on: `12`, `4 layouts (12)`."""
     dropped: int
+    is_mean: bool = False
+    """Of all benchmarks together."""
 
 
 def rows_of(report: Report, variant: str) -> list[Row]:
     """One row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
+    mark = scope_mark(of_variant(report, variant))
     return [
         _row(
             comparison,
+            mark,
             comparison.benchmark,
             comparison.direction,
             unit=clean(units[comparison.benchmark]),
@@ -69,24 +76,43 @@ def rows_of(report: Report, variant: str) -> list[Row]:
     ]
 
 
-def mean_row(report: Report, variant: str) -> Row:
-    """The row of the whole workload. Its effect is one of speed."""
+def mean_row(report: Report, variant: str) -> Row | None:
+    """The row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of speed."""
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
-    return _row(mean, f"{MEAN} ({mean.benchmarks})", "higher", unit=mean.unit, values=(None, None), dropped=0)
+    if mean.benchmarks == 1 or len(report.benchmarks) == 1:
+        return None
+    mark = scope_mark(of_variant(report, variant))
+    row = _row(mean, mark, f"{MEAN} ({mean.benchmarks})", "higher", unit=mean.unit, values=(None, None), dropped=0)
+    return replace(row, is_mean=True)
+
+
+def table_rows(report: Report, variant: str) -> list[Row]:
+    """The rows of a variant's table, the geometric mean last."""
+    mean = mean_row(report, variant)
+    return [*rows_of(report, variant), *([mean] if mean else [])]
+
+
+def of_variant(report: Report, variant: str) -> list[Judged]:
+    """All that was judged of a variant, its geometric mean included."""
+    return [judged for judged in (*report.comparisons, *report.geometric_means) if judged.variant == variant]
+
+
+def scope_mark(judged: Iterable[Judged]) -> str:
+    """` (these images)` where all verdicts are about those, so that it is said once; empty where they are about
+    kernels, or differ in it."""
+    scopes = {one.scope for one in judged if one.verdict not in (None, "undecided")}
+    return mark_of(scopes.pop()) if len(scopes) == 1 else ""
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
     """The rows that were judged different, the largest effects first; without the geometric mean."""
-    differing = [(abs(math.log(max(1 + row.span.mid, 1e-9))), row) for row in rows if _differs(row) and row.span]
+    differing = [(abs(row.span.mid), row) for row in rows if row.verdict in DIFFERENT and not row.is_mean and row.span]
     return [row for _, row in sorted(differing, key=lambda size_and_row: -size_and_row[0])]
-
-
-def _differs(row: Row) -> bool:
-    return row.verdict in DIFFERENT and not row.name.startswith(MEAN)
 
 
 def _row(
     judged: Judged,
+    mark: str,
     name: str,
     direction: Direction | None,
     *,
@@ -105,10 +131,11 @@ def _row(
         interval=_interval(estimate),
         sensitivity=_sensitivity(estimate),
         verdict=judged.verdict or "",
-        verdict_in_scope=in_scope(judged.verdict, judged.scope) if judged.verdict else "",
+        scope=judged.scope,
+        verdict_shown=in_scope(judged.verdict, judged.scope).removesuffix(mark) if judged.verdict else "",
         reason=clean(judged.reason),
         caution=clean(judged.caution),
-        sentence=clean(judged.sentence),
+        sentence=clean(judged.sentence.replace(mark, "")),
         span=_span(estimate, direction),
         detectable=estimate.detectable if estimate else None,
         replicates=_replicates(estimate) if estimate else "",
@@ -142,10 +169,8 @@ def _replicates(estimate: Estimate) -> str:
 
 
 def _span(estimate: Estimate | None, direction: Direction | None) -> Span | None:
-    """As gains; where nobody knows which is better, as it is. What agrees exactly is a point."""
+    """What agrees exactly is a point."""
     if estimate is None or (estimate.low is None and estimate.unseen is None):
         return None
-    low, high = estimate.low or estimate.ratio, estimate.high or estimate.ratio
-    if direction == "lower":
-        return Span(1 - high, 1 - estimate.ratio, 1 - low)
-    return Span(low - 1, estimate.ratio - 1, high - 1)
+    low, mid, high = map(math.log, (estimate.low or estimate.ratio, estimate.ratio, estimate.high or estimate.ratio))
+    return Span(-high, -mid, -low) if direction == "lower" else Span(low, mid, high)

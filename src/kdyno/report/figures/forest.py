@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from kdyno.report import view
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
 from kdyno.verdicts.model import Report
-from kdyno.verdicts.rows import MEAN, Row, Span
+from kdyno.verdicts.rows import Row, Span
 
 ROW_PIXELS = 22
 
@@ -13,7 +15,7 @@ ROW_PIXELS = 22
 def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
     """Effects of a variant as gains, with their intervals, in the order of the report, the geometric mean last."""
     rows = view.drawn(report, variant)
-    margin = 100 * report.margin
+    margin, ticks = math.log1p(report.margin), view.ticks(axis)
     return figure(
         [
             _trace(verdict, colour, [(row, row.span) for row in rows if row.verdict == verdict and row.span])
@@ -24,7 +26,9 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
         margin={"l": 10, "r": 20, "t": 34, "b": 46},
         shapes=[BAND | {"x0": -margin, "x1": margin, "y0": 0, "y1": 1, "yref": "y domain"}],
         xaxis={
-            "range": [100 * axis.low, 100 * axis.high],
+            "range": [axis.low, axis.high],
+            "tickvals": [place for place, _ in ticks],
+            "ticktext": [called for _, called in ticks],
             "title": {"text": f"gain over the baseline, % (right is {view.sides(report).right})"},
             "zerolinecolor": INK,
         },
@@ -45,18 +49,18 @@ def rows_axis(rows: list[Row]) -> Part:
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
     """The rows of one verdict."""
-    means = [row.name.startswith(MEAN) for row, _ in shown]
+    means = [row.is_mean for row, _ in shown]
     return {
         "type": "scatter",
         "name": verdict,
         "showlegend": bool(shown),
-        "x": [100 * span.mid for _, span in shown],
+        "x": [span.mid for _, span in shown],
         "y": [text(row.name) for row, _ in shown],
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [100 * (span.high - span.mid) for _, span in shown],
-            "arrayminus": [100 * (span.mid - span.low) for _, span in shown],
+            "array": [span.high - span.mid for _, span in shown],
+            "arrayminus": [span.mid - span.low for _, span in shown],
             "thickness": 1.6,
             "width": 3,
         },

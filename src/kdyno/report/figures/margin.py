@@ -54,8 +54,8 @@ def against_margin(report: Report, variant: str) -> Figure | None:
 
 
 def place(gain: float, unit: float) -> float:
-    """Where a gain (a fraction) lies on the axis: asinh of its logarithm in units of the margin's."""
-    return math.asinh(math.log(max(1 + gain, 1e-9)) / unit)
+    """Where a gain (a logarithm) lies on the axis: asinh of it in units of the margin's."""
+    return math.asinh(gain / unit)
 
 
 def _detectable_band(rows: list[Row], unit: float) -> Part:

@@ -18,8 +18,8 @@ Part = dict[str, Any]
 Item = TypeVar("Item")
 
 COLOURS = {
-    **dict.fromkeys(("faster", "fewer"), "#1a7f4b"),
-    **dict.fromkeys(("slower", "more"), "#c0362c"),
+    **dict.fromkeys(("faster", "fewer", "better"), "#1a7f4b"),
+    **dict.fromkeys(("slower", "more", "worse"), "#c0362c"),
     **dict.fromkeys(("higher", "lower"), "#8a3fa0"),
     **{"equivalent": "#3b6ea8", "undecided": "#9a7b1c"},
 }
