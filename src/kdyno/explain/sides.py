@@ -17,8 +17,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.line.pmuboot import pmu_boot
 from kdyno.machine.base import MachineSettings
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_config import QemuConfig
+from kdyno.machine.qemu import cpu_of
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
@@ -106,7 +105,7 @@ def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk:
     load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
     family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
     settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
-    is_the_runs = _cpu(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
+    is_the_runs = cpu_of(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
     other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
     records = []
     with talk.working("booting with the emulated PMU") as advance:
@@ -141,14 +140,10 @@ def _experiment(run: RunRecord) -> Experiment:
 def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
     """The run's machine; in the model lane with the CPU on record, where the same settings mean another today."""
     cpu = run.machine.get("cpu")
-    if run.lane != "model" or not isinstance(cpu, str) or cpu == _cpu(settings):
+    booted_today = cpu_of(settings)
+    if run.lane != "model" or not isinstance(cpu, str) or booted_today in (None, cpu):
         return settings
     return settings.model_copy(update={"cpu": cpu})
-
-
-def _cpu(settings: MachineSettings) -> str | None:
-    """QEMU's CPU model of such a machine."""
-    return QemuMachine(settings).cpu_model if isinstance(settings, QemuConfig) else None
 
 
 def _layout(report: RunReport, variants: Sequence[VariantRecord]) -> int:

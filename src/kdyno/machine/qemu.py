@@ -19,7 +19,7 @@ from kdyno.instrument.counters import COUNTERS
 from kdyno.instrument.pmu import RECORD, PmuConfig
 from kdyno.instrument.stream import read_stream
 from kdyno.lanes import LANES
-from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description
+from kdyno.machine.base import BootEnd, BootOrder, CpuLacks, Description, MachineSettings
 from kdyno.machine.conditions import watched
 from kdyno.machine.disk import CACHE, MIB, new_disk
 from kdyno.machine.ending import Exit, verdict_on_boot
@@ -277,6 +277,11 @@ class QemuMachine:
     def _guest(self) -> Guest:
         words = self._family_cpu.cmdline if self._family_cpu else ()
         return Guest(self.config, self.accel, self.cpu_model, words)
+
+
+def cpu_of(settings: MachineSettings) -> str | None:
+    """QEMU's CPU model on such a machine; None: it isn't one of QEMU's."""
+    return QemuMachine(settings).cpu_model if isinstance(settings, QemuConfig) else None
 
 
 def _why_lost(status: int, log_path: Path, directory: Path) -> str | None:
