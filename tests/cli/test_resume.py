@@ -79,12 +79,15 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(lab: Lab, experim
     goes_on(lab, experiment, kept=3)
 
 
-def test_ctrl_c_in_another_process_ends_it_with_130_and_no_traceback(lab: Lab, experiment: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_stop_ends_it_with_its_status_and_no_traceback(
+    lab: Lab, experiment: str, number: signal.Signals
+) -> None:
     child = lab.start("run", experiment, script=STUCK.replace("time.sleep(600)", "order.cancelled.wait(600)"))
     wait_until_stuck(child)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == 130
+    assert child.returncode == 128 + number
     assert "Traceback" not in err
     goes_on(lab, experiment, kept=3)
 
@@ -158,3 +161,31 @@ def test_a_store_that_is_full_is_said_and_the_run_goes_on_afterwards(lab: Lab, e
     kept = len(lab.cells())
     assert 0 < kept < len(ALL)
     goes_on(lab, experiment, kept)
+
+
+WRITING = """
+import os, time
+def fchmod(_descriptor, _mode):
+    print("amid a write", flush=True)
+    time.sleep(600)
+import kdyno.files
+kdyno.files.os.fchmod = fchmod
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [["report", "latest", "--html", "out"], ["store", "export", "latest", "-o", "out"]])
+def test_a_signal_to_stop_leaves_no_half_written_file(
+    lab: Lab, experiment: str, number: signal.Signals, words: list[str]
+) -> None:
+    assert lab("run", experiment, "-q").status == 0
+    target = lab.directory / "place"
+    target.mkdir()
+    (target / "out").write_text("the old one")
+    child = lab.start(*[str(target / word) if word == "out" else word for word in words], script=WRITING)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "amid a write\n"
+    child.send_signal(number)
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, "Traceback" in err) == (128 + number, False)
+    assert [(path.name, path.read_text()) for path in target.iterdir()] == [("out", "the old one")]

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from kdyno import __version__, surroundings, terminal
+from kdyno import __version__, stop_signals, surroundings, terminal
 from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
@@ -68,6 +68,7 @@ def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     surroundings.settle()
+    stop_signals.raise_on_stop()
     terminal.speak_utf8()
     sys.excepthook = terminal.tell_crash
     words = list(sys.argv[1:] if argv is None else argv)
@@ -103,7 +104,7 @@ def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> 
     except KeyboardInterrupt:
         terminal.tell("")
         terminal.tell("kdyno: interrupted: what was finished is kept; the same command goes on from there")
-        return 130
+        return stop_signals.exit_status()
     except OSError as error:
         return _explain(_of_the_system(error))
     except UnicodeEncodeError as error:  # texts are written as UTF-8, which has all: this was to become a file name

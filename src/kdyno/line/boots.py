@@ -14,13 +14,13 @@ from threading import Event
 
 from kdyno.experiment.plan import PlannedBoot
 from kdyno.line.boot_once import Wanted, boot_record, measured
-from kdyno.line.ctrl_c import ctrl_c_sets
 from kdyno.line.images import Images
 from kdyno.line.prepare import Prepared
 from kdyno.line.run_plan import RunPlan
 from kdyno.line.so_far import of_run
 from kdyno.machine.base import BootEnd
 from kdyno.state import State
+from kdyno.stop_signals import stops_set
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.talk import Talk
@@ -73,7 +73,7 @@ class Boots:
             return self.outcome
         threads = self.prepared.about.parallel
         with (
-            ctrl_c_sets(self.cancelled),
+            stops_set(self.cancelled),
             self.talk.working("booting") as advance,
             self.state.scratch(self.plan.id) as place,
             ThreadPoolExecutor(threads) as pool,

@@ -34,7 +34,6 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.line.checks import WORDS as KUNIT_WORDS
 from kdyno.line.checks import has_kunit
-from kdyno.line.ctrl_c import ctrl_c_sets
 from kdyno.machine.base import BootEnd, BootOrder, Description, Limits, Machine
 from kdyno.machine.console import TAIL_BYTES, findings, read_console
 from kdyno.machine.ktap import read_ktap, rest_of
@@ -55,6 +54,7 @@ from kdyno.soak.record import (
 )
 from kdyno.soak.verdict import decide, undecided
 from kdyno.state import State, disk_full_is_said
+from kdyno.stop_signals import stops_set
 from kdyno.talk import Advance, Talk
 from kdyno.text import clean, listed
 from kdyno.workload.programs import OF_ROOT
@@ -141,7 +141,7 @@ def carry_out(order: SoakOrder, state: State, talk: Talk) -> tuple[SoakRecord, P
     state.require_space(SPACE_MB)
     cancelled = Event()
     started = datetime.now(UTC)
-    with state.scratch("soak") as scratch, ctrl_c_sets(cancelled), ThreadPoolExecutor(1) as pool:
+    with state.scratch("soak") as scratch, stops_set(cancelled), ThreadPoolExecutor(1) as pool:
         boot = BootOrder(
             name=f"{order.image.record.key[:12]}, soak",
             kernel=order.image.bzimage,

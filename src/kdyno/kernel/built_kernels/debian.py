@@ -5,11 +5,15 @@ Only what a boot may need is kept: the kernel, its configuration, and a few modu
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 import tarfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from kdyno import process
@@ -19,6 +23,7 @@ from kdyno.frozen import digest
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
 from kdyno.kernel.source import PACKAGE
 from kdyno.kernel.source_trees import Say, remove_tree
+from kdyno.ownership import is_root
 from kdyno.state import State, disk_full_is_said
 from kdyno.text import clean
 
@@ -32,6 +37,8 @@ IN_BOOT = ("vmlinuz-", "config-", "System.map-")
 ORIGIN = "origin.txt"
 ENVIRONMENT = {"LC_ALL": "C"}
 DOWNLOAD_SECONDS = 1800.0
+APT_USER, OPEN_TO_APT = "_apt", "/var/tmp"
+"""Whom apt fetches as when root calls it, and a directory that this user reaches and that has room."""
 MOST_KERNEL = 256_000_000
 """Bytes of a file in /boot."""
 
@@ -71,7 +78,8 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
             with state.scratch("kernel") as scratch, disk_full_is_said(place):
                 partial = scratch / "tree"
                 partial.mkdir()
-                _fill(partial, _downloaded(packages, scratch), package)
+                with _downloaded(packages) as archives:
+                    _fill(partial, archives, package)
                 kernel_in(partial, package)
                 write_whole(partial / ORIGIN, origin)
                 partial.rename(place)
@@ -108,14 +116,31 @@ def parsed(stanza: str, package: str) -> Package:
     return Package(name, version, tuple(words[0].partition(":")[0] for words in depends if words))
 
 
-def _downloaded(packages: Collection[Package], scratch: Path) -> list[Path]:
+@contextmanager
+def _downloaded(packages: Collection[Package]) -> Iterator[list[Path]]:
+    """The packages' files, for as long as the body takes.
+
+    What root has apt fetch, apt fetches as a user of its own, to whom the state directory is closed.
+    """
     words = [f"{package.name}={package.version}" for package in packages]
-    command = ["apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", *words]
-    done = process.attempt(command, cwd=scratch, env=ENVIRONMENT, timeout=DOWNLOAD_SECONDS)
-    archives = sorted(scratch.glob("*.deb"))
-    if done.returncode or len(archives) != len(words):
-        raise KernelPackageFailed(package=words[0], why=clean(done.stderr)[-300:] or "apt-get left no file")
-    return archives
+    with TemporaryDirectory(prefix="kdyno-apt-", dir=OPEN_TO_APT if is_root() else None) as name:
+        directory = Path(name)
+        if is_root():
+            _give(directory, APT_USER)
+        done = process.attempt(
+            ["apt-get", "download", "-q", *words], cwd=directory, env=ENVIRONMENT, timeout=DOWNLOAD_SECONDS
+        )
+        if is_root():
+            os.chown(directory, 0, 0)
+        archives = sorted(directory.glob("*.deb"))
+        if done.returncode or len(archives) != len(words):
+            raise KernelPackageFailed(package=words[0], why=clean(done.stderr)[-300:] or "apt-get left no file")
+        yield archives
+
+
+def _give(directory: Path, user: str) -> None:
+    with suppress(KeyError):  # without this user apt has no other than root's
+        os.chown(directory, pwd.getpwnam(user).pw_uid, 0)
 
 
 def _fill(tree: Path, archives: Collection[Path], package: str) -> None:
