@@ -9,7 +9,7 @@ import pytest
 
 from kdyno.errors import UserError
 from kdyno.foreign import readers
-from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere, UnknownForm
+from kdyno.foreign.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
 from kdyno.foreign.readers.registry import BY_NAME, READERS, recognise
@@ -174,6 +174,60 @@ def test_perf_s_counts_of_single_cpus_are_benchmarks_of_their_own() -> None:
         "cpu-clock, CPU1",
         "cpu-clock, S0",
     ]
+
+
+def test_decimal_commas_between_commas_are_refused_with_the_ways_out() -> None:
+    with pytest.raises(CommaTwice, match=r"perf-comma\.csv, line 3: commas stand between the fields") as caught:
+        perf_stat.read(read(str(DATA / "perf-comma.csv")))
+    assert "perf stat -x';'" in caught.value.advice
+    assert "LC_ALL=C" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12,34,msec,task-clock,12340000,100,00,0,987,CPUs utilized",
+        "12,34,msec,task-clock,1,25%,12340000,100,00,0,987,CPUs utilized",
+        "1234567,,cycles,12340000,100,00,1,001,GHz",
+        "1234567,,cycles,12340000,100,00,,",
+        "1234567,,cycles,12340000,62,50",
+        "CPU0,12,34,msec,cpu-clock,12340000,100,00,,",
+        "S0,2,12,34,msec,cpu-clock,12340000,100,00,,",
+        "1,000123456,12,34,msec,task-clock,12340000,100,00,,",
+        "77,,cpu/event=0x3c,umask=0x1/u,1000000,100,00,,",
+        "<not supported>,,cycles,0,100,00,,",
+    ],
+)
+def test_no_line_with_decimal_commas_between_commas_is_read(line: str) -> None:
+    assert recognise(source(f"{line}\n"), JudgeRequest()).name == "perf"
+    with pytest.raises(CommaTwice):
+        perf_stat.read(source(f"{line}\n"))
+
+
+@pytest.mark.parametrize("metric", ["", "0.987,CPUs utilized", "nan,of all branches", "12,K/sec", "0.0"])
+def test_lines_without_decimal_commas_are_still_read(metric: str) -> None:
+    [series] = perf_stat.read(source(f"12.5,msec,task-clock,1.50%,12340000,100.00,{metric}\n")).series
+    assert (series.benchmark, series.unit, series.values, series.error) == ("task-clock", "ms", (12.5,), 0.015)
+
+
+def test_decimal_commas_between_semicolons_are_read() -> None:
+    file = read(str(DATA / "perf-semicolon-before.csv"))
+    assert recognise(file, JudgeRequest()).name == "perf"
+    parsed = perf_stat.read(file)
+    assert of(parsed, "task-clock") == (22.71,)
+    assert of(parsed, "cycles") == (2234567,)
+    assert parsed.notes == (
+        "cycles was counted 62.50 % of the time and scaled up (multiplexing)",
+        "stalled-cycles-frontend was not supported: left out",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ['{"counter-value" : "12,5", "event" : "cycles", "pcnt-running" : 100,00}', '{"counter-value" : ']
+)
+def test_json_of_perf_that_is_none_is_refused_without_python_s_words(text: str) -> None:
+    with pytest.raises(Broken, match=r"line 1 is no JSON, from line 1, column \d+ on it isn't what JSON has there"):
+        perf_stat.read(source(text))
 
 
 def test_intervals_of_perf_are_refused() -> None:

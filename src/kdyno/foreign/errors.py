@@ -85,6 +85,13 @@ class UnknownForm(FileError):
     hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
 
 
+class CommaTwice(FileError):
+    message = (
+        "{file}, line {line}: commas stand between the fields and in the numbers, so nobody can tell which is which"
+    )
+    hint = "measure again with perf stat -x';', or under LC_ALL=C"
+
+
 class RaggedRow(FileError):
     message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
     hint = "mend that line; text with {delimiter} in it must be quoted"

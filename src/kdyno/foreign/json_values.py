@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
@@ -35,3 +36,12 @@ def numbers(value: Any, name: str) -> tuple[float, ...]:
     if not all(isinstance(number, float) for number in values):
         raise ValueError(f"{name} has something in it that is no number")
     return tuple(values)
+
+
+def not_json(error: Exception) -> str:
+    """Where a text stops being JSON, in words of our own."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"from line {error.lineno}, column {error.colno} on it isn't what JSON has there"
+    return "it holds what JSON doesn't have"
