@@ -61,6 +61,11 @@ class NoRows(FileError):
     hint = "name a file with measurements in it"
 
 
+class AllMissing(FileError):
+    message = "{file}, column {column!r}: nothing was measured, all cells are empty, NA, NaN or -"
+    hint = "name the right column with --value"
+
+
 class NothingButComments(FileError):
     message = "{file}: the first {size:,} bytes are blank lines and comments"
     hint = "put the names of columns at the beginning: variant,value"
@@ -164,6 +169,11 @@ class NoSize(FileError):
     hint = "--n 12, or --n COLUMN"
 
 
+class NoneLeft(FileError):
+    message = "benchmark {benchmark!r}, variant {variant!r}: nothing is left without its first value"
+    hint = "leave --skip-first out"
+
+
 class SummaryTwice(FileError):
     message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean"
     hint = "one row for each; name the column that tells benchmarks apart with --benchmark"
@@ -177,6 +187,29 @@ class OnlyStatistics(FileError):
 class NothingThere(FileError):
     message = "{file}: no measurement found in it ({format})"
     hint = "such a file has {excerpt}; if it is something else, say what with --format"
+
+
+class TwoMarks(FileError):
+    message = "{file}: some numbers have `.` before their fractions and some have `,`"
+    hint = "--decimal . or --decimal , says which; the other one then stands between thousands"
+
+
+class MaybeWide(FileError):
+    message = "{file}, line {line}: are {columns} variants, one a column?"
+    hint = "--wide says so; --value {values} says that they are benchmarks"
+
+
+class MaybeRows(FileError):
+    message = "{file}, line {line}: are the rows of {column!r} variants, or benchmarks?"
+    hint = (
+        "if they are variants: --variant {option}; if they are benchmarks, and each file is a variant: "
+        "--benchmark {option}"
+    )
+
+
+class NotMeasured(FileError):
+    message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
+    hint = "ratios, changes, minima, maxima and ranks aren't judged; name a column that was measured with --value"
 
 
 class NoClaim(FileError):
