@@ -12,6 +12,7 @@ from kdyno.foreign import readers
 from kdyno.foreign.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
+from kdyno.foreign.readers.printed import PROGRAMS
 from kdyno.foreign.readers.registry import BY_NAME, READERS, recognise
 from kdyno.foreign.readings import ProgramOutput
 from kdyno.foreign.request import JudgeRequest
@@ -36,8 +37,8 @@ def gather(sources: list[Source], name: str, request: JudgeRequest | None = None
 
 
 def test_every_reader_has_its_row_and_its_name_in_the_documents() -> None:
-    modules = {path.stem for path in Path(readers.__path__[0]).glob("*.py")} - {"__init__", "registry"}
-    assert len(BY_NAME) == len(READERS) == len(modules)
+    modules = {path.stem for path in Path(readers.__path__[0]).glob("*.py")} - {"__init__", "registry", "printed"}
+    assert len(BY_NAME) == len(READERS) == len(modules) + len(PROGRAMS)
     text = (DATA.parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
     assert [name for name in BY_NAME if f"`{name}`" not in text] == []
 
@@ -74,7 +75,7 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
 def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
-    with pytest.raises(UnknownForm, match="but not as perf or hyperfine or pyperf or google-benchmark"):
+    with pytest.raises(UnknownForm, match="is JSON, but not as fio or iperf3 or perf or hyperfine or pyperf"):
         recognise(source(text), JudgeRequest())
 
 

@@ -37,7 +37,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--decimal", choices=(".", ","), default="", help="what stands before fractions (default: found out)"
     )
-    columns.add_argument("--skip-first", action="store_true", help="leave the first value out: it was measured cold")
     columns.add_argument("--n", metavar="COL", help="what a summary sums up: a column, or a number for all")
     meaning = parser.add_argument_group("meaning")
     meaning.add_argument("--unit", metavar="U", default="", help="unit of values that have none")
@@ -75,7 +74,6 @@ def _request(args: argparse.Namespace) -> JudgeRequest:
         values=tuple(args.value.split(",")) if args.value else (),
         wide=args.wide,
         decimal=args.decimal,
-        skip_first=args.skip_first,
         n=args.n,
         unit=args.unit,
         direction=args.direction,

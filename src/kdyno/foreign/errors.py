@@ -40,10 +40,7 @@ class EmptyFile(FileError):
 
 class NotText(FileError):
     message = "{file} is not text: {why}"
-    hint = (
-        "name a file of one of these formats: CSV, markdown table, hyperfine, pyperf, criterion, google-benchmark, "
-        "lmbench, stress-ng, pgbench, Phoronix's composite.xml, perf stat -x, or -j, rustc-perf"
-    )
+    hint = "name a file of text; the formats are in `kdyno judge --help`, at --format"
 
 
 class WrongEncoding(FileError):
@@ -88,6 +85,14 @@ class UnknownForm(FileError):
 
     message = "{file} is {form}, but not as {programs} write it"
     hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
+
+
+class UnknownText(FileError):
+    message = "{file}: not recognised: none of the {count} formats"
+    hint = (
+        "the formats: {formats}; from another program's output make CSV with the columns variant, benchmark and value, "
+        "or a file of one number a line for each variant"
+    )
 
 
 class CommaTwice(FileError):
@@ -167,11 +172,6 @@ class BlockTwice(FileError):
 class NoSize(FileError):
     message = "{file}: nothing says how many measurements {what} sums up"
     hint = "--n 12, or --n COLUMN"
-
-
-class NoneLeft(FileError):
-    message = "benchmark {benchmark!r}, variant {variant!r}: nothing is left without its first value"
-    hint = "leave --skip-first out"
 
 
 class SummaryTwice(FileError):

@@ -27,8 +27,6 @@ class JudgeRequest:
     """Whether columns of numbers are variants."""
     decimal: Literal["", ".", ","] = ""
     """What stands before fractions; empty: found out."""
-    skip_first: bool = False
-    """Whether the first value of each boot, file or variant is left out."""
     n: str | None = None
     """How many values a summary sums up: a number, or the column that holds it."""
     unit: str = ""

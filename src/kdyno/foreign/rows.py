@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.foreign import units
-from kdyno.foreign.errors import NoneLeft
 from kdyno.foreign.factors import settled
 from kdyno.foreign.frames import joined
 from kdyno.foreign.gathered import Directions, Gathered, missing_note
@@ -38,8 +37,6 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
         unused |= dict.fromkeys(table.roles.unused)
     own = {*unused, *columns} >= OWN
     frame = joined(_apart(tables))
-    if request.skip_first:
-        frame = _without_first(frame)
     if len(tables) > 1 and "order" in frame and all(is_number(str(place)) for place in frame["order"].cat.categories):
         frame = frame.drop(columns="order")  # counted anew in each file, it doesn't say which file came first
     factors = settled(frame, [table.roles for table in tables], own=own)
@@ -67,17 +64,6 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
         summed_up=bool(notes),
         confounded=tuple(factors.confounded),
     )
-
-
-def _without_first(frame: Frame) -> Frame:
-    """The rows without the first of each boot; where no boots are known, of each variant. Raises NoneLeft."""
-    cells = ["benchmark", "variant"]
-    within = [*cells, *(role for role in ("block", "boot") if role in frame)]
-    rest = frame[frame.groupby(within, observed=True).cumcount() > 0].reset_index(drop=True)
-    lost = set(map(tuple, frame[cells].drop_duplicates().to_numpy())) - set(map(tuple, rest[cells].to_numpy()))
-    for benchmark, variant in sorted(lost):
-        raise NoneLeft(benchmark=benchmark, variant=variant)
-    return rest
 
 
 def _observed(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:

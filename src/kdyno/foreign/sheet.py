@@ -112,6 +112,23 @@ def shape_of(source: Source) -> Shape:
     return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
 
 
+def has_columns(source: Source) -> bool:
+    """Whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the first;
+    or it is one column of numbers under a name."""
+    lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
+    if not lines:
+        return True  # and says what is wrong with it
+    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(lines, candidate))
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return True
+    if len(rows[0]) > 1:
+        alike = sum(len(row) == len(rows[0]) for row in rows)
+        return 2 * alike > len(rows) or (len(rows) == 2 and '"' not in lines[0])
+    return len(rows) == 1 or sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
+
+
 def last_place(text: str) -> float:
     """What a printed decimal number was rounded to: 0.01 for `0.31`; 0 where it has all the digits of a double."""
     digits, _, exponent = text.lower().partition("e")

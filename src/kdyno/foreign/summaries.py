@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kdyno.foreign import units
-from kdyno.foreign.errors import MixedUnits, NoneLeft, NothingThere, SummaryColumn, SummaryTwice
+from kdyno.foreign.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
 from kdyno.foreign.gathered import Directions, Gathered, missing_note
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
@@ -21,7 +21,7 @@ from kdyno.judge.observations import Observations, Sample, Summary
 
 
 def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
-    """Put the tables of all files together. Raises NothingThere, MixedUnits, SummaryTwice and NoneLeft."""
+    """Put the tables of all files together. Raises NothingThere, MixedUnits and SummaryTwice."""
     rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
     published, notes, confounded = _settled(rows)
     if not published:
@@ -37,9 +37,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     benchmarks: dict[str, list[Published]] = {}
     for row in published:
         benchmarks.setdefault(row.benchmark, []).append(row)
-    observations = tuple(
-        _observed(benchmark, rows, directions, request.skip_first) for benchmark, rows in benchmarks.items()
-    )
+    observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
     own_notes = dict.fromkeys(note for _, tables in files for note in tables.notes)
     return Gathered(
         observations=observations,
@@ -103,7 +101,7 @@ def _require_single(rows: Sequence[Published]) -> None:
                 raise SummaryColumn(benchmark=benchmark, variant=variant, column=column, columns=shlex.quote(named))
 
 
-def _observed(benchmark: str, rows: Sequence[Published], directions: Directions, skip_first: bool) -> Observations:
+def _observed(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
     unit, step = rows[0].unit, 0.0
     by_variant: dict[str, list[tuple[float, Published]]] = {}
     for row in rows:
@@ -120,23 +118,18 @@ def _observed(benchmark: str, rows: Sequence[Published], directions: Directions,
         unit=units.shown(unit),
         direction=direction,
         description=benchmark,
-        groups=_samples(benchmark, by_variant, skip_first) if are_figures else _summaries(benchmark, by_variant),
+        groups=_samples(by_variant) if are_figures else _summaries(benchmark, by_variant),
         quantity=units.quantity(unit, benchmark, direction),
         step=step,
     )
 
 
-def _samples(
-    benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]], skip_first: bool
-) -> dict[str, Sample]:
-    """Figures without a deviation are values. Raises NoneLeft."""
-    samples = {}
-    for variant, rows in by_variant.items():
-        values = [float(row.mean) * factor for factor, row in rows][skip_first:]
-        if not values:
-            raise NoneLeft(benchmark=benchmark, variant=variant)
-        samples[variant] = Sample(values=np.array(values))
-    return samples
+def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
+    """Figures without a deviation are values."""
+    return {
+        variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
+        for variant, rows in by_variant.items()
+    }
 
 
 def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
