@@ -31,6 +31,20 @@ FILES = {
     "pgbench": ("pgbench-before.txt", "pgbench-after.txt"),
     "criterion": ("criterion-before.csv", "criterion-after.csv"),
     "stress-ng": ("stress-before.txt", "stress-after.txt"),
+    "fio": ("fio-before.json", "fio-after.json"),
+    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
+    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
+    "lkp": ("lkp-before.json", "lkp-after.json"),
+    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
+    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
+    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
+    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
+    "wrk": ("wrk-before.txt", "wrk-after.txt"),
+    "ab": ("ab-before.txt", "ab-after.txt"),
+    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
+    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
+    "time": ("time-before.txt", "time-after.txt"),
+    "numbers": ("numbers-before.txt", "numbers-after.txt"),
 }
 """By format: a file of either variant; those of tables are made here."""
 
@@ -168,11 +182,10 @@ def test_a_number_with_all_the_digits_of_a_double_was_not_rounded() -> None:
             "kernel version nr,what is run,wall clock,cpu load\n"
             "old,pipe,1.5,3\nold,fork,2.5,4\nnew,pipe,1.25,3\nnew,x,2,3\n",
             errors.NoColumn,
-            "kdyno judge FILE --variant 'kernel version nr' --benchmark 'what is run' --value 'wall clock'",
+            "kdyno judge FILE --variant 'kernel version nr' --benchmark 'what is run' --value 'wall clock,cpu load'",
         ),
-        ("5.1,6.1\n5.2,6.2\n", errors.NoHeader, "sed -i '1i value1,value2' FILE"),
-        ("5.1\n5.2\n", errors.NoHeader, "sed -i '1i value' FILE"),
-        ("kernel,box,time_ms\na,x,1.5\na,y,2.5\n", errors.OneVariant, "kdyno judge FILE --variant box --value time_ms"),
+        ("5.1,6.1\n5.2,6.2\n", errors.NoHeader, "sed -i '1i value1,value2' FILE "),
+        ("kernel,box,time_ms\na,x,1.5\na,y,2.5\n", errors.OneVariant, "kdyno judge before=FILE after=FILE2"),
     ],
 )
 def test_a_file_that_is_not_understood_gets_a_command_with_its_own_names(
@@ -181,12 +194,13 @@ def test_a_file_that_is_not_understood_gets_a_command_with_its_own_names(
     [file] = made(tmp_path, "my results.csv", text=text)
     with pytest.raises(error) as caught:
         judge_files([file], JudgeRequest())
-    assert caught.value.advice.endswith(f"for example: {example.replace('FILE', shlex.quote(file))}")
+    example = example.replace("before=FILE", shlex.quote(f"before={file}")).replace("FILE ", f"{shlex.quote(file)} ")
+    assert caught.value.advice.endswith(f"for example: {example.strip()}")
 
 
 def test_the_command_in_the_example_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"{'ab'[n % 2]} kernel,{n % 3 + 4.5},{n % 2 + 3.25}\n" for n in range(12)]
-    [file] = made(tmp_path, "my results.csv", text="which of two,wall clock,cpu load\n" + "".join(lines))
+    [file] = made(tmp_path, "my results.csv", text="which kernel,wall clock,cpu load\n" + "".join(lines))
     assert main(["judge", file]) == 1
     words = shlex.split(capsys.readouterr().err.rpartition("for example: ")[2])
     assert words[0] == "kdyno"

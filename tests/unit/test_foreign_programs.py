@@ -9,9 +9,10 @@ import pytest
 
 from kdyno.errors import UserError
 from kdyno.foreign import readers
-from kdyno.foreign.errors import Broken, MixedUnits, NoSize, NothingThere, UnknownForm
+from kdyno.foreign.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
+from kdyno.foreign.readers.printed import PROGRAMS
 from kdyno.foreign.readers.registry import BY_NAME, READERS, recognise
 from kdyno.foreign.readings import ProgramOutput
 from kdyno.foreign.request import JudgeRequest
@@ -36,8 +37,8 @@ def gather(sources: list[Source], name: str, request: JudgeRequest | None = None
 
 
 def test_every_reader_has_its_row_and_its_name_in_the_documents() -> None:
-    modules = {path.stem for path in Path(readers.__path__[0]).glob("*.py")} - {"__init__", "registry"}
-    assert len(BY_NAME) == len(READERS) == len(modules)
+    modules = {path.stem for path in Path(readers.__path__[0]).glob("*.py")} - {"__init__", "registry", "printed"}
+    assert len(BY_NAME) == len(READERS) == len(modules) + len(PROGRAMS)
     text = (DATA.parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
     assert [name for name in BY_NAME if f"`{name}`" not in text] == []
 
@@ -74,7 +75,7 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
 def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
-    with pytest.raises(UnknownForm, match="but not as perf or hyperfine or pyperf or google-benchmark"):
+    with pytest.raises(UnknownForm, match="is JSON, but not as fio or iperf3 or perf or hyperfine or pyperf"):
         recognise(source(text), JudgeRequest())
 
 
@@ -174,6 +175,60 @@ def test_perf_s_counts_of_single_cpus_are_benchmarks_of_their_own() -> None:
         "cpu-clock, CPU1",
         "cpu-clock, S0",
     ]
+
+
+def test_decimal_commas_between_commas_are_refused_with_the_ways_out() -> None:
+    with pytest.raises(CommaTwice, match=r"perf-comma\.csv, line 3: commas stand between the fields") as caught:
+        perf_stat.read(read(str(DATA / "perf-comma.csv")))
+    assert "perf stat -x';'" in caught.value.advice
+    assert "LC_ALL=C" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12,34,msec,task-clock,12340000,100,00,0,987,CPUs utilized",
+        "12,34,msec,task-clock,1,25%,12340000,100,00,0,987,CPUs utilized",
+        "1234567,,cycles,12340000,100,00,1,001,GHz",
+        "1234567,,cycles,12340000,100,00,,",
+        "1234567,,cycles,12340000,62,50",
+        "CPU0,12,34,msec,cpu-clock,12340000,100,00,,",
+        "S0,2,12,34,msec,cpu-clock,12340000,100,00,,",
+        "1,000123456,12,34,msec,task-clock,12340000,100,00,,",
+        "77,,cpu/event=0x3c,umask=0x1/u,1000000,100,00,,",
+        "<not supported>,,cycles,0,100,00,,",
+    ],
+)
+def test_no_line_with_decimal_commas_between_commas_is_read(line: str) -> None:
+    assert recognise(source(f"{line}\n"), JudgeRequest()).name == "perf"
+    with pytest.raises(CommaTwice):
+        perf_stat.read(source(f"{line}\n"))
+
+
+@pytest.mark.parametrize("metric", ["", "0.987,CPUs utilized", "nan,of all branches", "12,K/sec", "0.0"])
+def test_lines_without_decimal_commas_are_still_read(metric: str) -> None:
+    [series] = perf_stat.read(source(f"12.5,msec,task-clock,1.50%,12340000,100.00,{metric}\n")).series
+    assert (series.benchmark, series.unit, series.values, series.error) == ("task-clock", "ms", (12.5,), 0.015)
+
+
+def test_decimal_commas_between_semicolons_are_read() -> None:
+    file = read(str(DATA / "perf-semicolon-before.csv"))
+    assert recognise(file, JudgeRequest()).name == "perf"
+    parsed = perf_stat.read(file)
+    assert of(parsed, "task-clock") == (22.71,)
+    assert of(parsed, "cycles") == (2234567,)
+    assert parsed.notes == (
+        "cycles was counted 62.50 % of the time and scaled up (multiplexing)",
+        "stalled-cycles-frontend was not supported: left out",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ['{"counter-value" : "12,5", "event" : "cycles", "pcnt-running" : 100,00}', '{"counter-value" : ']
+)
+def test_json_of_perf_that_is_none_is_refused_without_python_s_words(text: str) -> None:
+    with pytest.raises(Broken, match=r"line 1 is no JSON, from line 1, column \d+ on it isn't what JSON has there"):
+        perf_stat.read(source(text))
 
 
 def test_intervals_of_perf_are_refused() -> None:

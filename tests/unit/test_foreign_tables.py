@@ -60,7 +60,7 @@ def test_names_in_quotes_may_hold_the_delimiter() -> None:
     [
         ("Kernel,Test,Elapsed (s)", {"variant": "Kernel", "benchmark": "Test", "value": "Elapsed (s)"}),
         ("config,metric,result", {"variant": "config", "benchmark": "metric", "value": "result"}),
-        ("name,workload,x", {"variant": "name", "benchmark": "workload", "value": "x"}),
+        ("name,workload,cost", {"variant": "name", "benchmark": "workload", "value": "cost"}),
         ("kernel,name,wall_time_ms", {"variant": "kernel", "benchmark": "name", "value": "wall_time_ms"}),
     ],
 )
@@ -158,10 +158,10 @@ def test_the_direction_is_told_by_a_column_the_flag_or_the_unit() -> None:
     assert rows(text).observations[0].direction == "higher"
     assert rows(text, direction="lower").observations[0].direction == "lower"
     assert rows("variant,value,unit\na,1,GB/s\nb,2,GB/s\n").observations[0].direction == "higher"
-    unknown = rows("variant,x\na,1\nb,2\n")
+    unknown = rows("variant,cost\na,1\nb,2\n")
     assert unknown.observations[0].direction is None
     assert unknown.notes == (
-        "nothing says whether lower or higher is better of x: it is called higher and lower, not faster and slower; "
+        "nothing says whether lower or higher is better of cost: it is called higher and lower, not faster and slower; "
         "--higher or --lower says it",
     )
 
@@ -195,7 +195,7 @@ def test_bits_and_bytes_are_not_mixed_up() -> None:
     assert sample(table, "b").values.tolist() == pytest.approx(sample(table, "a").values.tolist())
 
 
-@pytest.mark.parametrize("value", ["0", "-3", "nan", "inf", "-inf", "abc", "", "1_0", "1e999"])
+@pytest.mark.parametrize("value", ["0", "-3", "inf", "-inf", "abc", "slow", "1_0", "1e999", "3 (0.1)"])
 def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column(value: str) -> None:
     with pytest.raises(errors.BadValue) as caught:
         rows(f"variant,time_s\na,1\na,2\nb,{value}\nb,2\n")
@@ -216,7 +216,7 @@ def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column
         ('variant,value\n"a,1\nb,2\n', UserError, "file0.csv"),
         ("variant,value\n" + "x" * 5000 + ",1\n", errors.HugeField, "a field of 5000 characters"),
         ("variant,value\n" + "x" * 200_000 + ",1\n", errors.HugeField, "a field of more than 131072"),
-        ("foo,bar,baz\na,1,2\nb,2,3\n", errors.NoColumn, "no column looks like the value"),
+        ("foo,bar,baz\na,1,2\nb,2,3\n", errors.MaybeWide, "line 1: are bar, baz variants, one a column?"),
         ("variant,block,value\na,1,5\na,1,6\nb,1,5\n", errors.BlockTwice, "2 rows for block '1'"),
         ("variant,value\n" + "".join(f"v{n},1\n" for n in range(60)), errors.ManyVariants, "60 different values"),
     ],
@@ -242,9 +242,9 @@ def test_a_file_that_is_not_text_in_utf_8_is_refused(data: bytes, error: type[Us
 
 
 def test_what_a_file_says_can_t_steer_the_terminal_through_an_error() -> None:
-    with pytest.raises(errors.NoColumn) as caught:
+    with pytest.raises(errors.MaybeWide, match="are bar, baz variants") as caught:
         rows("foo\x1b[31m,bar\x9b2J,baz\na,1,2\nb,2,3\n")
-    assert caught.value.advice.startswith("name it with --value; columns: foo, bar, baz")
+    assert "--value 'bar,baz' says" in caught.value.advice
     with pytest.raises(errors.BadValue, match=r"'2\\x07' is not"):
         rows("variant,value\na,1\nb,2\x07\n")
 
@@ -299,7 +299,6 @@ def test_the_size_of_a_summary_must_come_from_somewhere() -> None:
     [
         ("a,x,-1,0.5,12,ms", "column 'mean': '-1'"),
         ("a,x,10,-0.5,12,ms", "column 'sd': '-0.5'"),
-        ("a,x,10,nan,12,ms", "column 'sd': 'nan'"),
         ("a,x,10,0.5,0,ms", "column 'n': '0'"),
         ("a,x,10,0.5,2.5,ms", "column 'n': '2.5'"),
     ],

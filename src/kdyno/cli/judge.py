@@ -33,6 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--pool", action="append", default=[], metavar="COL", help="take the values of this column together"
     )
     columns.add_argument("--value", metavar="COL[,COL]", help="the value; several columns are several benchmarks")
+    columns.add_argument("--wide", action="store_true", help="columns of numbers are variants, one a column")
+    columns.add_argument(
+        "--decimal", choices=(".", ","), default="", help="what stands before fractions (default: found out)"
+    )
     columns.add_argument("--n", metavar="COL", help="what a summary sums up: a column, or a number for all")
     meaning = parser.add_argument_group("meaning")
     meaning.add_argument("--unit", metavar="U", default="", help="unit of values that have none")
@@ -68,6 +72,8 @@ def _request(args: argparse.Namespace) -> JudgeRequest:
         columns={role: name for role in COLUMNS if (name := getattr(args, role)) is not None},
         pooled=tuple(args.pool),
         values=tuple(args.value.split(",")) if args.value else (),
+        wide=args.wide,
+        decimal=args.decimal,
         n=args.n,
         unit=args.unit,
         direction=args.direction,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from kdyno.foreign import units
 from kdyno.foreign.claims import MOST_CLAIMS, Claim, meant, read
-from kdyno.foreign.errors import MixedUnits, NoClaim, OnlyStatistics, TooLarge
+from kdyno.foreign.errors import MaybeRows, MaybeWide, MixedUnits, NoClaim, NotMeasured, OnlyStatistics, TooLarge
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import summary_table
-from kdyno.foreign.readings import Published
+from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import whole_number
 from kdyno.foreign.source import Source
@@ -68,8 +68,11 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
     claims = [claim for grid, file in gathered.claims for claim in read(grid, file)]
     published = list(gathered.published)
     for source in sources:
-        tables = summary_table.read(source, plain)
-        if not tables.claims and not tables.published:
+        try:
+            tables = summary_table.read(source, plain)
+        except (MaybeRows, MaybeWide, NotMeasured):
+            tables = SummaryTables((), {}, ())
+        if not tables.claims and not any(row.sd for row in tables.published):
             raise NoClaim(
                 file=source.shown, line=1, why="there is neither a pair with its Q nor a mean with its sd in it"
             )
@@ -125,6 +128,8 @@ def contradicted(
 def _tables(published: Sequence[Published], observations: Sequence[Observations]) -> dict[str, _Table]:
     tables: dict[str, _Table] = {}
     for row in published:
+        if not row.sd:
+            continue  # a figure has no variance that a statistic could follow from
         table = tables.setdefault(row.benchmark, _Table(row.benchmark))
         name = row.label or row.variant
         table.means[name] = PrintedGroup(Printed(row.mean), Printed(row.sd), row.n)

@@ -40,10 +40,7 @@ class EmptyFile(FileError):
 
 class NotText(FileError):
     message = "{file} is not text: {why}"
-    hint = (
-        "name a file of one of these formats: CSV, markdown table, hyperfine, pyperf, criterion, google-benchmark, "
-        "lmbench, stress-ng, pgbench, Phoronix's composite.xml, perf stat -x, or -j, rustc-perf"
-    )
+    hint = "name a file of text; the formats are in `kdyno judge --help`, at --format"
 
 
 class WrongEncoding(FileError):
@@ -59,6 +56,11 @@ class TooLarge(FileError):
 class NoRows(FileError):
     message = "{file} has a header and no rows"
     hint = "name a file with measurements in it"
+
+
+class AllMissing(FileError):
+    message = "{file}, column {column!r}: nothing was measured, all cells are empty, NA, NaN or -"
+    hint = "name the right column with --value"
 
 
 class NothingButComments(FileError):
@@ -83,6 +85,21 @@ class UnknownForm(FileError):
 
     message = "{file} is {form}, but not as {programs} write it"
     hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
+
+
+class UnknownText(FileError):
+    message = "{file}: not recognised: none of the {count} formats"
+    hint = (
+        "the formats: {formats}; from another program's output make CSV with the columns variant, benchmark and value, "
+        "or a file of one number a line for each variant"
+    )
+
+
+class CommaTwice(FileError):
+    message = (
+        "{file}, line {line}: commas stand between the fields and in the numbers, so nobody can tell which is which"
+    )
+    hint = "measure again with perf stat -x';', or under LC_ALL=C"
 
 
 class RaggedRow(FileError):
@@ -170,6 +187,29 @@ class OnlyStatistics(FileError):
 class NothingThere(FileError):
     message = "{file}: no measurement found in it ({format})"
     hint = "such a file has {excerpt}; if it is something else, say what with --format"
+
+
+class TwoMarks(FileError):
+    message = "{file}: some numbers have `.` before their fractions and some have `,`"
+    hint = "--decimal . or --decimal , says which; the other one then stands between thousands"
+
+
+class MaybeWide(FileError):
+    message = "{file}, line {line}: are {columns} variants, one a column?"
+    hint = "--wide says so; --value {values} says that they are benchmarks"
+
+
+class MaybeRows(FileError):
+    message = "{file}, line {line}: are the rows of {column!r} variants, or benchmarks?"
+    hint = (
+        "if they are variants: --variant {option}; if they are benchmarks, and each file is a variant: "
+        "--benchmark {option}"
+    )
+
+
+class NotMeasured(FileError):
+    message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
+    hint = "ratios, changes, minima, maxima and ranks aren't judged; name a column that was measured with --value"
 
 
 class NoClaim(FileError):

@@ -91,3 +91,9 @@ class Directions:
             f"nothing says whether lower or higher is better of {names}: {called} called higher and lower, not faster "
             "and slower; --higher or --lower says it",
         )
+
+
+def missing_note(missing: Mapping[str, int]) -> tuple[str, ...]:
+    """The note on cells that say that nothing was measured, by variant."""
+    counts = [f"{count:,} of {variant}" for variant, count in missing.items() if count]
+    return (f"cells without a measurement (empty, NA, NaN or -) were left out: {listed(counts, 8)}",) if counts else ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -35,3 +37,45 @@ def numbers(value: Any, name: str) -> tuple[float, ...]:
     if not all(isinstance(number, float) for number in values):
         raise ValueError(f"{name} has something in it that is no number")
     return tuple(values)
+
+
+def not_json(error: Exception) -> str:
+    """Where a text stops being JSON, in words of our own."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"from line {error.lineno}, column {error.colno} on it isn't what JSON has there"
+    return "it holds what JSON doesn't have"
+
+
+def why(error: ValueError) -> str:
+    """What is wrong, in words of our own: those of the functions above are."""
+    return not_json(error) if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def documents(text: str) -> Iterator[Any]:
+    """All documents of a text, one behind the other; lines before and between them that begin otherwise are left out.
+
+    Raises ValueError.
+    """
+    decoder = json.JSONDecoder(parse_int=float)
+    at = 0
+    while (at := _beginning(text, at)) >= 0:
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        yield document
+
+
+def _beginning(text: str, at: int) -> int:
+    """Where the next line is that begins with a brace, from somewhere on; -1 for none."""
+    while at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
+        if line.lstrip().startswith("{"):
+            return at + len(line) - len(line.lstrip())
+        if end < 0:
+            return -1
+        at = end + 1
+    return -1

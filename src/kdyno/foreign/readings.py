@@ -65,6 +65,9 @@ class LongTable:
     roles: Roles
     name: str
     """The variant that the file stands for where no column says it."""
+    notes: tuple[str, ...] = ()
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Variant -> cells that say that nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Published:
     """Another name of the variant in this benchmark: `Zen 3` in the column `CPU family`; or empty."""
     mean: str
     sd: str
+    """Empty for a single figure, of whose spread nothing is known."""
     n: int
     unit: str
     direction: str
@@ -84,6 +88,8 @@ class Published:
     """Column without a role -> what it has in this row."""
     benchmark_column: str = ""
     """The columns that the benchmark's name is from, as `--benchmark` takes them; empty if none is."""
+    command: str = ""
+    """What was run, where that is the variant of a lone file and the benchmark of several."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,10 @@ class SummaryTables:
     """Role -> the column that was taken for it."""
     claims: tuple[Grid, ...]
     """Tables of published statistics."""
+    notes: tuple[str, ...] = ()
+    """What the report says of what wasn't read."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Variant -> cells that say that nothing was measured."""
 
 
 Reading = ProgramOutput | LongTable | SummaryTables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from kdyno.measurement import Correction, Direction
@@ -23,6 +23,10 @@ class JudgeRequest:
     """Columns whose values are taken together."""
     values: tuple[str, ...] = ()
     """Columns with values; several columns are several benchmarks."""
+    wide: bool = False
+    """Whether columns of numbers are variants."""
+    decimal: Literal["", ".", ","] = ""
+    """What stands before fractions; empty: found out."""
     n: str | None = None
     """How many values a summary sums up: a number, or the column that holds it."""
     unit: str = ""

@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.foreign import units
+from kdyno.foreign.cells import cell_of
 from kdyno.foreign.errors import NoColumn, NoSuchColumn, TwoMeanings
+from kdyno.foreign.headings import NOT_MEASURED, meaning
+from kdyno.foreign.numerals import is_missing
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import Shape, is_number
 from kdyno.text import listed
@@ -192,7 +195,11 @@ def _values(
             return (matches[0],)
     names_of_roles = {name for names in ROLES.values() for name in names.split()}
     for others in (names_of_roles | FACTORS, names_of_roles):
-        candidates = [column for column in left if column in numeric and names_of[column] not in others]
+        candidates = [
+            column
+            for column in left
+            if column in numeric and names_of[column] not in others and meaning(column) not in NOT_MEASURED
+        ]
         with_unit = [column for column in candidates if units.of_column(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
@@ -205,5 +212,5 @@ def _values(
 
 def _is_numeric(shape: Shape, index: int) -> bool:
     """Whether most of the first rows have a number in this column."""
-    cells = [row[index].replace(shape.decimal, ".") for row in shape.first if index < len(row)]
-    return bool(cells) and sum(is_number(cell) for cell in cells) * 2 > len(cells)
+    cells = [row[index] for row in shape.first if index < len(row) and not is_missing(row[index])]
+    return bool(cells) and sum(cell_of(cell, shape.decimal.mark) is not None for cell in cells) * 2 > len(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from kdyno.foreign import units
 from kdyno.foreign.factors import settled
 from kdyno.foreign.frames import joined
-from kdyno.foreign.gathered import Directions, Gathered
+from kdyno.foreign.gathered import Directions, Gathered, missing_note
 from kdyno.foreign.readings import LEFT, Frame, LongTable
 from kdyno.foreign.replicates import Measured, measured
 from kdyno.foreign.request import JudgeRequest
@@ -48,7 +49,14 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
     observations = tuple(_observed(benchmark, column, directions, own) for benchmark in benchmarks)
     return Gathered(
         observations=observations,
-        notes=(*factors.notes, *notes, *_unused(unused, own), *directions.notes),
+        notes=(
+            *factors.notes,
+            *notes,
+            *dict.fromkeys(note for table in tables for note in table.notes),
+            *missing_note(sum((Counter(table.missing) for table in tables), Counter())),
+            *_unused(unused, own),
+            *directions.notes,
+        ),
         columns=columns,
         boots="" if own else _boots(benchmarks, frame),
         days={benchmark.name: benchmark.days for benchmark in benchmarks if benchmark.days},

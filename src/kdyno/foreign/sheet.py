@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from kdyno.foreign.errors import ColumnTwice, HugeField, NoHeader, NoRows, NothingButComments, RaggedRow, TooLarge
+from kdyno.foreign.numerals import Decimal, Mark, decimal_of_columns
 from kdyno.foreign.source import LOOKED_AT, Source
 
 DELIMITERS = ",;\t|"
@@ -27,9 +28,10 @@ MOST_DIGITS = 9
 """Of a whole number."""
 DOUBLE_DIGITS = 15
 """Of a number that was written as precisely as it was known."""
-_DASHES = re.compile(r":?-+:?")
+_DASHES = re.compile(r":?[-=]+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PRINTED = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,2})?")
+_BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"\*\*|__|`")
 
 
@@ -45,6 +47,10 @@ class Grid:
 
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    line: int = 1
+    """Of the header."""
+    decimal: Mark = "."
+    """What stands before fractions, where no number tells."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,8 @@ class Shape:
     header: tuple[str, ...]
     above: int
     """Lines above the header: comments and blank lines."""
-    decimal: str
-    """What stands before the fraction: `.`, or `,` where that isn't the delimiter."""
+    decimal: Decimal
+    """What stands before fractions."""
     first: tuple[tuple[str, ...], ...]
     """The first rows, for guessing."""
 
@@ -102,8 +108,25 @@ def shape_of(source: Source) -> Shape:
         names = ["value"] if len(header) == 1 else [f"value{number}" for number, _ in enumerate(header, 1)]
         line = delimiter.join(names[:MOST_NAMES])
         raise NoHeader(file=source.shown, command=shlex.join(["sed", "-i", f"1i {line}", source.shown]))
-    comma = delimiter != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for row in first for cell in row)
-    return Shape(delimiter, header, above, "," if comma else ".", first)
+    columns = [[row[index] for row in first if index < len(row)] for index in range(len(header))]
+    return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
+
+
+def has_columns(source: Source) -> bool:
+    """Whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the first;
+    or it is one column of numbers under a name."""
+    lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
+    if not lines:
+        return True  # and says what is wrong with it
+    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(lines, candidate))
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return True
+    if len(rows[0]) > 1:
+        alike = sum(len(row) == len(rows[0]) for row in rows)
+        return 2 * alike > len(rows) or (len(rows) == 2 and '"' not in lines[0])
+    return len(rows) == 1 or sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
 
 
 def last_place(text: str) -> float:
@@ -161,10 +184,10 @@ def has_pipe_table(text: str) -> bool:
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line is the row of dashes below the header of a pipe table."""
-    if "|" not in line or not set(line) <= set("|:- \t"):
+    """Whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
+    if not ("|" in line or "+" in line) or not set(line) <= set("|:+-= \t"):
         return False
-    return all(_DASHES.fullmatch(cell) for cell in _cells(line))
+    return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
 
 
 def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
@@ -194,7 +217,7 @@ def _whole(source: Source) -> Grid:
     table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
     if len(table) > MOST_ROWS:
         raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for a table of means")
-    return Grid(shape.header, table)
+    return Grid(shape.header, table, shape.above + 1, "." if shape.delimiter == "," else ",")
 
 
 def _pipe_tables(source: Source) -> Iterator[Grid]:
@@ -204,11 +227,14 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
         if "|" not in lines[at] or not _is_rule(lines[at + 1]):
             at += 1
             continue
-        header, body = _cells(lines[at]), []
+        header, body, start = _cells(lines[at]), [], at + 1
         _require_small(source, at + 1, header)
         _require_different(source, at + 1, header)
         at += 2
-        while at < len(lines) and "|" in lines[at]:
+        while at < len(lines) and ("|" in lines[at] or _is_rule(lines[at])):
+            if _is_rule(lines[at]):
+                at += 1
+                continue
             cells = _cells(lines[at])
             if len(cells) != len(header):
                 raise RaggedRow(
@@ -220,12 +246,15 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
             count += 1
             if count > MOST_ROWS:
                 raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
-        yield Grid(header, tuple(body))
+        yield Grid(header, tuple(body), start)
 
 
 def _cells(line: str) -> tuple[str, ...]:
-    inner = line.strip().removeprefix("|").removesuffix("|")
-    return tuple(_MARKS.sub("", cell).strip() for cell in inner.split("|"))
+    inner = line.strip()
+    if inner.startswith("|"):  # rows of psql have bars between cells alone
+        inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
+    cells = _BAR.split(inner)
+    return tuple(_MARKS.sub("", cell).replace("\\|", "|").strip() for cell in cells)
 
 
 def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:

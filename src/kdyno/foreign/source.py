@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdyno.foreign.errors import Broken, EmptyFile, FileTwice, NotText, TooLarge, Unreadable, WrongEncoding
+from kdyno.foreign.json_values import not_json
 from kdyno.names import printable
 
 LOOKED_AT = 65536
@@ -82,10 +83,8 @@ class Source:
         try:
             # Whole numbers may have more digits than Python turns into an int.
             return json.loads(self.text, parse_int=float)
-        except ValueError as error:
-            raise Broken(file=self.shown, format="JSON", why=str(error)) from error
-        except RecursionError as error:
-            raise Broken(file=self.shown, format="JSON", why="it is nested too deeply") from error
+        except (ValueError, RecursionError) as error:
+            raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
 
     def require_text(self) -> None:
         """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""

@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from kdyno.foreign import units
 from kdyno.foreign.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
-from kdyno.foreign.gathered import Directions, Gathered
+from kdyno.foreign.gathered import Directions, Gathered, missing_note
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import FACTORS, PLACES, difference, folded, may_be_a_factor, with_level
 from kdyno.foreign.source import Source
 from kdyno.judge.checks.published import Printed
-from kdyno.judge.observations import Observations, Summary
+from kdyno.judge.observations import Observations, Sample, Summary
 
 
 def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
     """Put the tables of all files together. Raises NothingThere, MixedUnits and SummaryTwice."""
-    published, notes, confounded = _settled([row for _, tables in files for row in tables.published])
+    rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
+    published, notes, confounded = _settled(rows)
     if not published:
         raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt)
     columns: dict[str, str] = {}
-    for _, tables in files:
+    missing: Counter[str] = Counter()
+    for source, tables in files:
         columns |= tables.columns
+        missing.update({(source.name if len(files) > 1 else name): n for name, n in tables.missing.items()})
+    if len(files) > 1 and any(row.command for _, tables in files for row in tables.published):
+        columns["benchmark"] = columns.pop("variant")
     directions = Directions(request)
     benchmarks: dict[str, list[Published]] = {}
     for row in published:
         benchmarks.setdefault(row.benchmark, []).append(row)
     observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
+    own_notes = dict.fromkeys(note for _, tables in files for note in tables.notes)
     return Gathered(
         observations=observations,
-        notes=(*notes, *directions.notes),
+        notes=(*notes, *own_notes, *missing_note(missing), *directions.notes),
         columns=columns,
-        boots="a table of means doesn't say how many boots its values come from",
+        boots="a table doesn't say how many boots its values come from",
         published=tuple(published),
         confounded=confounded,
         claims=tuple((grid, source.shown) for source, tables in files for grid in tables.claims),
     )
+
+
+def _of_file(row: Published, source: Source, files: int) -> Published:
+    """A row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
+    if files == 1 or not row.command:
+        return row
+    benchmark = f"{row.command} {row.benchmark}" if row.benchmark_column else row.command
+    return replace(row, benchmark=benchmark, variant=source.name, command="")
 
 
 def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
@@ -85,24 +102,43 @@ def _require_single(rows: Sequence[Published]) -> None:
 
 
 def _observed(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
-    unit = rows[0].unit
-    groups, step = {}, 0.0
+    unit, step = rows[0].unit, 0.0
+    by_variant: dict[str, list[tuple[float, Published]]] = {}
     for row in rows:
         factor = units.factor(row.unit, unit)
         if factor is None:
             raise MixedUnits(benchmark=benchmark, unit=unit, other=row.unit)
-        if row.variant in groups:
-            raise SummaryTwice(benchmark=benchmark, variant=row.variant)
         low, high = Printed(row.mean).ends
         step = max(step, (high - low) * factor)
-        groups[row.variant] = Summary(mean=float(row.mean) * factor, sd=float(row.sd) * factor, n=row.n)
+        by_variant.setdefault(row.variant, []).append((factor, row))
     direction = directions.of(benchmark, unit, rows[0].direction)
+    are_figures = not any(row.sd for row in rows)
     return Observations(
         benchmark=benchmark,
         unit=units.shown(unit),
         direction=direction,
         description=benchmark,
-        groups=groups,
+        groups=_samples(by_variant) if are_figures else _summaries(benchmark, by_variant),
         quantity=units.quantity(unit, benchmark, direction),
         step=step,
     )
+
+
+def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
+    """Figures without a deviation are values."""
+    return {
+        variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
+        for variant, rows in by_variant.items()
+    }
+
+
+def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
+    """One mean for each variant. Raises SummaryTwice."""
+    summaries = {}
+    for variant, rows in by_variant.items():
+        if len(rows) > 1:
+            raise SummaryTwice(benchmark=benchmark, variant=variant)
+        [(factor, row)] = rows
+        n = row.n if row.sd else 1
+        summaries[variant] = Summary(mean=float(row.mean) * factor, sd=float(row.sd or 0) * factor, n=n)
+    return summaries

@@ -15,13 +15,20 @@ def tree(text: str) -> Element:
     try:
         _require_harmless(text)
         return fromstring(text)
-    except (expat.ExpatError, ParseError) as error:
-        raise ValueError(str(error)) from error
+    except expat.ExpatError as error:
+        raise ValueError(_where(error.lineno, error.offset)) from error
+    except ParseError as error:
+        raise ValueError(_where(*error.position)) from error
 
 
 def text_of(parent: Element, name: str) -> str:
     """The text of the first child of this name as one line; empty if there is none."""
     return " ".join((parent.findtext(name) or "").split())
+
+
+def _where(line: int, column: int) -> str:
+    """Where a text stops being XML, in words of our own."""
+    return f"from line {line}, column {column + 1} on it isn't what XML has there"
 
 
 def _require_harmless(text: str) -> None:

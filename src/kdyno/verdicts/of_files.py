@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdyno.foreign import baseline as baselines
-from kdyno.foreign import examples, programs, summaries
+from kdyno.foreign import examples, layout, programs, summaries
 from kdyno.foreign.caveats import caveats
 from kdyno.foreign.check import contradictions
 from kdyno.foreign.errors import ManyVariants, MixedFormats, NoColumn, OneVariant, OnlyStatistics, TooLarge
@@ -72,7 +72,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
     """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
-    files = [(source, _reading(source, reader, request)) for source in sources]
+    files = [(source, _reading(source, reader, request, len(sources) == 1)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
         return programs.gather(outputs, request, reader.title, reader.excerpt)
     if tables := [(source, table) for source, table in files if isinstance(table, SummaryTables)]:
@@ -82,11 +82,14 @@ def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
 
 
-def _reading(source: Source, reader: Reader, request: JudgeRequest) -> Reading:
+def _reading(source: Source, reader: Reader, request: JudgeRequest, lone: bool) -> Reading:
     try:
         return reader.read(source, request)
     except (NoColumn, ManyVariants) as error:
-        raise error.with_example(examples.with_columns(source)) from None
+        example = examples.with_columns(source, lone=lone)
+        if lone and "--variant" not in example and isinstance(error, NoColumn):
+            layout.require_clear(source, request)
+        raise error.with_example(example) from None
 
 
 def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.errors import UserError
 from kdyno.foreign import units
-from kdyno.foreign.errors import BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
+from kdyno.foreign.cells import Cell, cell_of
+from kdyno.foreign.errors import AllMissing, BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.foreign.frames import joined
+from kdyno.foreign.numerals import MISSING_SPELLINGS, Decimal, Mark, is_missing, plain
 from kdyno.foreign.readings import LEFT, Frame, LongTable
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import FACTORS, NUMBERING, Roles, find_roles, folded
@@ -37,13 +41,18 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
     TooLarge.
     """
     shape = shape_of(source)
+    if request.decimal:
+        shape = replace(shape, decimal=Decimal(request.decimal))
     roles = find_roles(shape, request, source.shown)
     looked_at = _looked_at(shape, roles)
-    table = _frame(source, shape, roles, looked_at)
+    table, own_units = _frame(source, shape, roles, looked_at)
     if not len(table):
         raise NoRows(file=source.shown)
     _require_good(source, shape, roles, table)
+    if any(table[name].hasnans for name in roles.values):
+        deque(rows(source, shape), maxlen=0)  # a row that is too short looks like one without a value
     parts = []
+    missing: Counter[str] = Counter()
     for column in roles.values:
         part = pd.DataFrame({role: table[name] for role, name in roles.columns.items()})
         part["value"] = table[column]
@@ -51,16 +60,29 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
         if "variant" not in part:
             part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
         if "unit" not in part:
-            unit = request.unit or units.of_column(column)
+            unit = own_units.get(column) or request.unit or units.of_column(column)
             part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
         part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
+        if len(empty := part[part["value"].isna()]):
+            missing.update(dict(Counter(map(str, empty["variant"]))))
+            part = part[part["value"].notna()].reset_index(drop=True)
+            if part.empty:
+                raise AllMissing(file=source.shown, column=column)
         parts.append(part)
     whole = joined(parts)
     for role, most in MOST.items():
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
             raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
-    return LongTable(whole, roles, source.name)
+    return LongTable(whole, roles, source.name, _notes(shape), missing)
+
+
+def _notes(shape: Shape) -> tuple[str, ...]:
+    unclear, mark = shape.decimal.guessed_from, shape.decimal.mark
+    if not unclear:
+        return ()
+    other = "," if mark == "." else "."
+    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it otherwise",)
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
@@ -70,27 +92,56 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
     for name in roles.unused:
         if folded(name) in NUMBERING:
             continue
-        cells = [row[place[name]].replace(shape.decimal, ".") for row in shape.first if place[name] < len(row)]
+        cells = [row[place[name]].replace(shape.decimal.mark, ".") for row in shape.first if place[name] < len(row)]
         if folded(name) in FACTORS or not any(is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells):
             columns.append(name)
     return tuple(sorted(columns, key=lambda name: folded(name) not in FACTORS)[:MOST_LEFT])
 
 
-def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> Frame:
-    """The columns that have a role, and those `looked_at` that have few values.
+def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
+    """The columns that have a role, and those `looked_at` that have few values; and the units beside the values.
 
-    Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1.
+    Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
     """
+    try:
+        return _columns(source, shape, roles, looked_at), {}
+    except _NotPlain:
+        table = _columns(source, shape, roles, looked_at, as_text=True)
+    own_units: dict[str, str] = {}
+    for name in roles.values:
+        texts = [str(text) for text in table[name].cat.categories]
+        cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
+        written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
+        if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
+            raise _bad(source, shape, roles, f"the values in {name!r} are in several units")
+        numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
+        codes = table[name].cat.codes.to_numpy()
+        table[name] = np.where(codes < 0, np.nan, numbers[codes])
+        own_units[name] = next(iter(written), "")
+    return table, own_units
+
+
+class _NotPlain(Exception):
+    """pandas can't read the values of a table."""
+
+
+def _is_bad(text: str, cell: Cell | None) -> bool:
+    """Whether a cell has something else than a measurement, or nothing."""
+    return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
+
+
+def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
+    """Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1. Raises _NotPlain."""
     named = _named(roles)
-    texts = list(dict.fromkeys((*named, *looked_at)))
-    kinds: dict[str, Any] = dict.fromkeys(texts, str) | dict.fromkeys(roles.values, np.float64)
+    texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
+    kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             chunks = pd.read_csv(
                 io.BytesIO(source.data),
                 sep=shape.delimiter,
-                decimal=shape.decimal,
+                decimal=shape.decimal.mark,
                 names=list(shape.header),
                 skiprows=shape.above + 1,
                 header=None,
@@ -98,7 +149,7 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
                 encoding="utf-8-sig",
                 dtype=kinds,
                 keep_default_na=False,
-                na_values={name: [""] for name in (*named, *roles.values)},
+                na_values={**dict.fromkeys(roles.values, MISSING_SPELLINGS), **dict.fromkeys(named, ("",))},
                 skipinitialspace=True,
                 chunksize=CHUNK,
             )
@@ -117,7 +168,9 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
     except pd.errors.EmptyDataError as error:
         raise NoRows(file=source.shown) from error
     except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
-        raise _bad(source, shape, roles, str(error)) from error
+        if not as_text and type(error) is ValueError:
+            raise _NotPlain from None
+        raise _bad(source, shape, roles, "the parser of CSV gives up") from error
     return joined([part[list(kinds)] for part in parts])
 
 
@@ -127,7 +180,9 @@ def _named(roles: Roles) -> list[str]:
 
 
 def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
-    values = all(bool(((table[name] > LEAST) & (table[name] < LARGEST)).all()) for name in roles.values)
+    values = all(
+        bool((((table[name] > LEAST) & (table[name] < LARGEST)) | table[name].isna()).all()) for name in roles.values
+    )
     texts = [name for name in table if name not in roles.values]
     names = all(not table[name].hasnans for name in texts)
     short = all(
@@ -135,7 +190,7 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
         for name in texts
     )
     if not (values and names and short):
-        raise _bad(source, shape, roles, "a value or a name in it is not one")
+        raise _bad(source, shape, roles, "a value or a name in it is not one, but no line shows which")
 
 
 def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
@@ -147,7 +202,7 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     for row in rows(source, shape):
         for name in roles.values:
             text = row.cells[place[name]]
-            if not _is_good(text.replace(shape.decimal, ".")):
+            if not is_missing(text) and not _is_good(text, shape.decimal.mark):
                 return BadValue(file=source.shown, line=row.line, column=name, value=text)
         for role, name in roles.columns.items():
             if not row.cells[place[name]]:
@@ -158,11 +213,9 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     return Broken(file=source.shown, format="CSV", why=why)
 
 
-def _is_good(text: str) -> bool:
-    try:
-        return LEAST < float(text) < LARGEST and "_" not in text
-    except ValueError:
-        return False
+def _is_good(text: str, mark: Mark) -> bool:
+    cell = cell_of(text, mark)
+    return cell is not None and not _is_bad(text, cell) and LEAST < float(cell.mean) < LARGEST
 
 
 def _benchmark(part: Frame, column: str, several: bool) -> Any:

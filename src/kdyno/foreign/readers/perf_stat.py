@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kdyno.foreign.errors import Broken
+from kdyno.foreign.errors import Broken, CommaTwice
+from kdyno.foreign.json_values import not_json
 from kdyno.foreign.readings import ProgramOutput, Series, positive
 from kdyno.foreign.sheet import is_printed_number, last_place
 from kdyno.foreign.source import Source
@@ -33,17 +34,33 @@ class _Count:
     interval: bool
 
 
-def _pattern(separator: str) -> re.Pattern[str]:
-    # Event names may hold the separator: cpu/event=0x3c,umask=0x1/
-    s = re.escape(separator)
+def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
+    """How a line looks with this between its fields and that before a fraction."""
+    s, d = re.escape(separator), re.escape(decimal)
+    # Event names may hold the separator: sched:sched_switch, and between slashes cpu/event=0x3c,umask=0x1/
+    event = r"\S.*?" if separator == ":" else rf"[^{s}/\s][^{s}/]*(?:/[^/]*/[^{s}]*)?"
     return re.compile(
-        rf"^\s*(?:(?P<time>\d+\.\d{{9}}){s})?(?:(?P<where>CPU\d+|[SN]\d++[-\w]*+){s}(?:\d+{s}(?=[\d<]))?)?"
-        rf"(?P<value>\d+(?:\.\d+)?|<not counted>|<not supported>){s}(?P<unit>[^{s}]*){s}(?P<event>\S.*?)"
-        rf"(?:{s}(?P<error>\d+(?:\.\d+)?)%)?{s}\d+{s}(?P<ran>\d+(?:\.\d+)?)(?:{s}(?P<metric>[\d.]*|nan)(?:{s}[^{s}]*)?)?{s}?$"
+        rf"^\s*(?:(?P<time>\d+{d}\d{{9}}){s})?(?:(?P<where>CPU\d+|[SN]\d++[-\w]*+){s}(?:\d+{s}(?=[\d<]))?)?"
+        rf"(?P<value>\d+(?:{d}\d+)?|<not counted>|<not supported>){s}(?P<unit>[^{s}\d][^{s}]*|){s}(?P<event>{event})"
+        rf"(?:{s}(?P<error>\d+(?:{d}\d+)?)%)?{s}\d+{s}(?P<ran>\d+(?:{d}\d+)?)"
+        rf"(?:{s}(?P<metric>\d*(?:{d}\d+)?|-?nan|inf)(?:{s}[^{s}]*)?)?{s}?$"
     )
 
 
-_PATTERNS = [_pattern(separator) for separator in _SEPARATORS]
+_PATTERNS = [_pattern(separator, decimal) for separator in _SEPARATORS for decimal in ".," if separator != decimal]
+_COMMAS = _pattern(",", ",")
+"""Decimal commas between commas: lines of two or three more fields, and nobody can tell which belong together."""
+_HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
+"""A share of the time with a decimal comma; perf prints it with two decimals, and no metric without."""
+
+
+def _has_commas(line: str) -> bool:
+    """Whether a line between whose fields are commas has decimal commas as well."""
+    return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _of_line(line))
+
+
+def _of_line(line: str) -> re.Match[str] | None:
+    return next((row for pattern in _PATTERNS if (row := pattern.match(line))), None)
 
 
 def recognises(source: Source) -> bool:
@@ -51,11 +68,11 @@ def recognises(source: Source) -> bool:
     first = next(lines, "")
     if first.startswith("{"):
         return '"counter-value"' in first
-    return any(pattern.match(first) for pattern in _PATTERNS)
+    return bool(_of_line(first) or _COMMAS.match(first))
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every event is a benchmark. Notes say what wasn't counted, or not all the time. Raises Broken."""
+    """Every event is a benchmark. Notes say what wasn't counted, or not all the time. Raises Broken and CommaTwice."""
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     errors: dict[tuple[str, str], float] = {}
     notes: list[str] = []
@@ -84,28 +101,30 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _counts(source: Source) -> Iterator[_Count]:
-    for line in source.text.splitlines():
+    for number, line in enumerate(source.text.splitlines(), 1):
         if line.startswith("{"):
-            count = _of_json(line, source)
+            count = _of_json(line, number, source)
             if count:
                 yield count
-        elif match := next((row for pattern in _PATTERNS if (row := pattern.match(line))), None):
+        elif _has_commas(line):
+            raise CommaTwice(file=source.shown, line=number)
+        elif match := _of_line(line):
             yield _Count(
                 event=match["event"] + (f", {match['where']}" if match["where"] else ""),
-                value=match["value"],
+                value=match["value"].replace(",", "."),
                 unit=match["unit"],
-                error=match["error"],
-                ran=match["ran"],
+                error=match["error"] and match["error"].replace(",", "."),
+                ran=match["ran"].replace(",", "."),
                 interval=match["time"] is not None,
             )
 
 
-def _of_json(line: str, source: Source) -> _Count | None:
+def _of_json(line: str, number: int, source: Source) -> _Count | None:
     """What a line of -j says; None for one with nothing but a metric. Raises Broken."""
     try:
         row = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=f"a line is no JSON: {error}") from error
+        raise Broken(file=source.shown, format=TITLE, why=f"line {number} is no JSON, {not_json(error)}") from error
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None

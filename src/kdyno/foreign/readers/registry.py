@@ -6,23 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kdyno.foreign import claims
-from kdyno.foreign.errors import UnknownForm
+from kdyno.foreign.errors import UnknownForm, UnknownText
 from kdyno.foreign.readers import (
     criterion,
+    fio,
+    go_bench,
     google_benchmark,
     hyperfine,
+    iperf3,
+    lkp,
     lmbench,
+    numbers,
     perf_stat,
     pgbench,
     phoronix,
+    printed,
     pyperf,
     rustc_perf,
     stress_ng,
     summary_table,
+    sysbench,
 )
 from kdyno.foreign.readings import LongTable, ProgramOutput, Reading
 from kdyno.foreign.request import JudgeRequest
-from kdyno.foreign.sheet import has_pipe_table, shape_of
+from kdyno.foreign.sheet import has_columns, has_pipe_table, shape_of
 from kdyno.foreign.source import Form, Source
 from kdyno.text import cut, listed
 
@@ -84,6 +91,10 @@ READERS = (
         lmbench.read,
         "lines like `Simple syscall: 0.1303 microseconds`",
     ),
+    of_program(
+        "fio", fio.TITLE, fio.recognises, fio.read, "`jobs` with `read` and `write`, or `IOPS=`", "text", "json"
+    ),
+    of_program("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
     of_program(
         "perf",
         perf_stat.TITLE,
@@ -147,21 +158,39 @@ READERS = (
         stress_ng.read,
         "lines of --metrics like `stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62`",
     ),
+    of_program(
+        "lkp",
+        lkp.TITLE,
+        lkp.recognises,
+        lkp.read,
+        "lines of `commit:` and rows like `513595 ±  2%  -15.5%  433988 ±  3%  will-it-scale.per_thread_ops`",
+        "text",
+        "json",
+        lone_variant="a comparison of several commits, or ",
+    ),
+    of_program(
+        "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
+    ),
+    of_program(
+        "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
+    ),
+    *(of_program(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
         summary_table.TITLE,
         summary_table.recognises,
         summary_table.read,
         "the columns variant, mean, sd and n, or cells like `79.8 ± 0.1`",
-        lone_variant="name the column of the variants with --variant, or ",
+        lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
     Reader(
         "csv",
         "CSV, one value a row",
-        lambda _source, _request: True,
+        lambda source, _: has_columns(source),
         _read_csv,
         "the columns variant, benchmark and value",
-        lone_variant="name the column of the variants with --variant, or ",
+        lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
 )
 """In the order in which they are asked: whatever has columns and is nothing else is CSV."""
@@ -170,11 +199,16 @@ BY_NAME = {reader.name: reader for reader in READERS}
 
 
 def recognise(source: Source, request: JudgeRequest) -> Reader:
-    """Find the reader of a file. Raises UnknownForm, Broken, NoHeader, and what Source.require_text raises."""
+    """Find the reader of a file.
+
+    Raises UnknownForm, UnknownText, Broken, NoHeader, and what Source.require_text raises.
+    """
     source.require_text()
     for reader in READERS:
         if source.form in reader.forms and reader.recognises(source, request):
             return reader
+    if source.form == "text":
+        raise UnknownText(file=source.shown, count=len(READERS), formats=", ".join(BY_NAME))
     programs = " or ".join(reader.name for reader in READERS if source.form in reader.forms)
     raise UnknownForm(file=source.shown, form=source.form.upper(), programs=programs, keys=_keys(source))
 

@@ -1,177 +1,253 @@
-"""Tables of means: mean, standard deviation and n by variant, one a row, or as cells like `79.800 (0.1076)`."""
+"""Tables of means: one a row, or one a cell like `79.800 (0.1076)`, with or without standard deviations and n."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from kdyno.errors import UserError
 from kdyno.foreign import claims, units
-from kdyno.foreign.errors import BadValue, NoSize
+from kdyno.foreign.cells import Cell, cell_of
+from kdyno.foreign.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotMeasured
+from kdyno.foreign.headings import MEANS, SDS, bare, is_statistic
+from kdyno.foreign.layout import Layout, layout_of
+from kdyno.foreign.numerals import is_missing, plain, tidied
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
-from kdyno.foreign.roles import ROLES, find_column, find_columns, folded, with_level
+from kdyno.foreign.roles import find_column, folded, with_level
 from kdyno.foreign.sheet import LEAST, Grid, Row, grids, has_pipe_table, is_printed_number, shape_of, whole_number
 from kdyno.foreign.source import Source
-
-MEANS = ("mean", "average", "avg", "m")
-SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s")
-SIZES = ("n", "count", "runs", "samples", "size", "replicates")
-_CELL = re.compile(
-    r"^(?:(?P<label>[^:]+):\s*+)?(?P<mean>-?(?:[\d,]*\.\d++|[\d,]*\d)(?:e[-+]?\d++)?+)\s*+"
-    r"(?:\(\s*+(?:±|\+/-)?\s*+(?P<sd>[\d.,]++)\s*+\)|(?:±|\+/-)\s*+(?P<spread>[\d.,]++))$",
-    re.IGNORECASE,
-)
-"""Each part takes all that it can, for good: time then grows as the text does, not as its square."""
+from kdyno.text import listed
 
 TITLE = "a table of means and standard deviations"
 
 
 def recognises(source: Source, request: JudgeRequest) -> bool:
-    if has_pipe_table(source.head):
+    if has_pipe_table(source.head) or request.wide:
         return True
     shape = shape_of(source)
-    return _is_long(shape.header, request) or _is_wide(shape.first)
+    if _has_means(shape.header, request):
+        return True
+    grid = Grid(shape.header, tuple(Row(number, cells) for number, cells in enumerate(shape.first, 2)))
+    if any(len(row.cells) != len(grid.header) for row in grid.rows):
+        return False
+    try:
+        layout = layout_of(grid, request, source.shown)
+    except UserError:
+        return False
+    return layout is not None and layout.is_wide
 
 
 def read(source: Source, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
-    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue.
+    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue, and of a file without a table that can be read what is
+    wrong with the first.
     """
-    published: list[Published] = []
-    columns: dict[str, str] = {}
-    statistics = []
+    read_tables: list[_Table] = []
+    statistics, unclear = [], []
     for grid in grids(source):
         if claims.looks_like(grid.header):
             statistics.append(grid)
-        elif (is_long := _is_long(grid.header, request)) or _is_wide(tuple(row.cells for row in grid.rows)):
-            if is_long:
-                rows, roles = _read_long(grid, source.shown, request, source.name)
-            else:
-                rows, roles = _read_wide(grid, source.shown, request)
-            published += rows
-            columns |= roles
-    return SummaryTables(tuple(published), columns, tuple(statistics))
+            continue
+        try:
+            layout = layout_of(grid, request, source.shown)
+        except (MaybeWide, MaybeRows, NotMeasured) as error:
+            unclear.append((grid.line, error))
+            continue
+        if layout is not None:
+            table = _Table(grid, layout, request, source)
+            table.published.extend(table.in_columns() if layout.is_wide else table.in_rows())
+            read_tables.append(table)
+    if unclear and not read_tables and not statistics:
+        raise unclear[0][1]
+    columns: dict[str, str] = {}
+    missing: Counter[str] = Counter()
+    notes: dict[str, None] = {}
+    for table in read_tables:
+        columns |= table.columns
+        missing.update(table.missing)
+        notes |= dict.fromkeys(table.notes())
+    notes |= {f"the table in line {line} wasn't read: nothing says what its columns are": None for line, _ in unclear}
+    published = tuple(row for table in read_tables for row in table.published)
+    return SummaryTables(published, columns, tuple(statistics), tuple(notes), missing)
 
 
-def _is_long(header: tuple[str, ...], request: JudgeRequest) -> bool:
+def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
     """Whether there is a column of means and one of standard deviations."""
-    return bool(_named(header, request, "mean", MEANS) and _named(header, request, "sd", SDS))
+    return bool(_column(header, request, "mean", MEANS) and _column(header, request, "sd", SDS))
 
 
-def _is_wide(rows: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether some row has two cells or more with a mean and a standard deviation."""
-    return any(sum(bool(_CELL.match(cell)) for cell in row) > 1 for row in rows)
-
-
-def _read_long(grid: Grid, file: str, request: JudgeRequest, whole: str) -> tuple[list[Published], dict[str, str]]:
-    """One summary a row. Without a column for the variant, all are of the one that the `whole` file stands for."""
-    mean, sd = _named(grid.header, request, "mean", MEANS), _named(grid.header, request, "sd", SDS)
-    roles = {"mean": mean, "sd": sd, "n": _named(grid.header, request, "n", SIZES)}
-    left = [column for column in grid.header if column not in roles.values()]
-    further: list[str] = []
-    pooled = [find_column(name, grid.header, file) for name in request.pooled]
-    for role in ("variant", "label", "benchmark", "unit", "direction"):
-        if role in request.columns:
-            roles[role], *others = find_columns(role, request.columns[role], grid.header, file)
-            further += others if role == "benchmark" else []
-        else:
-            names = ROLES.get(role, role).split()
-            roles[role] = next((column for name in names for column in left if folded(column) == name), "")
-        left = [column for column in left if column not in (roles[role], *further, *pooled)]
-    columns = {role: name for role, name in roles.items() if name}
-    indices = {role: grid.header.index(name) for role, name in columns.items()}
-    published = []
-    for row in grid.rows:
-        text = {role: row.cells[index] for role, index in indices.items()}
-        benchmark = text.get("benchmark") or mean
-        for column in further:
-            benchmark = with_level(benchmark, column, row.cells[grid.header.index(column)])
-        published.append(
-            Published(
-                benchmark=benchmark,
-                variant=text.get("variant", whole),
-                label=text.get("label", ""),
-                mean=_number(text["mean"], file, row, mean),
-                sd=_number(text["sd"], file, row, sd, zero=True),
-                n=_size(text.get("n"), request, file, row, text.get("variant", benchmark)),
-                unit=text.get("unit") or request.unit or units.of_column(mean),
-                direction=text.get("direction", ""),
-                left={column: row.cells[grid.header.index(column)] for column in left},
-                benchmark_column=",".join([roles["benchmark"], *further]) if roles["benchmark"] else "",
-            )
-        )
-    return published, {**columns, **({"benchmark": ", ".join([columns["benchmark"], *further])} if further else {})}
-
-
-def _read_wide(grid: Grid, file: str, request: JudgeRequest) -> tuple[list[Published], dict[str, str]]:
-    """One benchmark a row, one variant a column."""
-    size = _named(grid.header, request, "n", SIZES)
-    matches = [
-        (row, {index: match for index, cell in enumerate(row.cells) if (match := _CELL.match(cell))})
-        for row in grid.rows
-    ]
-    variants = sorted({index for _, cells in matches for index in cells})
-    others = [index for index, name in enumerate(grid.header) if index not in variants and name != size]
-    unit = next((index for index in others if folded(grid.header[index]) in ROLES["unit"].split()), None)
-    first = next((index for index in others if index != unit), None)
-    further: list[int] = []
-    if "benchmark" in request.columns:
-        named = find_columns("benchmark", request.columns["benchmark"], grid.header, file)
-        first, *further = (grid.header.index(name) for name in named)
-    left = [index for index in others if index not in (unit, first, *further) and grid.header[index]]
-    published = []
-    for row, cells in matches:
-        benchmark = row.cells[first] if first is not None else "value"
-        for index in further:
-            benchmark = with_level(benchmark, grid.header[index], row.cells[index])
-        n = _size(row.cells[grid.header.index(size)] if size else None, request, file, row, benchmark)
-        for index, match in cells.items():
-            variant = grid.header[index]
-            published.append(
-                Published(
-                    benchmark=benchmark,
-                    variant=variant,
-                    label=(match["label"] or "").strip(),
-                    mean=_number(match["mean"], file, row, variant),
-                    sd=_number(match["sd"] or match["spread"], file, row, variant, zero=True),
-                    n=n,
-                    unit=(row.cells[unit] if unit is not None else "") or request.unit,
-                    direction="",
-                    left={grid.header[index]: row.cells[index] for index in left},
-                    benchmark_column=",".join(grid.header[index] for index in (first, *further) if index is not None),
-                )
-            )
-    columns = {
-        "benchmark": ", ".join(grid.header[index] for index in (first, *further) if index is not None),
-        "mean (sd) by variant": ", ".join(grid.header[index] for index in variants),
-        "n": size,
-    }
-    return published, {role: name for role, name in columns.items() if name}
-
-
-def _named(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
-    """The column of a role: the one that the user names, else the first whose name fits; empty for none."""
-    wanted = (request.n or "") if role == "n" else request.columns.get(role, "")
-    if wanted and not (role == "n" and whole_number(wanted)):
+def _column(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
+    if wanted := request.columns.get(role, ""):
         return find_column(wanted, header, "the table")
     return next((column for name in names for column in header if folded(column) == name), "")
 
 
-def _number(text: str, file: str, row: Row, name: str, *, zero: bool = False) -> str:
-    """The number as written, without separators of thousands. Raises BadValue."""
-    plain = text.replace(",", "")
-    if not is_printed_number(plain) or not (float(plain) > LEAST or (zero and float(plain) == 0)):
-        raise BadValue(file=file, line=row.line, column=name, value=text)
-    return plain
+@dataclass
+class _Table:
+    """One table that is being read."""
+
+    grid: Grid
+    layout: Layout
+    request: JudgeRequest
+    source: Source
+    published: list[Published] = field(default_factory=list)
+    missing: Counter[str] = field(default_factory=Counter)
+    asides: dict[str, None] = field(default_factory=dict)
+    """What stands in brackets and is no standard deviation."""
+    sums: list[str] = field(default_factory=list)
+    """Rows that are made of others."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """For the report: what each column was taken for."""
+        roles = self.layout.roles
+        benchmark = ", ".join([roles["benchmark"], *self.layout.further]) if "benchmark" in roles else ""
+        values = ", ".join(self.layout.values)
+        if self.layout.is_wide:
+            shown = {"benchmark": benchmark, "mean (sd) by variant": values, "n": roles.get("n", "")}
+        else:
+            shown = {"mean": values, **roles, "benchmark": benchmark}
+        return {role: name for role, name in shown.items() if name}
+
+    def notes(self) -> Iterator[str]:
+        if self.layout.ignored:
+            yield f"not read, since they are made of other numbers, or count: {listed(self.layout.ignored, 8)}"
+        if self.sums:
+            yield f"rows that weren't read, since they sum up others: {listed(self.sums)}"
+        if self.asides:
+            yield f"what stands in brackets wasn't read: {listed([f'({text})' for text in self.asides], 3)}"
+        if unclear := self.layout.decimal.guessed_from:
+            other = "," if self.layout.decimal.mark == "." else "."
+            read = plain(unclear, self.layout.decimal.mark)
+            yield f"{unclear} was read as {read}; --decimal {other} reads it otherwise"
+
+    def in_rows(self) -> Iterator[Published]:
+        """One measurement a row. Without a column for the variant, all are of the one that the whole file is."""
+        layout, roles = self.layout, self.layout.roles
+        for row in self.grid.rows:
+            for column in layout.values:
+                variant = self._text(row, "variant") or self.source.name
+                cell = self._cell(row, column, variant)
+                if cell is None:
+                    continue
+                own = self._text(row, "benchmark")
+                several = len(layout.values) > 1
+                name = f"{own} {column}" if own and several else own or column
+                sd = self._deviation(row, cell)
+                yield Published(
+                    benchmark=self._with_further(name, row),
+                    variant=variant,
+                    label=self._text(row, "label") or cell.label,
+                    mean=cell.mean,
+                    sd=sd,
+                    n=self._size(row, variant) if sd else 1,
+                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.of_column(column),
+                    direction=self._text(row, "direction"),
+                    left={name: self._at(row, name) for name in layout.left},
+                    benchmark_column=",".join([roles["benchmark"], *layout.further]) if "benchmark" in roles else "",
+                    command=variant if layout.runs_commands and "variant" not in self.request.columns else "",
+                )
+
+    def in_columns(self) -> Iterator[Published]:
+        """One benchmark a row, one variant a column."""
+        layout, key = self.layout, self.layout.roles.get("benchmark", "")
+        statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
+        if len(statistics) == len(self.grid.rows):
+            raise NotMeasured(
+                file=self.source.shown,
+                line=self.grid.line,
+                columns=listed([self._text(self.grid.rows[0], "benchmark")]),
+            )
+        for row in self.grid.rows:
+            own = self._text(row, "benchmark")
+            if row.line in statistics:
+                self.sums.append(own)
+                continue
+            benchmark = self._with_further(own or "value", row)
+            for column in layout.values:
+                variant = bare_name(column) if self._in_heads() else column
+                cell = self._cell(row, column, variant)
+                if cell is None:
+                    continue
+                sd = self._deviation(row, cell, in_cell=True)
+                yield Published(
+                    benchmark=benchmark,
+                    variant=variant,
+                    label=cell.label,
+                    mean=cell.mean,
+                    sd=sd,
+                    n=self._size(row, benchmark) if sd else 1,
+                    unit=self._text(row, "unit")
+                    or cell.unit
+                    or self.request.unit
+                    or (units.of_column(column) if self._in_heads() else "")
+                    or units.of_column(key),
+                    direction="",
+                    left={name: self._at(row, name) for name in layout.left},
+                    benchmark_column=",".join(name for name in (key, *layout.further) if name),
+                )
+
+    def _in_heads(self) -> bool:
+        """Whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
+        bracketed = {units.of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
+        return len(bracketed) == 1 and bool(bracketed.pop())
+
+    def _with_further(self, benchmark: str, row: Row) -> str:
+        for column in self.layout.further:
+            benchmark = with_level(benchmark, column, self._at(row, column))
+        return benchmark
+
+    def _at(self, row: Row, column: str) -> str:
+        return row.cells[self.grid.header.index(column)]
+
+    def _text(self, row: Row, role: str) -> str:
+        return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
+
+    def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
+        """The measurement in a cell; None if it says that nothing was measured. Raises BadValue."""
+        text = self._at(row, column)
+        if is_missing(text):
+            self.missing[variant] += 1
+            return None
+        cell = cell_of(text, self.layout.decimal.mark)
+        if cell is None or cell.kind != "value" or not float(cell.mean) > LEAST:
+            raise BadValue(file=self.source.shown, line=row.line, column=column, value=text)
+        if cell.aside:
+            self.asides[cell.aside] = None
+        return cell
+
+    def _deviation(self, row: Row, cell: Cell, *, in_cell: bool = False) -> str:
+        """The standard deviation of a cell, or of the column beside it; empty if there is none. Raises BadValue."""
+        sd, percent = cell.sd, cell.percent
+        column = "" if in_cell else self.layout.roles.get("sd", "")
+        if column and not is_missing(self._at(row, column)):
+            text = self._at(row, column)
+            beside = cell_of(tidied(text).removeprefix("±").strip(), self.layout.decimal.mark)
+            if beside is None or not is_printed_number(beside.mean) or float(beside.mean) < 0:
+                raise BadValue(file=self.source.shown, line=row.line, column=column, value=text)
+            sd, percent = beside.mean, beside.unit == "%" or "%" in column
+        if not sd:
+            return ""
+        if float(sd) < 0:
+            raise BadValue(file=self.source.shown, line=row.line, column=column, value=sd)
+        return f"{float(sd) / 100 * float(cell.mean):.9g}" if percent else sd
+
+    def _size(self, row: Row, what: str) -> int:
+        text = self._text(row, "n")
+        if text:
+            size = whole_number(text)
+            if size is None:
+                raise BadValue(file=self.source.shown, line=row.line, column=self.layout.roles["n"], value=text)
+        else:
+            size = whole_number(self.request.n or "")
+            if size is None:
+                raise NoSize(file=self.source.shown, what=what)
+        return size
 
 
-def _size(text: str | None, request: JudgeRequest, file: str, row: Row, what: str) -> int:
-    if text:
-        size = whole_number(text)
-        if size is None:
-            raise BadValue(file=file, line=row.line, column="n", value=text)
-    else:
-        size = whole_number(request.n or "")
-        if size is None:
-            raise NoSize(file=file, what=what)
-    return size
+def bare_name(heading: str) -> str:
+    """The head of a column without the unit in brackets at its end, in its own letters."""
+    return heading[: len(bare(heading))].strip() or heading

@@ -1,0 +1,100 @@
+"""Numbers as people in different countries write them: decimal commas, separators of thousands, other minus signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Mark = Literal[".", ","]
+
+MISSING = frozenset(("", "-", "--", "–", "—", "−", "na", "n/a", "#n/a", "n.a.", "nan", "null", "none"))
+"""What is written where nothing was measured, in small letters."""
+MISSING_SPELLINGS = tuple(
+    dict.fromkeys(spelling for word in sorted(MISSING) for spelling in (word, word.upper(), word.capitalize(), "NaN"))
+)
+"""The same as programs write it."""
+NUMBER = r"[-+]?(?:\d[\d.,]*+|\.\d++)(?:[eE][-+]?\d{1,3}+)?+"
+_BLANKS = "\u00a0\u2007\u2008\u2009\u200a\u202f\ufeff"
+_SAME = str.maketrans({**dict.fromkeys(_BLANKS, " "), "−": "-", "‐": "-", "‑": "-", "＋": "+"})
+_THOUSANDS = re.compile(rf"(?<=\d)[{_BLANKS} '’](?=\d{{3}}(?!\d))")
+_START = re.compile(rf"{NUMBER}(?![\d.,:-])")
+
+
+@dataclass(frozen=True)
+class Decimal:
+    """What stands before the fractions of a file."""
+
+    mark: Mark
+    guessed_from: str = ""
+    """A number that tells nothing, such as `1,234`, where no other number tells either."""
+
+
+def is_missing(text: str) -> bool:
+    """Whether a cell says that nothing was measured."""
+    return text.strip().lower() in MISSING
+
+
+def tidied(text: str) -> str:
+    """The text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
+    return _THOUSANDS.sub("", text).translate(_SAME).strip()
+
+
+def plain(text: str, mark: Mark) -> str:
+    """A number as Python writes it; what is none stays none."""
+    other = "," if mark == "." else "."
+    whole, point, fraction = tidied(text).partition(mark)
+    if other in fraction or mark in fraction or not _grouped(whole, other):
+        return ""
+    return f"{whole.replace(other, '')}{'.' if point else ''}{fraction}"
+
+
+def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
+    """What the fractions of these numbers begin with; None where some of them say `.` and some say `,`."""
+    says: set[Mark] = set()
+    unclear = ""
+    for text in texts:
+        mark, certain = _mark_of(text)
+        if mark and certain:
+            says.add(mark)
+        elif mark == ",":
+            unclear = unclear or text
+    if len(says) > 1:
+        return None
+    return Decimal(says.pop()) if says else Decimal(default, unclear)
+
+
+def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decimal:
+    """The same for columns of which some hold versions and dates: a comma that is certain in one of them wins."""
+    unclear = ""
+    for column in columns:
+        marks = [(_mark_of(text), text) for text in column]
+        if any(mark == "." and certain for (mark, certain), _ in marks):
+            continue
+        if any(mark == "," and certain for (mark, certain), _ in marks):
+            return Decimal(",")
+        unclear = unclear or next((text for (mark, _), text in marks if mark == ","), "")
+    return Decimal(default, unclear) if unclear else Decimal(".")
+
+
+def _mark_of(text: str) -> tuple[Mark | None, bool]:
+    """What a number says of decimal marks, and whether it leaves no doubt; a version or a date says nothing."""
+    start = _START.match(tidied(text))
+    number = start[0].lower().partition("e")[0].lstrip("+-") if start else ""
+    commas, dots = number.count(","), number.count(".")
+    if not commas and not dots:
+        return None, False
+    mark: Mark = "," if number.rfind(",") > number.rfind(".") else "."
+    other: Mark = "." if mark == "," else ","
+    if commas + dots > 1:
+        certain = mark if number.count(mark) == 1 else other
+        return (certain, True) if plain(number, certain) else (None, False)
+    whole, _, fraction = number.partition(mark)
+    return mark, len(fraction) != 3 or len(whole) > 3 or whole in ("", "0")
+
+
+def _grouped(whole: str, separator: str) -> bool:
+    """Whether separators of thousands stand where such stand."""
+    first, *rest = whole.lstrip("+-").split(separator)
+    return not rest or (1 <= len(first) <= 3 and all(len(group) == 3 for group in rest))
