@@ -10,6 +10,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 
 from kdyno.errors import InfrastructureError
 
@@ -128,10 +129,10 @@ class _Reader:
         return text
 
     def _exactly(self, size: int) -> bytes:
-        content = bytearray()
-        while len(content) < size:
-            piece = self._read(min(size - len(content), PIECE))
+        content = BytesIO()  # gives its bytes away without a copy
+        while content.tell() < size:
+            piece = self._read(min(size - content.tell(), PIECE))
             if not piece:
                 raise self.damaged("it is cut short")
-            content += piece
-        return bytes(content)
+            content.write(piece)
+        return content.getvalue()

@@ -2,8 +2,8 @@
 
 A child gets its own process group, so that Ctrl-C reaches kdyno alone, which then ends the whole group. Programs that
 work for long or change files have a warden, whose group they join: it waits for kdyno's end of a pipe to close, and
-then kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query has no
-warden, which would take longer than most queries do, but a time limit.
+then kills the group. So `kill -9` of kdyno leaves neither a make with its compilers nor a QEMU behind. A short query
+has no warden, which would take longer than most queries do, but a time limit.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def test_a_list_of_directories_has_none_that_depends_on_where_one_stands(
     assert all(map(os.path.isabs, surroundings.handed_on()[variable].split(":")))
     with pytest.raises(process.ToolMissing):
         monkeypatch.setenv("PATH", f"{start}/usr/bin:/bin::bin")
-        process.output(["a-program"])
+        process.output(command)
 
 
 def test_a_program_sees_nothing_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +125,12 @@ def test_git_sees_none_of_its_variables_but_who_commits(monkeypatch: pytest.Monk
     for name in (*local, "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_AUTHOR_NAME"):
         monkeypatch.setenv(name, "/theirs")
     seen: list[dict[str, str]] = []
-    done = subprocess.CompletedProcess[str]([], 0, "", "")
-    monkeypatch.setattr(process, "attempt", lambda *_, env, **__: (seen.append(env), done)[1])
+
+    def attempt(*_words: object, env: dict[str, str], **_how: object) -> subprocess.CompletedProcess[str]:
+        seen.append(env)
+        return subprocess.CompletedProcess([], 0, "", "")
+
+    monkeypatch.setattr(process, "attempt", attempt)
     git.attempt(tmp_path, "status")
     assert seen[-1] == {**git.ENVIRONMENT, "GIT_AUTHOR_NAME": "/theirs"}
 

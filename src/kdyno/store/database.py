@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 
 from kdyno.files import sync
 from kdyno.state import disk_full_is_said
-from kdyno.store import schema
+from kdyno.store import plain_json, schema
 from kdyno.store.errors import (
     DriverMissing,
     JournalBeside,
@@ -89,8 +89,7 @@ def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
         make_file(store, path)
     if access == "read":
         return _read_only(store, path)
-    engine = _engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
-    _prepare_sqlite(engine)
+    engine = _file_engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
     with _disposed_if_it_fails(engine), errors_are_said(store):
         _require_store(engine, store)
         _set_wal(engine)
@@ -100,8 +99,7 @@ def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
 def _read_only(store: StoreUrl, path: Path) -> Engine:
     with os_errors_are_said(store):
         snapshot = take(path)
-    engine = _engine(store, snapshot.url, connect_args={})
-    _prepare_sqlite(engine)
+    engine = _file_engine(store, snapshot.url)
 
     def require_unchanged(_: object) -> None:
         if not snapshot.is_as_it_was:
@@ -112,6 +110,12 @@ def _read_only(store: StoreUrl, path: Path) -> Engine:
     event.listen(engine, "engine_disposed", lambda _: snapshot.close())
     with _disposed_if_it_fails(engine), errors_are_said(store):
         _require_store(engine, store)
+    return engine
+
+
+def _file_engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
+    engine = _engine(store, url, json_deserializer=plain_json.load, **options)
+    _prepare_sqlite(engine)
     return engine
 
 
@@ -175,8 +179,7 @@ def make_file(store: StoreUrl, path: Path) -> None:
     with os_errors_are_said(store), disk_full_is_said(path):
         with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}-", dir=path.parent) as directory:
             whole = Path(directory) / "store"
-            engine = _engine(store, URL.create("sqlite", database=str(whole)))
-            _prepare_sqlite(engine)
+            engine = _file_engine(store, URL.create("sqlite", database=str(whole)))
             with _disposed_if_it_fails(engine), errors_are_said(store):
                 _set_wal(engine)
                 with writing(engine) as connection:

@@ -9,15 +9,25 @@ from typing import Any
 DEEPEST = 16
 """How deep lists and objects lie in each other, at most; kdyno writes half of that."""
 
+MOST_VALUES = 2_000_000
+"""In one text: a few hundred bytes of memory each. A boot of 34 benchmarks has a tenth of it."""
+
 
 def parse(text: str) -> Any:
     """Read JSON. Raises ValueError for what is none, or not plain."""
     try:
-        value = json.loads(text)
+        value = load(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     require_plain(value)
     return value
+
+
+def load(text: str) -> Any:
+    """Read JSON that need not be plain. Raises ValueError, for too many values before they take memory."""
+    if sum(map(text.count, ",[{")) > MOST_VALUES:  # each value but the first comes after one of these
+        raise ValueError(f"it may hold more than {MOST_VALUES:,} values")
+    return json.loads(text)
 
 
 def require_plain(value: Any) -> None:

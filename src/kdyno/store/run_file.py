@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Annotated, TypeVar
 
@@ -25,13 +26,15 @@ from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import keys_of
 from kdyno.store.records import RunRecord, Sha256
-from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun, artefacts_of
+from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
 
 FORMAT = 1
 MANIFEST, RUN, BOOTS, ARTEFACTS = "manifest.json", "run.json", "boots", "artefacts"
-MOST_JSON = 256 << 20
+MOST_JSON = 64 << 20
 """Bytes of one JSON file; a boot of 33 benchmarks has 20,000."""
-LIMITS = Limits(files=1_000_000, file_bytes=1 << 30, total_bytes=64 << 30)
+MOST_PACKED = 100
+"""How many times as large as the whole file what is in its JSON files may be: boots that are all alike have 26."""
+LIMITS = Limits(files=200_000, file_bytes=512 << 20, total_bytes=64 << 30)
 
 Model = TypeVar("Model", bound=Frozen)
 
@@ -68,7 +71,7 @@ class RunFileManifest(Frozen):
     """Version of the store's tables, whose rows the records are."""
     kdyno: str
     run: str
-    files: tuple[ListedFile, ...]
+    files: Annotated[tuple[ListedFile, ...], Field(max_length=LIMITS.files)]
 
 
 class RunFileRun(Frozen):
@@ -125,20 +128,30 @@ def read_run(file: IO[bytes], name: str, keep: Callable[[str, bytes], None]) -> 
     """
     try:
         with gzip.GzipFile(fileobj=file) as packed:
-            return _read(files(packed.read, LIMITS, name, RunFileUnfit), name, keep)
+            return _read(files(packed.read, LIMITS, name, RunFileUnfit), _size(file), name, keep)
     except (OSError, EOFError, zlib.error) as error:
         raise RunFileUnfit(name=name, why=f"it is no gzip file, or a damaged one ({error})") from error
 
 
-def _read(archive: Iterator[tuple[str, bytes]], name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
+def _size(file: IO[bytes]) -> int:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size
+
+
+def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
     first, content = next(archive, ("", b""))
     if first != MANIFEST:
         raise RunFileUnfit(name=name, why=f"it does not begin with {MANIFEST}")
     _require_version(content, name)
     manifest = _parsed(RunFileManifest, content, name, MANIFEST)
+    unpacked = sum(listed.bytes for listed in manifest.files if not listed.name.startswith(f"{ARTEFACTS}/"))
+    if unpacked > MOST_PACKED * size:
+        raise RunFileUnfit(name=name, why=f"{unpacked:,} bytes of records are more than a file of {size:,} can hold")
     about: RunFileRun | None = None
     boots: list[WholeBoot] = []
-    kept: list[str] = []
+    whole: WholeRun | None = None
+    named: dict[str, None] = {}
     for listed in manifest.files:
         member, content = next(archive, ("", b""))
         if (member, len(content)) != (listed.name, listed.bytes):
@@ -149,19 +162,28 @@ def _read(archive: Iterator[tuple[str, bytes]], name: str, keep: Callable[[str, 
             if listed.name != RUN:
                 raise RunFileUnfit(name=name, why=f"{RUN} is not the first of its files")
             about = _parsed(RunFileRun, content, name, listed.name)
-        elif listed.name == f"{BOOTS}/{len(boots)}.json" and not kept:
+        elif listed.name == f"{BOOTS}/{len(boots)}.json" and whole is None:
             boots.append(_parsed(WholeBoot, content, name, listed.name))
         elif listed.name == f"{ARTEFACTS}/{listed.sha256}":
+            if whole is None:  # nothing is kept of what won't be taken
+                whole = _whole(about, boots, manifest, name)
+                named = whole.artefacts
+            if listed.sha256 not in named:
+                raise RunFileUnfit(name=name, why=f"no boot has the artefact {listed.sha256}")
             keep(listed.sha256, content)
-            kept.append(listed.sha256)
         else:
             raise RunFileUnfit(name=name, why=f"it holds {listed.name}, which no run has")
     if next(archive, None):
         raise RunFileUnfit(name=name, why="it holds more than its manifest says")
+    return whole or _whole(about, boots, manifest, name)
+
+
+def _whole(about: RunFileRun | None, boots: list[WholeBoot], manifest: RunFileManifest, name: str) -> WholeRun:
+    """The run that these parts are. Raises RunFileUnfit."""
     if about is None or about.run.id != manifest.run:
         raise RunFileUnfit(name=name, why="it is of another run than its manifest says")
     whole = WholeRun(run=about.run, cells=about.cells, selftest=about.selftest, boots=tuple(boots))
-    if why := why_not_whole(whole, kept):
+    if why := why_not_whole(whole):
         raise RunFileUnfit(name=name, why=why)
     return whole
 
@@ -194,7 +216,7 @@ def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
         raise RunFileUnfit(name=name, why=f"{part} is no plain JSON: {error}") from error
 
 
-def why_not_whole(whole: WholeRun, artefacts: Iterable[str]) -> str | None:
+def why_not_whole(whole: WholeRun) -> str | None:
     """Why these parts are not those of one run, as a store would have it; None if they are. Pure."""
     run = whole.run
     if not identity.fits(run, whole.in_cells):
@@ -212,5 +234,4 @@ def why_not_whole(whole: WholeRun, artefacts: Iterable[str]) -> str | None:
                 rows.check(one.boot, one.benchmarks)
             except KdynoError as error:
                 return str(error)
-    named = {digest for one in whole.boots for digest in artefacts_of(one.boot)}
-    return next((f"no boot has the artefact {digest}" for digest in artefacts if digest not in named), None)
+    return None

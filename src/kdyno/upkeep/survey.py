@@ -22,18 +22,18 @@ INCOMING = r"\..+-[a-z0-9_]{8}"
 KEY = "[0-9a-f]{64}"
 SHORT = "[0-9a-f]{32}"
 PARTS = {
-    "images": ("kernels", rf"{KEY}|\.{KEY}\.partial"),
-    "sources": ("kernel trees", r"[a-z]+-[0-9a-f]{32}(\.json)?|\.[a-z]+-[0-9a-f]{16,32}\.partial"),
-    "inputs": ("profiles and orders", rf"{KEY}(\.json)?|{INCOMING}"),
-    "patches": ("patches that kdyno made", rf"march-{SHORT}\.patch|{INCOMING}"),
-    "kernels": ("kernels out of packages", SHORT),
-    "roots": ("root file systems of guests", SHORT),
-    "builds": ("left by builds that failed", rf"{KEY}(\.log)?"),
-    "boots": ("left by boots that were killed", rf".+{re.escape(SCRATCH)}"),
-    "artefacts": ("consoles, streams and PMU records", rf"{KEY}|\.incoming-.+"),
-    "soaks": ("records of soaks", ".+"),
-    "digests": ("digests of files that were hashed", ".+"),
-    "removed": ("on its way out", SHORT),
+    "images": ("kernels", re.compile(rf"{KEY}|\.{KEY}\.partial")),
+    "sources": ("kernel trees", re.compile(r"[a-z]+-[0-9a-f]{32}(\.json)?|\.[a-z]+-[0-9a-f]{16,32}\.partial")),
+    "inputs": ("profiles and orders", re.compile(rf"{KEY}(\.json)?|{INCOMING}")),
+    "patches": ("patches that kdyno made", re.compile(rf"march-{SHORT}\.patch|{INCOMING}")),
+    "kernels": ("kernels out of packages", re.compile(SHORT)),
+    "roots": ("root file systems of guests", re.compile(SHORT)),
+    "builds": ("left by builds that failed", re.compile(rf"{KEY}(\.log)?")),
+    "boots": ("left by boots that were killed", re.compile(rf".+{re.escape(SCRATCH)}")),
+    "artefacts": ("consoles, streams and PMU records", re.compile(rf"{KEY}|\.incoming-.+")),
+    "soaks": ("records of soaks", re.compile(".+")),
+    "digests": ("digests of files that were hashed", re.compile(".+")),
+    "removed": ("on its way out", re.compile(SHORT)),
 }
 """The parts of a state directory that are looked at: what they hold, and how kdyno calls what it makes there.
 
@@ -74,14 +74,14 @@ def items(state: State, refs: References, artefacts: Collection[str]) -> list[It
     return things
 
 
-def _things(part: str, directory: Path, shape: str) -> dict[str, tuple[Path, ...]]:
+def _things(part: str, directory: Path, shape: re.Pattern[str]) -> dict[str, tuple[Path, ...]]:
     """By name: the paths of each thing; a file and what describes it are one."""
     entries = _entries(directory)
     if part == "artefacts":
         entries = [path for entry in entries for path in (_entries(entry) if FOLDER.fullmatch(entry.name) else [entry])]
     by_name: dict[str, tuple[Path, ...]] = {}
     for path in entries:
-        if re.fullmatch(shape, path.name):
+        if shape.fullmatch(path.name):
             name = path.name if part in ("patches", "removed") else _stem(path.name)
             by_name[name] = (*by_name.get(name, ()), path)
     return by_name
