@@ -15,6 +15,8 @@ MISSING = {
     "a missing patch": ('patches = ["none.patch"]', "can't read the patch"),
     "an empty patch": ('patches = ["empty.patch"]', "holds no patch"),
     "a missing fragment": ('fragments = ["none.config"]', "can't read the Kconfig fragment"),
+    "a missing delegation": ('delegation = "none.toml"', "can't read the delegation plan"),
+    "a missing profile": ('profile = { use = ["pgo"], from = "none.profile" }', "none.profile"),
     "a missing toolchain": ('toolchain = "gcc-99"', "there is no gcc-99 here"),
     "a word that has a knob": ('cflags = ["-O3"]', '"-O3" has a knob of its own'),
     "a word that the compiler refuses": ('cflags = ["-fno-such-thing"]', 'refuses "-fno-such-thing"'),
@@ -58,6 +60,17 @@ def test_a_base_configuration_that_is_missing_is_said_before_the_source_is_unpac
     assert result.status == 1
     assert "can't read" in result.err and "none.config" in result.err
     assert not list(lab.state.glob("sources/*"))
+
+
+@pytest.mark.parametrize("verb", ["check", "show"])
+def test_a_delegation_plan_that_is_missing_is_said_before_the_source_is_unpacked(
+    lab: Lab, tarball: str, verb: str
+) -> None:
+    (lab.directory / "bad.toml").write_text("rule = 1\n")
+    for plan in ("none.toml",) * (verb == "check") + ("bad.toml",):
+        result = lab("delegation", verb, str(lab.directory / plan), "--source", str(lab.directory / tarball))
+        assert (result.status, result.out) == (1, "") and plan in result.err
+        assert not list(lab.state.glob("sources/*"))
 
 
 def test_without_a_lack_the_source_is_unpacked(lab: Lab, tarball: str) -> None:

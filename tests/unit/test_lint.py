@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from kdyno.lint.model import LINTS, Finding, LintReport
 from kdyno.lint.sarif import sarif
 from kdyno.lint.targets import is_kernel_code, read_symbols
 from kdyno.schemas import schema
+from tests.unit.built_kernel import bz_image
 
 DATA = Path(__file__).parents[1] / "data" / "lint"
 FAMILIES = Path(__file__).parents[2] / "src" / "kdyno" / "data" / "families"
@@ -267,4 +269,70 @@ def test_rules_name_families_and_sources() -> None:
 def test_symbols_are_read_from_tables_of_symbols(tmp_path: Path) -> None:
     path = tmp_path / "System.map"
     path.write_text("0000000000000000 D __per_cpu_start\nffffffff81000000 T _text\n")
-    assert read_symbols(path) == ["__per_cpu_start", "_text"]
+    symbols = read_symbols(path)
+    assert symbols.names == ("__per_cpu_start", "_text")
+    assert symbols.functions == ((0xFFFFFFFF81000000, True, "_text"),)
+
+
+@pytest.fixture(name="linked", scope="session")
+def linked_fixture(compile_c: Compile) -> Path:
+    """A kernel in small: linked to where kernels are, with its symbols."""
+    objects = compile_c("lock", "gcc-12"), compile_c("others", "gcc-12")
+    vmlinux = Path(objects[0]).with_name("vmlinux")
+    words = ["--unresolved-symbols=ignore-all", "-z", "noexecstack", "-Ttext=0xffffffff81000000", "-o", str(vmlinux)]
+    subprocess.run(["ld", *words, *objects], check=True, capture_output=True)
+    return vmlinux
+
+
+def stripped(linked: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "stripped"
+    subprocess.run(["strip", "-s", "-o", str(path), str(linked)], check=True)
+    return path
+
+
+def test_a_kernel_without_symbols_is_one_line_and_no_finding_is_on_a_section(
+    linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = stripped(linked, tmp_path)
+    report = lint(capsys, str(path), "--family", "skylake")
+    functions = [finding["function"] for finding in report["findings"]]
+    assert not any(name.startswith(".") for name in functions)
+    assert {finding["lint"] for finding in report["findings"]} <= {"alternatives"}
+    [bare] = report["without_functions"]
+    assert bare["file"] == str(path)
+    assert bare["lints"] == ["lock-on-stack-copy", "simd-in-kernel", "costly-instruction"]
+    assert main(["kernel", "lint", str(path)]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "no symbols" in line]
+    assert len(said) == 1 and "--symbols System.map" in said[0]
+
+
+def test_a_table_of_symbols_gives_a_stripped_kernel_its_functions_back(
+    linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, symbols = stripped(linked, tmp_path), tmp_path / "System.map"
+    symbols.write_text(subprocess.run(["nm", "-n", str(linked)], check=True, capture_output=True, text=True).stdout)
+    with_symbols = findings(lint(capsys, str(linked)))
+    assert ("lock-on-stack-copy", "planted_dec_and_lock") in with_symbols
+    report = lint(capsys, str(path), "--symbols", str(symbols))
+    assert findings(report) == with_symbols and report["without_functions"] == []
+
+
+def test_a_kernel_that_boots_is_unpacked(linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = tmp_path / "vmlinuz"
+    kernel.write_bytes(bz_image(gzip.compress(linked.read_bytes())))
+    assert findings(lint(capsys, str(kernel))) == findings(lint(capsys, str(linked)))
+    kernel.write_bytes(bz_image(gzip.compress(linked.read_bytes())[:-20]))
+    assert main(["kernel", "lint", str(kernel)]) == 1
+    assert "can't be unpacked: it is damaged" in capsys.readouterr().err
+
+
+def test_a_helper_that_is_killed_is_said_to_be_killed(
+    linked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = tmp_path / "kdyno-lint"
+    helper.write_text("#!/bin/sh\nkill -9 $$\n")
+    helper.chmod(0o755)
+    monkeypatch.setattr("kdyno.lint.run.find_lint", lambda: helper)
+    assert main(["kernel", "lint", str(linked)]) == 3
+    said = capsys.readouterr().err
+    assert "killed by signal 9" in said and "memory" in said and "pip install" not in said

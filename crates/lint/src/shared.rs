@@ -8,7 +8,7 @@ use crate::costly::{Tally, count};
 use crate::disassembly::instructions;
 use crate::settings::Settings;
 
-/// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h); the last one is how
+/// kernel_fpu_begin() is inline since 5.11 and calls the first one (arch/x86/include/asm/fpu/api.h). The last is how
 /// amdgpu calls it (drivers/gpu/drm/amd/display/amdgpu_dm/dc_fpu.c).
 const BEGINS: [&str; 3] = ["kernel_fpu_begin_mask", "kernel_fpu_begin", "dc_fpu_begin"];
 

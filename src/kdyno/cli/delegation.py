@@ -65,12 +65,14 @@ def act(args: argparse.Namespace) -> int:
 
 def _plan_view(args: argparse.Namespace, path: Path) -> PlanView:
     from kdyno import toolchain
+    from kdyno.kernel.delegation.plan_file import load
     from kdyno.kernel.delegation.show import plan_view
     from kdyno.kernel.source import fetch
 
+    written = load(path)  # before a source is unpacked, which takes a minute
     state = state_of(args)
     reference = toolchain.find(args.toolchain, state)
-    return plan_view(path, fetch(args.source, state, talk_of(args).say), reference, state)
+    return plan_view(written, fetch(args.source, state, talk_of(args).say), reference, state)
 
 
 def _show_image(args: argparse.Namespace) -> int:

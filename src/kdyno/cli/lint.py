@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import print_json, state_of
+from kdyno.cli.common import print_json, state_of, talk_of
 from kdyno.terminal import line, tell
 from kdyno.text import counted
 
@@ -29,7 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="LINT,...", help="only these lints")
     parser.add_argument("--source", type=Path, metavar="TREE", help="the kernel's source, for always-inline-emitted")
     parser.add_argument("--family", metavar="NAME", help="CPU family, for costly-instruction")
-    parser.add_argument("--symbols", type=Path, metavar="FILE", help="System.map: all that the kernel defines")
+    parser.add_argument(
+        "--symbols",
+        type=Path,
+        metavar="FILE",
+        help="System.map: what the kernel defines, and where",
+    )
     parser.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF 2.1.0")
     parser.add_argument("--json", action="store_true", help="the findings on standard output")
     parser.add_argument("--fail-on-finding", action="store_true", help="exit with 2 if there is an error or a warning")
@@ -44,9 +51,14 @@ def act(args: argparse.Namespace) -> int:
 
     if args.sarif:
         require_writable(args.sarif)
-    targets = find_targets(args.what, args.symbols, state_of(args))
     only = tuple(name.strip() for name in args.only.split(",")) if args.only else ()
-    report = lint(targets, LintOptions(only=only, source=args.source, family=args.family))
+    options = LintOptions(only=only, source=args.source, family=args.family)
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        talk = talk_of(args)
+        with talk.working("looking through kernels") as advance:
+            targets = find_targets(args.what, args.symbols, Path(scratch), state_of(args))
+            files = itertools.count(1)
+            report = lint(targets, options, lambda name: advance(next(files), len(targets.files), name))
     if args.sarif:
         write_whole(args.sarif, json.dumps(sarif(report), indent=2) + "\n")
     if args.json:
@@ -64,6 +76,9 @@ def _print(report: LintReport) -> None:
         line(f"    {finding.function} in {finding.file}, {finding.section} {finding.address}: {finding.instruction}")
     for file in report.not_read:
         tell(f"kdyno: not looked through: {file.refused}: {file.why}")
+    for bare in report.without_functions:
+        why = "no symbols: functions aren't known; --symbols System.map gives them"
+        tell(f"kdyno: {bare.without_functions}: {why}. Not run: {', '.join(bare.lints)}")
     for name, option in report.not_run.items():
         tell(f"kdyno: {name} was not run: it needs {option}")
     if report.findings and all(finding.line is None for finding in report.findings):

@@ -12,9 +12,9 @@ from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.knobs import Context, KconfigRequest, cflags, order
+from kdyno.kernel.knobs import Context, KconfigRequest, cflags, order, profile_given
 from kdyno.kernel.knobs.base import Trained, no_boots
-from kdyno.kernel.knobs.delegation import delegated
+from kdyno.kernel.knobs.delegation import delegated, written
 from kdyno.kernel.knobs.kconfig import read_fragments
 from kdyno.kernel.own_patches import given_files
 from kdyno.kernel.recipe import Recipe
@@ -107,6 +107,11 @@ def check_without_source(recipes: Collection[Recipe], config: str, state: State)
         read_fragments(recipe.fragments)
         if recipe.order is not None:
             order.check(Path(recipe.order))
+        if recipe.delegation is not None:
+            written(recipe.delegation)
+        if recipe.profile is not None and recipe.profile.from_ is not None:
+            for use in recipe.profile.use:
+                profile_given.check(use, Path(recipe.profile.from_), compilers[recipe.toolchain])
 
 
 def plan_build(

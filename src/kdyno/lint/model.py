@@ -47,6 +47,14 @@ class Refused(Frozen):
     why: str
 
 
+class WithoutFunctions(Frozen):
+    """A linked kernel of which nobody says where its functions begin."""
+
+    without_functions: str = Field(serialization_alias="file", validation_alias="without_functions")
+    lints: tuple[str, ...]
+    """Those that can't look through it."""
+
+
 class LintReport(Frozen):
     files: int
     """How many were looked through."""
@@ -54,6 +62,7 @@ class LintReport(Frozen):
     not_read: tuple[Refused, ...]
     not_run: dict[str, str]
     """Lints that had nothing to go by, and what they need."""
+    without_functions: tuple[WithoutFunctions, ...] = ()
 
     @property
     def is_bad(self) -> bool:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.installed import find_program
 from kdyno.lint.always_inline import always_inline_names, defined_without
 from kdyno.lint.costly import rules_for
-from kdyno.lint.model import LINTS, Finding, LintReport, Refused
+from kdyno.lint.model import LINTS, Finding, LintReport, Refused, WithoutFunctions
 from kdyno.lint.targets import Targets
 
 BINARY = "kdyno-lint"
+Begun = Callable[[str], None]
+"""Hears the name of each file when it is looked through."""
 INLINE = "always-inline-emitted"
 COSTLY = "costly-instruction"
 NEEDS = {INLINE: "--source TREE", COSTLY: "--family NAME"}
@@ -37,6 +42,11 @@ class LintFailed(InfrastructureError):
     hint = "`pip install .` in a kdyno checkout builds it anew"
 
 
+class LintKilled(InfrastructureError):
+    message = "kdyno-lint was killed by signal {number} ({name})"
+    hint = "the kernel does that where memory runs out (`dmesg` says so): free some, or name fewer files at a time"
+
+
 @dataclass(frozen=True)
 class LintOptions:
     """Which lints, and what some of them need."""
@@ -47,8 +57,11 @@ class LintOptions:
     family: str | None = None
 
 
-def lint(targets: Targets, options: LintOptions) -> LintReport:
-    """Look through the files. Raises UnknownLint, LintNeeds, LintFailed, and what the parts raise."""
+def lint(targets: Targets, options: LintOptions, begun: Begun = lambda _: None) -> LintReport:
+    """Look through the files; `begun` hears of each.
+
+    Raises UnknownLint, LintNeeds, LintFailed, LintKilled, and what the parts raise.
+    """
     unknown = [name for name in options.only if name not in LINTS]
     if unknown:
         raise UnknownLint(name=unknown[0], known=", ".join(LINTS))
@@ -61,16 +74,24 @@ def lint(targets: Targets, options: LintOptions) -> LintReport:
         "files": targets.files,
         "only": only,
         "symbols": targets.symbols,
+        "functions": targets.functions,
         "is_whole": targets.is_whole,
         "always_inline": sorted(always_inline_names(options.source)) if options.source and INLINE in only else [],
         "costly": rules_for(options.family) if options.family and COSTLY in only else [],
     }
-    findings, refused = _run(settings)
+    told = _run(settings, begun)
+    findings = [Finding.model_validate(one) for one in told if "lint" in one]
+    refused = [Refused.model_validate(one) for one in told if "refused" in one]
+    bare = [WithoutFunctions.model_validate(one) for one in told if "without_functions" in one]
     if options.source:
         findings = _placed(_without_plain(findings, options.source), options.source)
     not_run = {name: option for name, option in NEEDS.items() if not options.only and not has[name]}
     return LintReport(
-        files=len(targets.files) - len(refused), findings=tuple(findings), not_read=tuple(refused), not_run=not_run
+        files=len(targets.files) - len(refused),
+        findings=tuple(findings),
+        not_read=tuple(refused),
+        not_run=not_run,
+        without_functions=tuple(bare),
     )
 
 
@@ -79,13 +100,30 @@ def find_lint() -> Path:
     return find_program(BINARY, "`kdyno kernel lint`")
 
 
-def _run(settings: dict[str, object]) -> tuple[list[Finding], list[Refused]]:
-    done = process.attempt([find_lint()], stdin=json.dumps(settings), guarded=True)
-    if done.returncode != 0:
-        raise LintFailed(why=done.stderr.strip() or f"status {done.returncode}")
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    findings = [Finding.model_validate(one) for one in records if "lint" in one]
-    return findings, [Refused.model_validate(one) for one in records if "refused" in one]
+def _run(settings: dict[str, object], begun: Begun) -> list[dict[str, Any]]:
+    """What kdyno-lint tells, record by record. `begun` hears of a file when its turn comes."""
+    told: list[dict[str, Any]] = []
+    said: list[str] = []
+
+    def hear(line: str) -> None:
+        if not line.startswith("{"):
+            said.append(line)
+            return
+        record = json.loads(line)
+        if "begun" in record:
+            begun(record["begun"])
+        else:
+            told.append(record)
+
+    with tempfile.TemporaryFile() as file:
+        file.write(json.dumps(settings).encode(errors="surrogateescape"))
+        file.seek(0)
+        status = process.stream_lines([find_lint()], hear, stdin=file)
+    if status < 0:
+        raise LintKilled(number=-status, name=signal.strsignal(-status) or "unknown")
+    if status != 0:
+        raise LintFailed(why=" ".join(said).strip() or f"status {status}")
+    return told
 
 
 def _without_plain(findings: list[Finding], source: Path) -> list[Finding]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.files import read_whole
+from kdyno.kernel.built_kernels.adopt import MOST_KERNEL, MOST_VMLINUX
+from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, NotABootableKernel, read_header
+from kdyno.kernel.built_kernels.kallsyms import kallsyms
+from kdyno.kernel.built_kernels.packed import payload_of
 from kdyno.kernel.images import find_image
+from kdyno.profile.elf_sections import Damaged, Elf
 from kdyno.state import State
 
 SYMBOLS = "System.map"
@@ -21,7 +27,13 @@ MOST_COMMAND_BYTES = 10_000_000
 KERNEL_WORD = b"-D__KERNEL__"
 OTHER_CODE = frozenset((b"-m16", b"-m32", b"-fPIC", b"-fpic", b"-fPIE", b"-fpie"))
 """Words of commands whose code is not that of the running kernel: boot code, real mode, vDSO, decompressor."""
-SYMBOL = re.compile(r"^[0-9a-fA-F]+ \S (\S+)", re.M)
+SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16}) (\S) (\S+)", re.M)
+FUNCTIONS = "tTwW"
+"""Kinds of symbols, as `nm` has them."""
+
+
+Function = tuple[int, bool, str]
+"""Its address, whether others can call it by name, and its name."""
 
 
 class NothingToLint(UserError):
@@ -35,21 +47,33 @@ class SymbolsUnreadable(UserError):
 
 
 @dataclass(frozen=True)
+class Symbols:
+    """A table of symbols."""
+
+    names: tuple[str, ...]
+    functions: tuple[Function, ...]
+
+
+@dataclass(frozen=True)
 class Targets:
     files: tuple[str, ...]
     symbols: tuple[str, ...]
     """Names that the kernel has beside those of the files."""
     is_whole: bool
     """A name that neither the files nor `symbols` have is nowhere."""
+    functions: Mapping[str, Sequence[Function]] = field(default_factory=dict)
+    """By file, those of a linked kernel that was stripped of its symbols."""
 
 
-def find_targets(named: Sequence[str], symbols: Path | None, state: State) -> Targets:
-    """What a user means by files, directories and keys of images.
+def find_targets(named: Sequence[str], symbols: Path | None, scratch: Path, state: State) -> Targets:
+    """What a user means by files, directories and keys of images. What is packed in a bzImage goes to `scratch`.
 
-    Raises NothingToLint, SymbolsUnreadable, and what find_image raises.
+    Raises NothingToLint, SymbolsUnreadable, NotUnpackable, and what find_image raises.
     """
     files: list[str] = []
-    names = list(read_symbols(symbols)) if symbols else []
+    given = read_symbols(symbols) if symbols else Symbols((), ())
+    names = list(given.names)
+    functions: dict[str, Sequence[Function]] = {}
     is_whole = symbols is not None
     for name in named:
         path = Path(name)
@@ -59,25 +83,55 @@ def find_targets(named: Sequence[str], symbols: Path | None, state: State) -> Ta
                 raise NothingToLint(directory=path)
             files += map(str, objects)
             if (path / SYMBOLS).is_file():
-                names += read_symbols(path / SYMBOLS)
+                names += read_symbols(path / SYMBOLS).names
                 is_whole = True
         elif path.is_file():
-            files.append(name)
+            file = str(_unpacked(path, scratch) or path)
+            files.append(file)
+            functions[file] = given.functions or own_functions(Path(file))
         else:
-            files.append(str(find_image(name, state).vmlinux))
-    return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole)
+            image = find_image(name, state)
+            files.append(str(image.vmlinux))
+            functions[files[-1]] = given.functions or own_functions(image.vmlinux)
+    return Targets(tuple(dict.fromkeys(files)), tuple(dict.fromkeys(names)), is_whole, functions)
 
 
-def read_symbols(path: Path) -> list[str]:
-    """The names in a System.map, or in what `nm` prints. Raises SymbolsUnreadable."""
+def _unpacked(path: Path, scratch: Path) -> Path | None:
+    """The vmlinux that is packed in a bzImage; None of any other file. Raises NotUnpackable."""
+    with suppress(OSError, NotABootableKernel):  # kdyno-lint says what a file is that it can't read
+        with path.open("rb") as file:
+            if file.read(HEAD)[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
+                return None
+        kernel = read_whole(path, MOST_KERNEL)
+        payload = read_header(kernel, path).payload
+        vmlinux = scratch / f"{path.name}.vmlinux"
+        vmlinux.write_bytes(payload_of(kernel, payload, MOST_VMLINUX, str(path)))
+        return vmlinux
+    return None
+
+
+def own_functions(vmlinux: Path) -> list[Function]:
+    """What a linked kernel without a table of symbols says of itself (CONFIG_KALLSYMS); nothing of any other file."""
+    try:
+        content = read_whole(vmlinux, MOST_VMLINUX)
+        if Elf(content).section(".symtab"):
+            return []
+    except (OSError, Damaged):
+        return []
+    return [(symbol.address, symbol.kind.isupper(), symbol.name) for symbol in kallsyms(content)]
+
+
+def read_symbols(path: Path) -> Symbols:
+    """What is in a System.map, or in what `nm` prints. Raises SymbolsUnreadable."""
     try:
         text = read_whole(path, MOST_BYTES).decode(errors="replace")
     except OSError as error:
         raise SymbolsUnreadable(path=path, why=error.strerror) from error
-    names = SYMBOL.findall(text)
-    if not names:
+    lines = SYMBOL.findall(text)
+    if not lines:
         raise SymbolsUnreadable(path=path, why="no line of it is one of a table of symbols")
-    return names
+    functions = tuple((int(address, 16), kind.isupper(), name) for address, kind, name in lines if kind in FUNCTIONS)
+    return Symbols(tuple(name for *_, name in lines), functions)
 
 
 def kernel_objects(directory: Path) -> Iterator[Path]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from kdyno.frozen import Frozen
-from kdyno.kernel.delegation.plan_file import load
+from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
 from kdyno.kernel.delegation.resolve import resolve, source_files
 from kdyno.kernel.delegation.resolved import Resolved, ResolvedRule
@@ -35,9 +34,9 @@ class ImageView(Frozen):
     records: Records
 
 
-def plan_view(path: Path, source: Source, reference: Toolchain, state: State) -> PlanView:
-    """Resolve a plan for a source; raises what `load` and `resolve` raise."""
-    plan = resolve(load(path), source.tree, source.identity.spec, reference, state).plan
+def plan_view(written: DelegationPlan, source: Source, reference: Toolchain, state: State) -> PlanView:
+    """Resolve a plan for a source; raises what `resolve` raises."""
+    plan = resolve(written, source.tree, source.identity.spec, reference, state).plan
     files: dict[str, list[str]] = {rule.name: [] for rule in plan.rules}
     for file in source_files(source.tree):
         if rule := plan.rule_of(file):

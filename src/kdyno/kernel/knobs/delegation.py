@@ -18,7 +18,12 @@ def contribute(value: str | DelegationPlan | None, context: Context) -> Contribu
     """The plan as written; `delegated` holds it against the host and the tree, together with profiles."""
     if value is None:
         return Contribution()
-    return Contribution(delegation=load(Path(value)) if isinstance(value, str) else whole(value))
+    return Contribution(delegation=written(value))
+
+
+def written(value: str | DelegationPlan) -> DelegationPlan:
+    """The plan with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
+    return load(Path(value)) if isinstance(value, str) else whole(value)
 
 
 def delegated(contribution: Contribution, context: Context) -> tuple[Contribution, Delegation | None]:

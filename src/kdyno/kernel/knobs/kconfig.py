@@ -53,7 +53,9 @@ class FragmentMissing(UserError):
 
 
 class FragmentUnfit(UserError):
-    message = "{path}:{line}: `{text}` is no line of Kconfig"
+    """The line itself isn't shown: a file that is no fragment may be anything, such as a key."""
+
+    message = "{path}:{line}: line {line} is no line of Kconfig"
     hint = "a line is CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
 
 
@@ -135,7 +137,7 @@ def parse_fragment(text: str, origin: str) -> list[KconfigRequest]:
         elif match := UNSET.fullmatch(line):
             asks.append(KconfigRequest(symbol=match[1], value="n", by=by))
         elif line and not line.startswith("#"):
-            raise FragmentUnfit(path=origin, line=number, text=line)
+            raise FragmentUnfit(path=origin, line=number)
     return asks
 
 
