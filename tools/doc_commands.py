@@ -191,7 +191,11 @@ def problems(documents: list[Path]) -> Iterator[str]:
     for command in shown:
         if (why := fault(command)) is not None:
             yield f"{command.where}: {command.text}: {why}"
-    with TemporaryDirectory() as name, chdir(name), patch.dict(os.environ, {"KDYNO_STATE": f"{name}/state", "COLUMNS": "110"}):
+    with (
+        TemporaryDirectory() as name,
+        chdir(name),
+        patch.dict(os.environ, {"KDYNO_STATE": f"{name}/state", "COLUMNS": "110"}),
+    ):
         os.environ.pop("KDYNO_STORE", None)
         make_store()
         to_do = {words: command.where for command in shown if (words := to_carry_out(command))}
