@@ -74,7 +74,8 @@ _COMPARED = re.compile(
 )
 _SIGNS = re.compile(r"[ΔδΣ∆%×±√]|\bx\b|[+-]/[+-]", re.IGNORECASE)
 _VERSION = re.compile(
-    r"\d+\.\d+|\b(?:linux|kernel|patch(?:ed)?|next|master|gcc|clang|llvm|lto|thinlto|pgo)\b|-O\d|\bv\d", re.IGNORECASE
+    r"(?<!\d)\d++\.\d|\b(?:linux|kernel|patch(?:ed)?|next|master|gcc|clang|llvm|lto|thinlto|pgo)\b|-O\d|\bv\d",
+    re.IGNORECASE,
 )
 _SUMS = frozenset(("geomean", "geometric_mean", "gmean", "total", "sum", "overall"))
 """Names of rows that sum up the others."""

@@ -12,7 +12,7 @@ from kdyno.foreign.units import find, shown
 
 TITLE = "go test -bench output"
 _ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
-_PAIR = re.compile(r"(\d+(?:\.\d+)?(?:e[-+]\d+)?)\s+(\S+)")
+_PAIR = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?(?:e[-+]\d++)?)\s++(\S+)")
 
 
 def recognises(source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kdyno.foreign import json_values as json
 from kdyno.foreign.errors import Broken
@@ -24,7 +25,6 @@ _NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
 _VALUE = re.compile(rf"^\s*({_NUMBER}|-)(?:\s*±\s*(\d+)%)?(?=\s)")
 _CHANGE = re.compile(rf"^\s*(?:{_NUMBER}%?|[-+]?inf%?)(?=\s)")
 _RUNS = re.compile(r"^\s*\d*:(\d+)\s")
-_TEST = re.compile(r"^.*testcase.*:\s*\n\s+(\S+)", re.MULTILINE)
 _HIGHER = re.compile(
     r"(?:^|[._])(?:ops|workload|throughput|bandwidth|bw|iops|tps|qps|rps|fps|score)(?:[._]|$)|_?per_(?:sec|thread|process)|"
     r"^will-it-scale\.\d+\.(?:threads|processes)$",
@@ -111,8 +111,7 @@ def _of_text(source: Source) -> ProgramOutput:
                 )
     if not series:
         raise Broken(file=source.shown, format=TITLE, why="no row has a value for each commit and the name of a metric")
-    test = _TEST.search(source.head)
-    output = _of_tests(series, test[1].rpartition("/")[2] if test else "")
+    output = _of_tests(series, _test_of(source.head))
     note = (
         "where lkp prints no deviation it is below 2 % of the mean, and 2 % is taken"
         if any(one.benchmark in small for one in output.series)
@@ -155,3 +154,11 @@ def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
 def _direction(metric: str) -> Direction | None:
     higher, lower = bool(_HIGHER.search(metric)), bool(_LOWER.search(metric))
     return None if higher == lower else "higher" if higher else "lower"
+
+
+def _test_of(head: str) -> str:
+    """The name of the test: the last part of what stands below the line that ends in `testcase:`; empty without one."""
+    for line, below in pairwise(head.splitlines()):
+        if "testcase" in line and line.rstrip().endswith(":") and below[:1].isspace() and below.strip():
+            return below.split()[0].rpartition("/")[2]
+    return ""
