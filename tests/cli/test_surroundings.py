@@ -145,3 +145,15 @@ def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab
     assert (result.status, result.out) == (1, "")
     assert f"kdyno: kernels can't be built in {state}: Kbuild takes no spaces in paths" in result.err
     assert not (state / "sources").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"), [(MemoryError(), "not enough memory"), (RecursionError(), "nested too deep")]
+)
+def test_what_python_cannot_hold_is_one_message(lab: Lab, error: Exception, message: str) -> None:
+    experiment = lab.experiment()
+    lab.on_boot([error])
+    result = lab("run", experiment, "-q")
+    assert result.status == 3
+    assert message in result.err and "Traceback" not in result.err
+    assert result.err.splitlines()[-1].startswith("hint: ")

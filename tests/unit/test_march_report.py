@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -138,3 +139,17 @@ def test_a_tree_that_the_patch_is_not_for_is_refused(tmp_path: Path, capsys: pyt
     assert main(["march", "patch", "--tree", str(tmp_path)]) == 1
     assert "is not a kernel source tree: it has no readable Makefile" in capsys.readouterr().err
     assert main(["march", "patch", "--tree", str(tmp_path / "nowhere")]) == 1
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "directory", "sparse"])
+def test_what_never_ends_is_no_cpuinfo(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "sparse":
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    assert main(["march", "--cpuinfo", str(path)]) == 1
+    assert f"can't read the CPU from {path}: " in capsys.readouterr().err

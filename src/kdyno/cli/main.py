@@ -28,6 +28,16 @@ class FileFailed(InfrastructureError):
     hint = "see who may read and write there; `kdyno doctor` tries the directories that kdyno writes to"
 
 
+class OutOfMemory(InfrastructureError):
+    message = "there is not enough memory for what was asked: something that it reads unfolds to more than fits"
+    hint = "see how large the files are that it names; -v says where it was"
+
+
+class NestedTooDeep(InfrastructureError):
+    message = "something that was read is nested too deep"
+    hint = "look at the files that were named; -v says where it was"
+
+
 class Parser(argparse.ArgumentParser):
     """argparse exits with 2 on bad usage; here 2 means that the experiment says no."""
 
@@ -107,19 +117,30 @@ def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> 
         return stop_signals.exit_status()
     except OSError as error:
         return _explain(_of_the_system(error))
+    except MemoryError as error:
+        _note(error)
+        return _explain(OutOfMemory())
+    except RecursionError as error:
+        _note(error)
+        return _explain(NestedTooDeep())
     except UnicodeEncodeError as error:  # texts are written as UTF-8, which has all: this was to become a file name
         return _explain(unfit(error.object))
     finally:
         _flush()
 
 
+def _note(error: Exception) -> None:
+    """Keep for -v alone where it was."""
+    import logging
+
+    logging.getLogger("kdyno").debug("%s", error, exc_info=error)
+
+
 def _of_the_system(error: OSError) -> KdynoError:
     """What the operating system refused, where nothing nearer to it knows more. What isn't its doing is raised."""
     if error.errno is None:
         raise error
-    import logging
-
-    logging.getLogger("kdyno").debug("%s", error, exc_info=error)
+    _note(error)
     path = error.filename2 or error.filename
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(path=path or "the state directory or standard output")
