@@ -17,7 +17,7 @@ FAKE={directory}
 echo "$@" >> $FAKE/commands
 case "$*" in
     --version) echo "QEMU emulator version 9.9.9 (fake)"; exit 0;;
-    "-M none"*) cat $FAKE/probe; exit 1;;
+    *"-M none"*) cat $FAKE/probe; exit 1;;
 esac
 for word; do
     case "$word" in

@@ -92,6 +92,8 @@ def read_units(listing: str) -> list[Unit]:
 def in_tree(name: str, objects: str) -> str:
     """A unit's name as plans write it: relative to the source tree, which the object directory lies in."""
     path = posixpath.normpath(posixpath.join(objects, name))
+    if objects == ".":  # as kdyno has its own kernels compiled, which name no directory of this host
+        return path.removeprefix("../")
     for top in (objects, posixpath.dirname(objects)):
         if top.strip("/") and path.startswith(f"{top}/"):
             return path.removeprefix(f"{top}/")
