@@ -161,33 +161,3 @@ def test_a_store_that_is_full_is_said_and_the_run_goes_on_afterwards(lab: Lab, e
     kept = len(lab.cells())
     assert 0 < kept < len(ALL)
     goes_on(lab, experiment, kept)
-
-
-WRITING = """
-import signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-def fchmod(_descriptor, _mode):
-    print("amid a write", flush=True)
-    time.sleep(600)
-import kdyno.files
-kdyno.files.os.fchmod = fchmod
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("words", [["report", "latest", "--html", "out"], ["store", "export", "latest", "out"]])
-def test_a_signal_to_stop_leaves_no_half_written_file(
-    lab: Lab, experiment: str, number: signal.Signals, words: list[str]
-) -> None:
-    assert lab("run", experiment, "-q").status == 0
-    target = lab.directory / "place"
-    target.mkdir()
-    (target / "out").write_text("the old one")
-    child = lab.start(*[str(target / word) if word == "out" else word for word in words], script=WRITING)
-    assert child.stdout is not None
-    first = child.stdout.readline()
-    assert first == "amid a write\n", child.stderr and child.stderr.read()
-    child.send_signal(number)
-    _, err = child.communicate(timeout=60)
-    assert (child.returncode, "Traceback" in err) == (128 + number, False)
-    assert [(path.name, path.read_text()) for path in target.iterdir()] == [("out", "the old one")]

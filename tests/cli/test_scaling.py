@@ -133,7 +133,7 @@ def test_a_file_may_hold_several_workloads_and_variants_in_any_order(sieve: Lab)
         ("n,MB/s\n1,2\n2.5,3\n", (), "'2.5' is not a number of processes"),
         ("n,MB/s\n1,2\n-2,3\n", (), "'-2' is not a number of processes"),
         ("n,MB/s\n1,2\n2,0\n", (), "line 3, column 'MB/s': '0' is not a positive number"),
-        ("n,MB/s\n1,2\n2,nan\n", (), "line 3, column 'MB/s': 'nan' is not a positive number"),
+        ("n,MB/s\n1,2\n2,-1\n", (), "line 3, column 'MB/s': '-1' is not a positive number"),
         ("a,MB/s\n1,2\n2,3\n", (), "no column looks like the number of processes"),
         ("n,MB/s\n1,2\n2,3\n", ("--only", "sieve"), "no workload is called 'sieve'"),
         ("n,misses\n1,2\n2,3\n", ("--lower",), "is a number of things"),
