@@ -140,6 +140,7 @@ def test_samples_are_written_as_csv(done: Lab) -> None:
 def test_a_plan_shows_images_boots_and_time(lab: Lab) -> None:
     """The toy kernel, on the machine `qemu`: nothing is built and nothing is booted."""
     lab.patch.setattr("os.cpu_count", lambda: 2)
+    lab.patch.setattr("kdyno.kernel.ccache.is_installed", lambda: True)
     check("plan", lab, lab("plan", toy_experiment(lab), "-q"))
 
 
@@ -158,6 +159,7 @@ def toy_experiment(lab: Lab) -> str:
 
 def test_a_plan_shows_what_of_the_host_goes_to_guests_and_into_kernels(lab: Lab) -> None:
     lab.patch.setattr("os.cpu_count", lambda: 2)
+    lab.patch.setattr("kdyno.kernel.ccache.is_installed", lambda: True)
     path = Path(toy_experiment(lab))
     (lab.directory / "fix.patch").write_text("--- /dev/null\n+++ b/fs/new.c\n@@ -0,0 +1 @@\n+int new;\n")
     (lab.directory / "small.config").write_text("CONFIG_SMP=y\n")

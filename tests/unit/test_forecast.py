@@ -137,6 +137,17 @@ def test_options_that_are_asked_for_on_top_of_the_base_count(state: State, store
     assert ahead.builds[0].seconds_from.startswith("a guess: 1,000 files")
 
 
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_ccache_helps_builds_where_it_is_and_nothing_else(
+    state: State, store: Store, monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    monkeypatch.setattr("kdyno.kernel.ccache.is_installed", lambda: is_installed)
+    builds = ahead_of(prepared(), state, store).builds
+    assert [build.cached_objects for build in builds] == [
+        is_installed and build.decision == "build" for build in builds
+    ]
+
+
 def test_where_only_configuring_tells_the_time_of_a_build_is_unknown_and_so_is_the_whole(
     state: State, store: Store
 ) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from kdyno.kernel import kconfig, kconfig_check
 from kdyno.kernel.kconfig import resolve_base
-from kdyno.kernel.kconfig_check import read_config, refuse_what_runs
+from kdyno.kernel.kconfig_check import read_config, refuse_unknown, refuse_what_runs
+from kdyno.kernel.kconfig_tree import read_tree
+from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import (
     MOST_BYTES,
     FragmentMissing,
@@ -158,3 +160,31 @@ def test_the_check_of_the_final_configuration_stands_before_the_build(
     with pytest.raises(ValueRuns):
         built(Recipe(), source, state)
     assert not list(state.images.iterdir())
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"Kconfig": 'source "Kconfig"\n'},
+        {"Kconfig": 'source "Kconfig"\n' * 3},
+        {"Kconfig": "endif\nendmenu\nconfig A\n\tbool\n"},
+        {"Kconfig": 'source "a"\n' * 9, "a": 'source "Kconfig"\n' * 9},
+    ],
+)
+def test_files_that_source_each_other_for_ever_come_to_an_end(tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    read_tree(tmp_path)
+
+
+def test_a_tree_sources_nothing_outside_of_it(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("config SECRET\n\tbool\n")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "Kconfig").write_text(f'source "{tmp_path}/outside"\nsource "../outside"\nconfig A\n\tbool\n')
+    assert list(read_tree(tree).entries) == ["A"]
+
+
+def test_a_tree_that_was_not_read_whole_refuses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").write_text('source "Kconfig"\n')
+    refuse_unknown([KconfigRequest(symbol="A", value="y", by="kconfig")], tmp_path)

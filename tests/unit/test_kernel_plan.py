@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kdyno.kernel import knobs
+from kdyno.kernel.kconfig_check import ConfigRefused
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
@@ -113,3 +114,15 @@ def test_contradictions_come_out_before_anything_is_built(source: Source, state:
     with pytest.raises(knobs.ContradictoryAsks):
         plan(Recipe(opt="Os", kconfig={"CC_OPTIMIZE_FOR_PERFORMANCE": True}), source, state)
     assert list(state.builds.iterdir()) == []
+
+
+def test_a_symbol_that_the_source_has_not_got_is_refused_before_anything_is_built(
+    tmp_path: Path, source: Source, state: State
+) -> None:
+    with pytest.raises(ConfigRefused, match=r"CONFIG_ETX4=y \(asked by kconfig\).*did you mean EXT4"):
+        plan(Recipe(kconfig={"ETX4": True}), source, state)
+    fragment = tmp_path / "small.config"
+    fragment.write_text("CONFIG_NO_SUCH_THING=y\n")
+    with pytest.raises(ConfigRefused, match=r"asked by fragment small\.config:1"):
+        plan(Recipe(fragments=(str(fragment),)), source, state)
+    assert plan(Recipe(kconfig={"ETX4": False}), source, state).asks, "what isn't there is n already"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kdyno.experiment.models import Experiment, JudgeConfig
@@ -66,6 +68,12 @@ def test_a_time_that_nobody_knows_is_said_to_be_unknown_and_that_of_the_boots_be
     assert total_time(ahead(GUESSED, UNKNOWN)) == (
         "unknown: only configuring tells how much make:odd compiles; about 72 s of boots come after that"
     )
+
+
+def test_builds_that_ccache_helps_are_said_to_take_less_than_that() -> None:
+    helped = replace(MEASURED, cached_objects=True)
+    assert total_time(ahead(helped)).startswith("about 5 min, by what was measured here; builds take less")
+    assert total_time(ahead(CACHED, replace(GUESSED, cached_objects=True))).endswith("where ccache has their objects")
 
 
 def test_where_all_is_done_no_time_is_left() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import pytest
 from pydantic import ValidationError
 
 from kdyno.instrument.job import Load
+from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.inputs import Input
-from kdyno.kernel.knobs import Context, Contribution
+from kdyno.kernel.knobs import Context, Contribution, profile_given
 from kdyno.kernel.knobs.profile import ClangTooOld, NeedsClang
 from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
-from kdyno.kernel.recipe import Profile, Recipe, Trainee, Training
+from kdyno.kernel.recipe import USES, Profile, Recipe, Trainee, Training
+from kdyno.profile.clang import is_record, samples
+from kdyno.profile_files import ProfileOfAnotherTool
 from kdyno.state import State
 from tests.unit.test_kernel_knobs import context, contribute
 
@@ -194,6 +198,47 @@ def test_a_file_that_is_no_profile_is_refused_by_name(
     profile = Profile.model_validate({"use": use, "from": str(path)})
     with pytest.raises(Exception, match=f"{path}.*{why}"):
         contribute("profile", profile, replace(context(compiler, "19.1.7"), state=State(tmp_path / "state")))
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PERFILE2h\0\0\0", "perf.data"),
+        (b" ffffffff81200010 0xffffffff81200100/0xffffffff81200000/P/-/-/1\n", "the text of perf script"),
+        (b"10\n ffffffff81200010 0xffffffff81200100/0xffffffff81200000/P/-/-/0\n", "the text of perf script"),
+        (b"swapper     0 [000] 12345.678901:    1 cycles:  ffffffff81200010 f\n", "the text of perf script"),
+        (b"adcg408*\0\0\0\0", "gcov's counters of one object"),
+        (b"oncg408*\0\0\0\0", "gcov's notes"),
+        (b"\x81rforpl\xff" + bytes(64), "the raw counters"),
+    ],
+)
+def test_files_of_other_tools_are_called_what_they_are_wherever_a_profile_is_read(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
+    path = tmp_path / "profile"
+    path.write_bytes(content)
+    where = replace(context("clang-19", "19.1.7"), state=State(tmp_path / "state"))
+    for use in USES:
+        with pytest.raises(ProfileOfAnotherTool, match=what):
+            contribute("profile", Profile.model_validate({"use": use, "from": str(path)}), where)
+    for read in (read_pmu_record, samples, is_record):
+        with pytest.raises(ProfileOfAnotherTool, match=what) as refused:
+            read(path)
+        assert "profile" in refused.value.advice
+
+
+def test_a_profile_whose_functions_the_source_has_not_got_is_refused(tmp_path: Path) -> None:
+    path, tree = tmp_path / "profile", tmp_path / "tree"
+    for name, text in (("fs/open.c", "int do_open(int x)\n{\n}\n"), ("tools/t.c", "int spec_main(void)\n{\n}\n")):
+        (tree / name).parent.mkdir(parents=True)
+        (tree / name).write_text(text)
+    require = partial(profile_given.require_known, path, tree)
+    path.write_text("mcf_primal:1200:10\n 1: 10\nspec_main:9000:100\n 1: 100\n")
+    with pytest.raises(profile_given.ProfileOfOtherCode, match="none of its 2 functions, such as spec_main"):
+        require()
+    for name in ("do_open", "do_open.llvm.123", "do_open.constprop.0"):
+        path.write_text(f"{name}:1200:10\n 1: 10\nspec_main:9000:100\n 1: 100\n")
+        require()
 
 
 def test_counters_of_clang_from_elsewhere_are_taken_as_text_and_as_llvm_writes_them(tmp_path: Path) -> None:

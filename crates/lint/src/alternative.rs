@@ -67,7 +67,8 @@ pub fn entries<'data>(binary: &Binary<'data>) -> Result<Vec<Entry<'data>>, Strin
 /// Whether the table holds whole entries, and its relocations are where they have addresses.
 fn can_be(table: &Section, layout: &Layout) -> bool {
     let is_field = |offset: u64| matches!(offset as usize % layout.size, 0 | REPLACEMENT);
-    table.bytes.len() % layout.size == 0 && table.relocations.iter().all(|relocation| is_field(relocation.offset))
+    table.bytes.len().is_multiple_of(layout.size)
+        && table.relocations.iter().all(|relocation| is_field(relocation.offset))
 }
 
 fn is_replacement(binary: &Binary, entry: &Entry) -> bool {

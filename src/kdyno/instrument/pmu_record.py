@@ -23,6 +23,7 @@ from kdyno.instrument.pmu_body import Body, read_body
 from kdyno.instrument.pmu_limits import MOST, in_words
 from kdyno.instrument.pmu_parts import Array, Function, Region
 from kdyno.instrument.pmu_values import Unsound
+from kdyno.profile_files import refuse_other_tools
 
 MAGIC = b"kdyno-pmu "
 VERSION = b"1"
@@ -194,6 +195,7 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
         version, newline, _ = data.removeprefix(MAGIC)[:20].partition(b"\n")
         if data.startswith(MAGIC) and newline and version.isdigit():
             raise OtherPmuRecordVersion(path=path, version=version.decode())
+        refuse_other_tools(path, data, taken=())
         raise NotAPmuRecord(path=path)
     end = data.find(b"\n", len(first), len(first) + LONGEST_HEADER)
     if end < 0 and len(data) <= len(first) + LONGEST_HEADER:

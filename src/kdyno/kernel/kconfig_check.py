@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from kdyno.errors import Unbuildable
@@ -65,6 +66,23 @@ def unmet(asks: Iterable[KconfigRequest], config: Mapping[str, str], tree: Path)
         )
         for request in missing
     ]
+
+
+def refuse_unknown(asks: Iterable[KconfigRequest], tree: Path) -> None:
+    """Raise ConfigRefused for symbols that no Kconfig file of the tree defines, as `refuse` does after configuring.
+
+    A symbol that isn't there is n, so that may be asked.
+    """
+    kconfig = kconfig_of(tree)
+    unknown = [ask for ask in asks if ask.symbol not in kconfig.entries and not is_met(ask, {})]
+    if kconfig.is_whole:
+        refuse(Unmet(request=ask, actual="not there", why=explain(ask, {}, kconfig)) for ask in unknown)
+
+
+@lru_cache(maxsize=4)
+def kconfig_of(tree: Path) -> KconfigTree:
+    """Read once for the variants of an experiment, whose trees are the same as long as it is planned."""
+    return read_tree(tree)
 
 
 def refuse(failures: Iterable[Unmet]) -> None:

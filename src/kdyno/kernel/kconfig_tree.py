@@ -5,11 +5,18 @@ Only what an explanation needs: no defaults, no macros of its own, no modules. T
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kdyno.files import read_whole
+
+MOST_BYTES = 50_000_000
+"""Of all files together; those of Linux 6.12 for x86 have 4 MB."""
+MOST_DEPTH = 30
+"""Of files that source each other; Linux has 6."""
 TYPES = r"bool|tristate|string|int|hex|def_bool|def_tristate"
 PROMPT = re.compile(rf"(?:{TYPES}|prompt)\s+(\"(?:[^\"\\]|\\.)*\"|'[^']*')\s*(?:if\s+(.*))?")
 SELECT = re.compile(r"select\s+(\w+)(?:\s+if\s+(.*))?")
@@ -46,22 +53,39 @@ class KconfigTree:
 
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     selects: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    left: int = MOST_BYTES
+    """Bytes that may still be read."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was read that there is to read."""
+        return self.left > 0
 
 
 def read_tree(tree: Path, srcarch: str = "x86") -> KconfigTree:
-    """Read Kconfig and all that it sources."""
+    """Read Kconfig and all that it sources. The tree may be a stranger's: its files may source each other for ever."""
     kconfig = KconfigTree()
     _read_file(tree, "Kconfig", srcarch, [], kconfig)
     return kconfig
 
 
-def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig: KconfigTree) -> None:
+def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig: KconfigTree, depth: int = 0) -> None:
     path = tree / name
-    if not path.is_file():
+    is_inside = not os.path.relpath(path, tree).startswith("..")
+    if depth > MOST_DEPTH or kconfig.left <= 0:
+        kconfig.left = 0
         return
+    if not is_inside or not path.is_file():
+        return
+    try:
+        content = read_whole(path, kconfig.left)
+    except OSError:
+        kconfig.left = 0
+        return
+    kconfig.left -= len(content) + 1
     blocks = list(around)
     entry: Entry | None = None
-    for number, line in statements(path.read_text(encoding="utf-8", errors="replace")):
+    for number, line in statements(content.decode(errors="replace")):
         word, _, rest = line.partition(" ")
         rest = rest.strip()
         if word in ("config", "menuconfig"):
@@ -73,13 +97,15 @@ def _read_file(tree: Path, name: str, srcarch: str, around: list[Block], kconfig
             blocks.append(Block(word, [rest] if word == "if" else [], f"{name}:{number}"))
         elif word in ("endif", "endmenu", "endchoice"):
             entry = None
-            blocks.pop()
+            del blocks[-1:]
         elif word == "comment":
             entry = Entry("", name)
         elif match := SOURCE.match(line):
             entry = None
             target = match[3].replace("$(SRCARCH)", srcarch)
-            _read_file(tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, kconfig)
+            _read_file(
+                tree, str(Path(name).parent / target) if match[1] else target, srcarch, blocks, kconfig, depth + 1
+            )
         else:
             _attribute(line, entry, blocks[-1] if blocks else None, kconfig)
 

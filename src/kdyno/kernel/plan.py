@@ -11,7 +11,7 @@ from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
-from kdyno.kernel.kconfig_check import read_config
+from kdyno.kernel.kconfig_check import read_config, refuse_unknown
 from kdyno.kernel.knobs import Context, KconfigRequest, cflags, order, profile_given
 from kdyno.kernel.knobs.base import Trained, no_boots
 from kdyno.kernel.knobs.delegation import delegated, written
@@ -125,9 +125,9 @@ def plan_build(
 ) -> BuildPlan:
     """Check that the recipe can be had from this source, and name the image that it becomes. Builds nothing.
 
-    Patches are applied here, to a copy that is kept. What Kconfig refuses comes out only when it is run, which is
-    the first thing that a build does. `cpu` reads the CPU of the host that will boot the image; `trained` plans what an
-    input is made of.
+    Patches are applied here, to a copy that is kept. Symbols that the source hasn't got are refused here; what else
+    Kconfig refuses comes out only when it is run, which is the first thing that a build does. `cpu` reads the CPU of
+    the host that will boot the image; `trained` plans what an input is made of.
     """
     compiler = toolchain.find(recipe.toolchain, state)
     context = Context(source=source, toolchain=compiler, cpu=cpu, state=state, trained=trained, patches=recipe.patches)
@@ -156,10 +156,13 @@ def plan_build(
     objects_key = digest({**decides, **_inputs_part(compiled)})
     environment = {"environment": contribution.environment} if contribution.environment else {}
     key = digest({**decides, **environment, **_inputs_part(contribution.inputs)})
+    cached = images.is_built(key, state)
+    if not cached:
+        refuse_unknown(asks.values(), patched.tree)
     return BuildPlan(
         key=key,
         objects_key=objects_key,
-        cached=images.is_built(key, state),
+        cached=cached,
         recipe=recipe,
         source=source.identity,
         tree=patched.tree,

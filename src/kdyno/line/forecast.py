@@ -13,7 +13,7 @@ from pydantic import computed_field
 
 from kdyno.experiment.plan import PlannedBoot
 from kdyno.frozen import Frozen
-from kdyno.kernel import estimate
+from kdyno.kernel import ccache, estimate
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.built_kernels.plan import GivenPlan
 from kdyno.kernel.images import records
@@ -53,6 +53,8 @@ class BuildForecast:
     """What the seconds rest on; empty where nothing is to be done."""
     guess: bool = False
     """The seconds were not measured here."""
+    cached_objects: bool = False
+    """ccache is there, and what it has of the objects makes it less: how much isn't known before."""
     kernel: str = ""
     """Version of its source: `6.12.117`."""
     config: str = ""
@@ -185,7 +187,10 @@ def _of(
     plan: Plan, variant: str, decision: Decision, why: str, time: tuple[float | None, str, bool] = (0.0, "", False)
 ) -> BuildForecast:
     """`time` is seconds, what they rest on, and whether they are a guess."""
-    return BuildForecast(variant, plan.key, decision, why, *time, kernel=plan.source.version, config=plan.base.spec)
+    helped = decision == "build" and ccache.is_installed()
+    return BuildForecast(
+        variant, plan.key, decision, why, *time, helped, kernel=plan.source.version, config=plan.base.spec
+    )
 
 
 def _training(planned: PlannedTraining, store: Store) -> TrainingForecast:

@@ -9,6 +9,9 @@ from kdyno.line.forecast import BuildForecast, Forecast
 from kdyno.text import counted
 from kdyno.watched import Ahead
 
+LESS = "builds take less, even far less, where ccache has their objects"
+"""How much it has is known only when a build asks for it."""
+
 
 def span(seconds: float) -> str:
     """Seconds as a person would say them."""
@@ -27,9 +30,10 @@ def total_time(ahead: Forecast) -> str:
         return f"{why}; {span(ahead.seconds_of_boots)} of boots come after that"
     if not ahead.seconds:
         return "none: all of it is done"
+    less = f"; {LESS}" if any(build.cached_objects for build in ahead.builds) else ""
     if not ahead.guessed:
-        return f"{span(ahead.seconds)}, by what was measured here"
-    return f"{span(ahead.seconds)}, a guess: no such {' or '.join(ahead.guessed)} is on record here yet"
+        return f"{span(ahead.seconds)}, by what was measured here{less}"
+    return f"{span(ahead.seconds)}, a guess: no such {' or '.join(ahead.guessed)} is on record here yet{less}"
 
 
 def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[str]:

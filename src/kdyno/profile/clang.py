@@ -12,6 +12,7 @@ from kdyno.files import copy_whole
 from kdyno.instrument.pmu_record import MAGIC
 from kdyno.llvm_tools import find_tool
 from kdyno.process import attempt
+from kdyno.profile_files import refuse_other_tools
 
 TOP = re.compile(r"^([^\s:][^:\n]*):(\d{1,20}):\d{1,20}$", re.MULTILINE)
 """The first line of a function: its name, its samples with those of what is inlined into it, and its entries."""
@@ -39,7 +40,7 @@ class TwoKinds(UserError):
 def is_record(path: Path) -> bool:
     """Whether a file begins as PMU records do, as far as it reaches.
 
-    Raises NotAProfile if it is empty or can't be read.
+    Raises NotAProfile if it is empty or can't be read, and ProfileOfAnotherTool.
     """
     head = _head(path)
     if not head:
@@ -98,9 +99,11 @@ def _head(path: Path) -> bytes:
         if not path.is_file():
             raise NotAProfile(path=path, why="it is no regular file" if path.exists() else "there is none")
         with path.open("rb") as file:
-            return file.read(TEXT_LOOKED_AT)
+            head = file.read(TEXT_LOOKED_AT)
     except OSError as error:
         raise NotAProfile(path=path, why=error.strerror) from error
+    refuse_other_tools(path, head, taken=("samples",))
+    return head
 
 
 def _is_text(head: bytes) -> bool:

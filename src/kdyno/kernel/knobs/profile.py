@@ -130,6 +130,8 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
         profile_given.check(use, path, context.toolchain)
+        if use == "autofdo":
+            profile_given.require_known(path, context.source.tree)
         return read_input(use, path, context.state)
     assert value.trainee, "load_experiment names it"
     training = Training(

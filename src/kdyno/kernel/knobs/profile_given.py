@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.errors import UserError
@@ -11,7 +12,8 @@ from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable
 from kdyno.kernel.knobs import order
 from kdyno.kernel.recipe import ProfileUse
 from kdyno.llvm_tools import find_tool
-from kdyno.process import attempt
+from kdyno.process import attempt, failure
+from kdyno.profile_files import refuse_other_tools
 from kdyno.toolchain import Toolchain
 
 OBJECT = b"# object "
@@ -20,6 +22,26 @@ LEVEL = re.compile(r"^Instrumentation level: (\S+)", re.MULTILINE)
 LARGEST = re.compile(r"^Maximum (?:function|internal block) count: (\d{1,20})$", re.MULTILINE)
 """In what llvm-profdata shows."""
 COUNTED = re.compile(rb"61646367(?:[0-9a-f]{8}){3,}00000000")
+
+
+TAKEN: dict[ProfileUse, tuple[str, ...]] = {
+    # What llvm-profdata says of the other kind of profile is better than what can be said here.
+    "pgo": ("instrumented", "samples"),
+    "autofdo": ("samples", "instrumented"),
+    "propeller": (),
+    "order": (),
+}
+"""Kinds of profile_files that a use takes, or looks at more closely."""
+FUNCTION = re.compile(r"^Function: ([A-Za-z_]\w*)", re.MULTILINE)
+"""In what llvm-profdata shows of samples; a name may have a clone's ending."""
+MOST_NAMES = 1000
+NO_KERNEL = ("Documentation", "samples", "scripts", "tools", "usr", ".git")
+"""Directories at the top of a source whose functions are in no kernel."""
+
+
+class ProfileOfOtherCode(UserError):
+    message = "{path} is no profile of this kernel: the source has none of its {count} functions, such as {name}"
+    hint = "name a profile that was made of this kernel; `kdyno profile stale PROFILE VMLINUX` compares one"
 
 
 class ProfileUnfit(UserError):
@@ -33,7 +55,10 @@ class ProfileOfOtherGcc(UserError):
 
 
 def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
-    """Raise InputUnreadable, ProfileUnfit or ProfileOfOtherGcc unless the file can be what this use takes."""
+    """Raise InputUnreadable, ProfileOfAnotherTool, ProfileUnfit or ProfileOfOtherGcc unless the file can be what this
+    use takes.
+    """
+    refuse_other_tools(path, _first_bytes(path, use), TAKEN[use])
     match use:
         case "order":
             order.check(path)
@@ -46,6 +71,26 @@ def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
             _check_ir_profile(path)
         case "pgo":
             _check_counters(path, toolchain)
+
+
+def require_known(path: Path, tree: Path) -> None:
+    """Raise ProfileOfOtherCode if the source has none of the functions that a sample profile has, anywhere."""
+    done = attempt([find_tool("llvm-profdata"), "show", "--sample", str(path)], guarded=True)
+    names = list(dict.fromkeys(FUNCTION.findall(done.stdout)))[:MOST_NAMES]
+    if names and not _occurs(names, tree):
+        raise ProfileOfOtherCode(path=path, count=len(names), name=names[0])
+
+
+def _occurs(names: Sequence[str], tree: Path) -> bool:
+    """Whether one of the names is somewhere in the source: the first place ends the search."""
+    left_out = [f"--exclude-dir={name}" for name in NO_KERNEL]
+    kinds = ["--include=*.c", "--include=*.h", "--include=*.S"]
+    done = attempt(
+        ["grep", "-rqwFf", "-", *left_out, *kinds, "."], cwd=tree, stdin="\n".join(names), env={"LC_ALL": "C"}
+    )
+    if done.returncode > 1:
+        raise failure(["grep", "-rqwFf", "-"], done.returncode, done.stderr)
+    return done.returncode == 0
 
 
 def _check_ir_profile(path: Path) -> None:
