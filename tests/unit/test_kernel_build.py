@@ -363,7 +363,7 @@ def test_after_kill_9_the_same_build_starts_afresh_and_is_right(tmp_path: Path, 
 
 
 def test_what_other_killed_builds_left_is_swept(source: Source, state: State) -> None:
-    (state.builds / "0123abcd/o").mkdir(parents=True)
+    (state.builds / f"{64 * 'a'}/o").mkdir(parents=True)
     built(Recipe(), source, state)
     assert left_in(state.builds) == []
 

@@ -43,7 +43,7 @@ def test_without_a_layout_the_objects_are_the_images_own(plans: dict[int | None,
 
 def test_no_word_of_make_holds_the_seed(plans: dict[int | None, BuildPlan]) -> None:
     assert plans[0].make == plans[1].make
-    assert plans[0].make[-2:] == (lkd.LINKER_WORD, "KCFLAGS=-ffunction-sections")
+    assert {lkd.LINKER_WORD, "KCFLAGS=-ffunction-sections"} <= set(plans[0].make)
     differ = {name for name in plans[0].environment if plans[0].environment[name] != plans[1].environment[name]}
     assert differ == {"KDYNO_LAYOUT_SEED"}
     assert plans[0].environment["KDYNO_LD"] == "ld"

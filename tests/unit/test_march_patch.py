@@ -160,7 +160,9 @@ def test_names_of_symbols_are_those_of_the_tree(tmp_path: Path) -> None:
 def context(tree: Path, state: Path) -> Context:
     identity = ToolchainIdentity(name="gcc", family="gcc", version="12.2.0", banner="", digest="")
     source = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=tree)
-    return Context(source, Toolchain(identity=identity, command="gcc", make=("CC=gcc",)), read_cpu, State(state))
+    return Context(
+        source, Toolchain(identity=identity, command="gcc", make=("CC=gcc",)), read_cpu, State(state / "state")
+    )
 
 
 def test_the_knob_asks_for_the_symbol_and_brings_the_patch_along(tmp_path: Path) -> None:

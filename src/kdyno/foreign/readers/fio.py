@@ -15,7 +15,7 @@ from kdyno.foreign.source import Source
 TITLE = "fio output"
 _WAYS = ("read", "write", "trim")
 _JOB = re.compile(r"^(?P<job>[^:\n]+): \(groupid=\d+, jobs=\d+\)")
-_IOPS = re.compile(r"^ +(?P<way>read|write|trim) ?: (?:IOPS=(?P<rate>[\d.]+[kM]?)|.*\biops=(?P<older>\d+))")
+_IOPS = re.compile(r"^ +(?P<way>read|write|trim) ?: (?:IOPS=(?P<rate>\d+(?:\.\d+)?[kM]?)|.*\biops=(?P<older>\d+))")
 _DOCUMENT = re.compile(r"^\{", re.MULTILINE)
 
 

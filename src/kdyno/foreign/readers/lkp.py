@@ -21,7 +21,7 @@ LEAST_PRINTED = 0.02
 _COMMITS = re.compile(r"^commit:\s*$", re.MULTILINE)
 _COMMIT = re.compile(r"^\s+([0-9A-Za-z][^\s(]*)(?:\s+\(.*)?\s*$")
 _RULE = re.compile(r"^\s*-{8,}(?:\s+-{8,})+\s*$")
-_NUMBER = r"[-+]?\d[\d.]*(?:e[-+]?\d+)?"
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _VALUE = re.compile(rf"^\s*({_NUMBER}|-)(?:\s*±\s*(\d+)%)?(?=\s)")
 _CHANGE = re.compile(rf"^\s*(?:{_NUMBER}%?|[-+]?inf%?)(?=\s)")
 _RUNS = re.compile(r"^\s*\d*:(\d+)\s")

@@ -16,7 +16,7 @@ from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
 from kdyno.measurement import Direction
 
-_V = r"(?P<value>\d[\d.,]*)"
+_V = r"(?P<value>\d+(?:,\d{3})*(?:\.\d+)?)"
 _CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
 _LINE_END = re.compile(r"[\r\n]+")
 LONGEST_LINE = 300

@@ -11,11 +11,11 @@ from kdyno.foreign.source import Source
 
 TITLE = "sysbench output"
 _RATES = (
-    (re.compile(r"events per second: +([\d.]+)|events/s \(eps\): +([\d.]+)"), "", "events/s"),
-    (re.compile(r"\( *([\d.]+) MiB/sec\)"), "", "MiB/s"),
-    (re.compile(r"^ +transactions: +\d+ +\( *([\d.]+) per sec"), "", "transactions/s"),
-    (re.compile(r"^ +reads/s: +([\d.]+)"), "reads", "1/s"),
-    (re.compile(r"^ +writes/s: +([\d.]+)"), "writes", "1/s"),
+    (re.compile(r"events per second: +(\d+(?:\.\d+)?)|events/s \(eps\): +(\d+(?:\.\d+)?)"), "", "events/s"),
+    (re.compile(r"\( *(\d+(?:\.\d+)?) MiB/sec\)"), "", "MiB/s"),
+    (re.compile(r"^ +transactions: +\d+ +\( *(\d+(?:\.\d+)?) per sec"), "", "transactions/s"),
+    (re.compile(r"^ +reads/s: +(\d+(?:\.\d+)?)"), "reads", "1/s"),
+    (re.compile(r"^ +writes/s: +(\d+(?:\.\d+)?)"), "writes", "1/s"),
 )
 _KINDS = {
     "cpu": re.compile(r"CPU speed:|Prime numbers limit"),
@@ -25,7 +25,7 @@ _KINDS = {
     "threads": re.compile(r"Thread yields per test|threads test"),
     "mutex": re.compile(r"mutex performance test"),
 }
-_TIME = re.compile(r"total time: +([\d.]+)s")
+_TIME = re.compile(r"total time: +(\d+(?:\.\d+)?)s")
 _EVENTS = re.compile(r"total number of events: +(\d+)")
 _THREADS = re.compile(r"Number of threads: +(\d+)")
 
