@@ -115,7 +115,8 @@ def _warden() -> Iterator[int]:
         try:
             yield warden.pid
         finally:
-            warden.kill()
+            # The whole group: an interrupt may have come just when the child had been started.
+            os.killpg(warden.pid, signal.SIGKILL)
 
 
 def output(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +83,19 @@ def test_a_program_that_fails_is_quoted_with_its_last_words() -> None:
 def test_input_and_output_may_be_any_bytes() -> None:
     done = attempt(["sh", "-c", "cat"], stdin="ü\udcff")
     assert (done.returncode, done.stdout) == (0, "ü�")
+
+
+def test_an_interrupt_just_when_a_program_has_been_started_ends_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            super().__init__(command, **options)
+            if command[0] == "sh":
+                pids(tmp_path)
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        attempt(FAMILY, cwd=tmp_path, guarded=True)
+    wait_until(lambda: not any(is_running(pid) for pid in pids(tmp_path)))
