@@ -27,6 +27,8 @@ from kdyno.talk import Talk
 
 ATTEMPTS = 3
 """How often a boot is started by one command before it stays lost."""
+LOOK_SECONDS = 1.0
+"""Between looks at whether to stop: a signal that comes just before a wait without an end would wait with it."""
 
 
 @dataclass
@@ -108,7 +110,7 @@ class Boots:
                     running[pool.submit(self.prepared.machine.boot, order)] = _Running(boot, datetime.now(UTC), scratch)
             if not running:
                 return
-            ended = wait(running, return_when=FIRST_COMPLETED).done
+            ended = wait(running, LOOK_SECONDS, return_when=FIRST_COMPLETED).done
             if self.cancelled.is_set():
                 raise KeyboardInterrupt
             for future in ended:
