@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from kdyno import __version__
 from kdyno.experiment.models import Experiment
-from kdyno.experiment.plan import look_ends
+from kdyno.judge.sequential import look_ends
 from kdyno.line.boots import Boots, Outcome
 from kdyno.line.checks import check_kernels, checks_left
 from kdyno.line.forecast import forecast
