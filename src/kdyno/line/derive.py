@@ -19,7 +19,7 @@ from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.keys import boot_key
-from kdyno.line.training_boot import training_job, training_machine
+from kdyno.line.single_boots import training_job, training_machine
 from kdyno.machine.base import Description, Machine
 from kdyno.state import State
 from kdyno.store.derivation import Derivation
