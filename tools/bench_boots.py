@@ -22,8 +22,9 @@ from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.lanes import Lane
 from kdyno.line.images import build_images
-from kdyno.line.pmuboot import pmu_boot
 from kdyno.line.prepare import plan_builds, prepare
+from kdyno.line.session import Session
+from kdyno.line.single_boots import SingleBoots
 from kdyno.machine.base import BootOrder
 from kdyno.machine.initramfs import file, guest_tools, newc
 from kdyno.machine.qemu import QemuMachine
@@ -215,15 +216,12 @@ def seed_rows(experiment: Experiment, state: State, store_file: Path, seeds: int
     counts: dict[str, list[float]] = {name: [] for name in benchmarks.values()}
     for seed in range(1, seeds + 1):
         with Store(sqlite_file(store_file)) as store:
-            made = pmu_boot(
+            made = SingleBoots(Session(state, store, Talk(quiet=True))).count(
                 image,
                 Load(tests=tuple(benchmarks)),
                 seed=seed,
                 events="edges",
                 family=PmuConfig().family,
-                state=state,
-                store=store,
-                talk=Talk(quiet=True),
             )
         record = read_pmu_record(made.record)
         column = record.names.index("instructions")

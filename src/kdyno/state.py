@@ -239,6 +239,8 @@ class State:
                 os.close(descriptor)
 
 
+ROOT_RECORD = "root.json"
+"""In the directory of a root file system: what is in it."""
 SCRATCH = ".boot"
 """What the names of scratch directories end with: nothing else is ever removed from their place."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

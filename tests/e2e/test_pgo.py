@@ -17,8 +17,8 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
-from kdyno.line.boot_once import Wanted
-from kdyno.line.pmuboot import pmu_job, pmu_machine
+from kdyno.line.one_boot import Wanted
+from kdyno.line.single_boots import pmu_job, pmu_machine
 from kdyno.process import output
 from kdyno.profile.code import Code
 from kdyno.profile.ir_profile import counted_functions, counts_of

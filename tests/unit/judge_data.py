@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdyno.judge.observations import Labels, Observations, Sample, Summary
+from kdyno.arrays import Labels
+from kdyno.judge.observations import Observations, Sample, Summary
 from kdyno.measurement import Direction
 
 STATISTICS = (

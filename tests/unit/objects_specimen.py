@@ -11,9 +11,9 @@ from kdyno.kernel.delegation.records import ObjectRecord, Records, written
 from kdyno.kernel.image import Image, ImageRecord, ImageSizes
 from kdyno.kernel.images import RECORD, content_digest
 from kdyno.kernel.recipe import Profile, Recipe
-from kdyno.line.derive import Derivation
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.derivation import Derivation
 from kdyno.store.records import Boot
 from kdyno.store.store import Store
 from tests.unit.specimen import NOON, image

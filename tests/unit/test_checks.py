@@ -18,6 +18,7 @@ from kdyno.line import checks
 from kdyno.line.checks import WORDS, check_kernels, has_kunit
 from kdyno.line.forecast import CHECK_SECONDS, forecast
 from kdyno.line.outlook import run_ahead
+from kdyno.line.session import Session
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.fake import FakeConfig
 from kdyno.machine.qemu_config import QemuConfig
@@ -80,7 +81,7 @@ def checked(
     machine: Machine, images: dict[str, tuple[Image, ...]], state: State, store: Store, patch: pytest.MonkeyPatch
 ) -> dict[str, str]:
     patch.setattr(checks, "open_machine", lambda _settings: machine)
-    return check_kernels(prepared(), images, state, store, Talk(quiet=True))
+    return check_kernels(prepared(), images, Session(state, store, Talk(quiet=True)))
 
 
 def test_each_variant_boots_once_for_its_tests_and_never_again(

@@ -9,6 +9,7 @@ import pytest
 from kdyno.experiment.load import load_experiment
 from kdyno.line.prepare import prepare
 from kdyno.line.run import run_experiment
+from kdyno.line.session import Session
 from kdyno.machine.platforms import CpusMissing
 from kdyno.state import State
 from kdyno.store.store import Store
@@ -79,6 +80,6 @@ def test_what_only_the_finished_configuration_tells_is_refused_before_the_first_
     state = State(tmp_path / "state")
     with Store(sqlite_file(state.store_file)) as store:
         with pytest.raises(CpusMissing, match="the kernel of variant plain would use 1: it has no SMP"):
-            run_experiment(experiment, state, store, Talk(quiet=True), again=False)
+            run_experiment(experiment, Session(state, store, Talk(quiet=True)), again=False)
         assert store.runs() == []
     assert not [words for words in qemu.commands if "-kernel" in words], "it was booted"

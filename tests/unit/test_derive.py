@@ -24,6 +24,7 @@ from kdyno.line.images import build_images
 from kdyno.line.outlook import run_ahead, training_ahead
 from kdyno.line.prepare import Builds, plan_builds
 from kdyno.line.run_plan import RunPlan
+from kdyno.line.session import Session
 from kdyno.line.train import make_inputs
 from kdyno.march.cpu import read_cpu
 from kdyno.state import State
@@ -105,7 +106,7 @@ def key_of(tree: Path, state: State, training: Recipe, **others: Recipe) -> str:
 
 
 def carried_out(builds: Builds, state: State, store: Store) -> dict[str, Image]:
-    make_inputs(builds.trainings, state, store, QUIET)
+    make_inputs(builds.trainings, Session(state, store, QUIET))
     return {name: image for name, [image] in build_images(builds.plans, state, QUIET).items()}
 
 
@@ -195,12 +196,12 @@ def test_an_input_that_was_deleted_is_made_of_the_boots_on_record(
 ) -> None:
     builds = planned(tree, state, tuned=trained_on("plain"))
     assert training_ahead(boots_left(builds.trainings, store)["edges"]) == ["to do: boot 2 times to train"]
-    make_inputs(builds.trainings, state, store, QUIET)
+    make_inputs(builds.trainings, Session(state, store, QUIET))
     content = builds.trainings[0].input.path.read_bytes()
     builds.trainings[0].input.path.unlink()
     assert boots_left(builds.trainings, store) == {"edges": 0}
     assert training_ahead(0) == []
-    make_inputs(builds.trainings, state, store, QUIET)
+    make_inputs(builds.trainings, Session(state, store, QUIET))
     assert builds.trainings[0].input.path.read_bytes() == content
     assert qemu.boots == 2
 

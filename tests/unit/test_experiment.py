@@ -20,9 +20,10 @@ from kdyno.experiment.load import (
     only_variants,
 )
 from kdyno.experiment.models import Experiment, VariantSpec
-from kdyno.experiment.plan import PlannedBoot, block_seed, look_ends, plan_boots, recipes
+from kdyno.experiment.plan import PlannedBoot, block_seed, plan_boots, recipes
 from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
+from kdyno.judge.sequential import look_ends
 from kdyno.kernel.recipe import Recipe
 from kdyno.machine.qemu_config import QemuConfig
 from tests.unit.experiment_files import MINIMAL, written

@@ -27,7 +27,8 @@ from kdyno.explain.terminal import render_budgets
 from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.image import Image
-from kdyno.line.pmuboot import PmuRun
+from kdyno.line.session import Session
+from kdyno.line.single_boots import PmuRun, SingleBoots
 from kdyno.measurement import Sample
 from kdyno.talk import Talk
 from kdyno.verdicts.model import RunReport
@@ -47,7 +48,7 @@ def budgets_of(
     lab: Lab, variant: str = VARIANT, benchmark: str | None = BENCHMARK, report: RunReport | None = None, **how: Any
 ) -> Budgets:
     report, talk = report or lab.report, Talk(quiet=True)
-    return explain_budgets(report, variant, benchmark, state=lab.state, store=NO_STORE, talk=talk, **how)
+    return explain_budgets(report, variant, benchmark, session=Session(lab.state, NO_STORE, talk), **how)
 
 
 def test_the_budgets_are_of_baseline_and_variant(lab: Lab) -> None:
@@ -148,11 +149,11 @@ def test_what_the_run_did_not_count_is_booted_once_for_all_tests(lab: Lab, monke
     images = {image.key: image for variant in report.run.variants for image in variant.images}
     booted: list[dict[str, Any]] = []
 
-    def boot(_image: Image, load: Load, **how: Any) -> PmuRun:
+    def boot(_boots: SingleBoots, _image: Image, load: Load, **how: Any) -> PmuRun:
         booted.append({"load": load, **how})
         return PmuRun(Path("record"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
 
-    monkeypatch.setattr(sides, "pmu_boot", boot)
+    monkeypatch.setattr(SingleBoots, "count", boot)
     monkeypatch.setattr(sides, "read_pmu_record", lambda _: pair()[0].record())
     monkeypatch.setattr(sides, "load_image", lambda key, _: Image(directory=lab.directory, record=images[key]))
     budgets = budgets_of(lab, benchmark=None, report=report)

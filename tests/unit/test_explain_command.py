@@ -29,7 +29,8 @@ from kdyno.instrument.job import Load
 from kdyno.instrument.pmu import PmuConfig
 from kdyno.judge.verdict import DIFFERENT
 from kdyno.kernel.image import Image
-from kdyno.line.pmuboot import PmuRun
+from kdyno.line.session import Session
+from kdyno.line.single_boots import PmuRun, SingleBoots
 from kdyno.machine.qemu import QemuMachine
 from kdyno.measurement import Sample
 from kdyno.report.html import render
@@ -81,7 +82,7 @@ class Lab:
 
     def explain(self, variant: str = VARIANT, benchmark: str = BENCHMARK) -> ExplainResult:
         return explain_benchmark(
-            self.report, ExplainRequest(variant, benchmark), state=self.state, store=NO_STORE, talk=Talk(quiet=True)
+            self.report, ExplainRequest(variant, benchmark), session=Session(self.state, NO_STORE, Talk(quiet=True))
         )
 
 
@@ -133,7 +134,7 @@ def test_a_benchmark_whose_samples_are_values_of_their_own_can_not_be_explained(
     report = lab.report.model_copy(update={"boots": boots})
     with pytest.raises(OnlyValues, match=f"{BENCHMARK} can't be explained: its values are what a command said"):
         explain_benchmark(
-            report, ExplainRequest(VARIANT, BENCHMARK), state=lab.state, store=NO_STORE, talk=Talk(quiet=True)
+            report, ExplainRequest(VARIANT, BENCHMARK), session=Session(lab.state, NO_STORE, Talk(quiet=True))
         )
 
 
@@ -142,7 +143,7 @@ def test_a_replayed_run_without_records_has_no_kernel_to_explain(bare: Lab) -> N
     replayed = bare.report.model_copy(update={"run": bare.report.run.model_copy(update={"variants": variants})})
     with pytest.raises(NoKernel, match=f"no image of {BASELINE}"):
         explain_benchmark(
-            replayed, ExplainRequest(VARIANT, BENCHMARK), state=bare.state, store=NO_STORE, talk=Talk(quiet=True)
+            replayed, ExplainRequest(VARIANT, BENCHMARK), session=Session(bare.state, NO_STORE, Talk(quiet=True))
         )
 
 
@@ -159,19 +160,17 @@ def test_a_run_without_records_boots_both_images_as_the_run_did(bare: Lab, monke
     kernels = {"before": before, "after": after}
     booted: list[dict[str, Any]] = []
 
-    def boot(_image: Image, load: Load, **how: Any) -> PmuRun:
+    def boot(_boots: SingleBoots, _image: Image, load: Load, **how: Any) -> PmuRun:
         booted.append({"load": load, **how})
         return PmuRun(Path("before" if len(booted) == 1 else "after"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
 
-    monkeypatch.setattr(sides, "pmu_boot", boot)
+    monkeypatch.setattr(SingleBoots, "count", boot)
     monkeypatch.setattr(sides, "read_pmu_record", lambda path: kernels[path.name].record())
     monkeypatch.setattr(sides, "load_image", lambda key, _: Image(directory=bare.directory, record=images[key]))
     result = explain_benchmark(
         report,
         ExplainRequest(VARIANT, BENCHMARK, family="znver4"),
-        state=bare.state,
-        store=NO_STORE,
-        talk=Talk(quiet=True),
+        session=Session(bare.state, NO_STORE, Talk(quiet=True)),
     )
     assert result.explanation.boots == (
         "one boot of each, made to explain it, seed 1000, on the CPU of znver4: the run's was another"
@@ -203,19 +202,17 @@ def test_the_runs_own_cpu_is_booted_to_explain_it(
     images = {image.key: image for variant in run.variants for image in variant.images}
     orders: list[dict[str, Any]] = []
 
-    def boot(_image: Image, _load: Load, **how: Any) -> PmuRun:
+    def boot(_boots: SingleBoots, _image: Image, _load: Load, **how: Any) -> PmuRun:
         orders.append(how)
         return PmuRun(Path("record"), (BENCHMARK,), {BENCHMARK: [WORK // 4] * 4})
 
-    monkeypatch.setattr(sides, "pmu_boot", boot)
+    monkeypatch.setattr(SingleBoots, "count", boot)
     monkeypatch.setattr(sides, "read_pmu_record", lambda _: pair()[0].record())
     monkeypatch.setattr(sides, "load_image", lambda key, _: Image(directory=bare.directory, record=images[key]))
     result = explain_benchmark(
         bare.report.model_copy(update={"run": run}),
         ExplainRequest(VARIANT, BENCHMARK),
-        state=bare.state,
-        store=NO_STORE,
-        talk=Talk(quiet=True),
+        session=Session(bare.state, NO_STORE, Talk(quiet=True)),
     )
     assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
     for order in orders:

@@ -20,8 +20,8 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.knobs.kconfig import read_fragment
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.line.boot_file import BootForFileFailed
-from kdyno.line.boot_once import Wanted
+from kdyno.line.one_boot import Wanted
+from kdyno.line.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.machine.base import Description
 from kdyno.march.cpu import read_cpu
@@ -79,12 +79,12 @@ class Lab:
         self.boots: list[tuple[str, int]] = []
         self.machine = SimpleNamespace(describe=self.describe, cpu=read_cpu)
         patch.setattr(carry_out, "open_machine", lambda _: self.machine)
-        patch.setattr(carry_out, "boot_for_file", self.boot)
+        patch.setattr(carry_out, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
 
     def describe(self) -> Description:
         return Description(lane="model", parallel=1, facts={}, host={}, icount_shift=5)
 
-    def boot(self, _machine: object, wanted: Wanted, _kind: str, **_: object) -> tuple[Path, Boot, list[Any]]:
+    def boot(self, _machine: object, wanted: Wanted, _kind: str, _workload: object) -> tuple[Path, Boot, list[Any]]:
         assert wanted.image
         self.boots.append((wanted.name, wanted.seed))
         config = read_config(wanted.image.config.read_text())
@@ -94,8 +94,8 @@ class Lab:
                 if config.get(symbol) != "y" and how.startswith("broken: "):
                     broken["lat_pipe"] = how.removeprefix("broken: ")
                 elif config.get(symbol) != "y":
-                    ended = "was lost" if self.lost else "failed"
-                    raise BootForFileFailed(name=wanted.name, image="abc", ended=ended, reason=how, console="/c")
+                    error = BootForFileLost if self.lost else BootForFileFailed
+                    raise error(name=wanted.name, image="abc", reason=how, console="/c")
         lines = output(["nm", "-S", wanted.image.vmlinux]).splitlines()
         listed = [words for line in lines if len(words := line.split()) == 4 and words[2] == "T"]
         listing = sorted((int(start, 16), int(size, 16), name) for start, size, _, name in listed)

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kdyno.arrays import Labels
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers.registry import BY_NAME
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.source import Source
-from kdyno.judge.observations import Labels, Sample
+from kdyno.judge.observations import Sample
 from kdyno.verdicts.model import FileReport
 from kdyno.verdicts.of_files import gather, judge_files
 

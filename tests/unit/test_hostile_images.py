@@ -22,6 +22,7 @@ from kdyno.line import bootone
 from kdyno.line.images import build_images
 from kdyno.line.prepare import prepare
 from kdyno.line.run import run_experiment
+from kdyno.line.session import Session
 from kdyno.state import State
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
@@ -103,7 +104,7 @@ def test_a_run_whose_variant_has_the_baselines_kernel_ends_before_its_first_boot
     shutil.copyfile(plain.bzimage, tuned.bzimage)
     refused = pytest.raises(ImageCorrupt, match="bzImage is not the file that was built")
     with Store(sqlite_file(state.store_file)) as store, refused as raised:
-        run_experiment(experiment, state, store, talk, again=False)
+        run_experiment(experiment, Session(state, store, talk), again=False)
     assert str(tuned.directory) in str(raised.value)
     assert not [words for words in qemu.commands if "-kernel" in words], "it was booted"
     assert f"rm -r {tuned.directory}" in raised.value.advice and "kdyno run" in raised.value.advice

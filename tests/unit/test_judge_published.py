@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 from statsmodels.stats.libqsturng import psturng  # type: ignore[import-untyped]
 
+from kdyno.arrays import Values
 from kdyno.judge.checks.published import Printed, PrintedGroup, Recomputed, check_pair, group_of, summary_errors
 from kdyno.judge.diagnostics import anova
 from kdyno.judge.diagnostics.analysis import analyse
 from kdyno.judge.diagnostics.groups import groups_of
-from kdyno.judge.observations import Summary, Values
+from kdyno.judge.observations import Summary
 from tests.unit.judge_data import STATISTICS, observed
 
 PUBLISHED = {

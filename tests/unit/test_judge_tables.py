@@ -12,13 +12,14 @@ import statsmodels.api as sm  # type: ignore[import-untyped]
 import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from scipy import stats
 
+from kdyno.arrays import Values
 from kdyno.judge.diagnostics import anova, many_to_one, reml, studentized
 from kdyno.judge.diagnostics.analysis import analyse
 from kdyno.judge.diagnostics.blocks import in_blocks
 from kdyno.judge.diagnostics.groups import groups_of, pooled
 from kdyno.judge.diagnostics.pairwise import dunnett, games_howell, tukey
 from kdyno.judge.diagnostics.tables import Analysis, AnovaTable, PairTable
-from kdyno.judge.observations import Observations, Sample, Summary, Values
+from kdyno.judge.observations import Observations, Sample, Summary
 from tests.unit.judge_data import apart, noisy, observed, sample
 from tests.unit.judge_data import in_blocks as complete
 

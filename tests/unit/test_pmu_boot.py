@@ -10,8 +10,8 @@ from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.boot_file import BootForFileFailed
-from kdyno.line.pmuboot import PmuRun, pmu_boot
+from kdyno.line.session import Session
+from kdyno.line.single_boots import BootForFileFailed, PmuRun, SingleBoots
 from kdyno.state import State
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
@@ -41,15 +41,12 @@ def image(tmp_path: Path) -> Image:
 
 def booted(image: Image, state: State, *, seed: int = 1) -> PmuRun:
     with Store(sqlite_file(state.store_file)) as store:
-        return pmu_boot(
+        return SingleBoots(Session(state, store, Talk(quiet=True))).count(
             image,
             Load(tests=(TEST,)),
             seed=seed,
             events="all",
             family="znver4",
-            state=state,
-            store=store,
-            talk=Talk(quiet=True),
         )
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +13,8 @@ from kdyno.cli.main import main
 from kdyno.files import NotWritable
 from kdyno.instrument.job import Load
 from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.line.record import record_image
+from kdyno.line.session import Session
+from kdyno.line.single_boots import SingleBoots
 from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.pmu_specimen import write
@@ -103,26 +102,23 @@ def test_recording_boots_once_and_keeps_the_record_with_its_names(
     bare = write(tmp_path / "bare", benchmarks=())
     asked: list[Any] = []
 
-    def pmu_boot(image: Any, load: Load, **options: Any) -> Run:
+    def count(_boots: SingleBoots, image: Any, load: Load, **options: Any) -> Run:
         asked.append((image, load.tests, options["seed"], options["events"], options["family"]))
         return Run(bare, ("lat_syscall.null", "lat_syscall.read", "lat_pipe.roundtrip"))
 
-    fake = ModuleType("kdyno.line.pmuboot")
-    fake.pmu_boot = pmu_boot  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "kdyno.line.pmuboot", fake)
+    monkeypatch.setattr(SingleBoots, "count", count)
     image: Any = object()
+    nowhere: Any = None
+    boots = SingleBoots(Session(State(tmp_path), nowhere, Talk(quiet=True)))
     options: Any = {
         "seed": 3,
         "events": "edges",
         "family": "znver4",
-        "state": State(tmp_path),
-        "store": None,
-        "talk": Talk(quiet=True),
     }
-    record_image(image, Load(tests=("lat_pipe",)), tmp_path / "out", **options)
+    boots.record(image, Load(tests=("lat_pipe",)), tmp_path / "out", **options)
     assert asked == [(image, ("lat_pipe",), 3, "edges", "znver4")]
     assert read_pmu_record(tmp_path / "out").benchmark_name(2) == "lat_pipe.roundtrip"
     assert read_pmu_record(bare).benchmarks == ()
     with pytest.raises(NotWritable):
-        record_image(image, Load(tests=("lat_pipe",)), tmp_path / "none" / "out", **options)
+        boots.record(image, Load(tests=("lat_pipe",)), tmp_path / "none" / "out", **options)
     assert len(asked) == 1

@@ -14,8 +14,7 @@ from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.boot_file import BootForFileFailed
-from kdyno.line.pmuboot import PmuRun
+from kdyno.line.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.profile.sources import Sources, Unit
 from kdyno.search import kernels as kernels_module
 from kdyno.search.kernels import Kernels, Replicate
@@ -95,9 +94,7 @@ def test_a_kernel_that_is_not_built_or_panics_is_no_trial_and_the_reason_is_kept
     bench: Bench, kernels: Kernels
 ) -> None:
     kernels.measure({})
-    bench.boot_error = BootForFileFailed(
-        name="image abc", image="abc", ended="failed", reason="kernel panic", console="/c"
-    )
+    bench.boot_error = BootForFileFailed(name="image abc", image="abc", reason="kernel panic", console="/c")
     assert kernels.measure({"fs/pipe.c": "clang"}) is None
     bench.build_error = BuildFailed(what="linux", error="fs/pipe.c:1: error: no", log="/l")
     assert kernels.measure({"fs/pipe.c": "O3"}) is None
@@ -116,15 +113,11 @@ def test_a_kernel_that_leaves_a_benchmark_out_is_no_trial(bench: Bench, kernels:
 def test_what_is_not_the_kernels_fault_and_what_is_wrong_with_the_reference_is_raised(
     bench: Bench, kernels: Kernels
 ) -> None:
-    bench.boot_error = BootForFileFailed(
-        name="image abc", image="abc", ended="failed", reason="kernel panic", console="/c"
-    )
+    bench.boot_error = BootForFileFailed(name="image abc", image="abc", reason="kernel panic", console="/c")
     with pytest.raises(BootForFileFailed):
         kernels.measure({})
     bench.boot_error = None
     kernels.measure({})
-    bench.boot_error = BootForFileFailed(
-        name="image abc", image="abc", ended="was lost", reason="QEMU was killed", console="/c"
-    )
+    bench.boot_error = BootForFileLost(name="image abc", image="abc", reason="QEMU was killed", console="/c")
     with pytest.raises(BootForFileFailed, match="lost"):
         kernels.measure({"fs/pipe.c": "clang"})

@@ -17,9 +17,9 @@ from kdyno.experiment.tune import Choice
 from kdyno.instrument.job import Load
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
-from kdyno.line.boot_file import BootForFileFailed
-from kdyno.line.pmuboot import PmuRun
 from kdyno.line.prepare import NothingToCount
+from kdyno.line.session import Session
+from kdyno.line.single_boots import BootForFileFailed, PmuRun
 from kdyno.profile.sources import Sources, Unit
 from kdyno.search import kernels as kernels_module
 from kdyno.search import tune as tune_module
@@ -104,7 +104,7 @@ class Kernels:
             "fetch": lambda *_: None,
             "plan_build": lambda recipe, *_, **__: SimpleNamespace(recipe=recipe, tree=Path()),
             "open_trials": self.trials,
-            "pmu_boot": self.boot,
+            "SingleBoots": lambda _: SimpleNamespace(count=self.boot),
             "source_files": lambda _: self.files,
             "search_ahead": lambda *_: ["to do: search"],
         }.items():
@@ -127,7 +127,7 @@ class Kernels:
     def boot(self, image: Image, load: Load, **_: object) -> PmuRun:
         assert load.tests == ("lat_ctx", "lat_pipe")
         if self.panics and image.directory.name != "00":
-            raise BootForFileFailed(name="image abc", image="abc", ended="failed", reason="kernel panic", console="/c")
+            raise BootForFileFailed(name="image abc", image="abc", reason="kernel panic", console="/c")
         return PmuRun(image.directory, ("lat_pipe.roundtrip",), {"lat_pipe.roundtrip": [250] * 4})
 
     def record(self, path: Path) -> Any:
@@ -140,7 +140,7 @@ def test_the_file_that_a_choice_makes_cheaper_gets_it_and_the_other_stays_with_t
 ) -> None:
     Kernels(monkeypatch)
     tuning = checked(*load_tuning(experiment(tmp_path)))
-    result = search_files(tuning, State(tmp_path / "state"), None, Talk())  # type: ignore[arg-type]
+    result = search_files(tuning, Session(State(tmp_path / "state"), None, Talk()))  # type: ignore[arg-type]
     assert result.assignment == {"fs/pipe.c": "clang"}
     assert result.files[0].cost_reference == pytest.approx(2 / 3) and result.gain == pytest.approx(0.2)
     assert (result.kernels, result.hot, result.dropped) == (3, 2, {})
@@ -154,7 +154,7 @@ def test_files_with_which_a_choice_panics_are_left_out_with_the_reason(
 ) -> None:
     Kernels(monkeypatch).panics = True
     tuning = checked(*load_tuning(experiment(tmp_path)))
-    result = search_files(tuning, State(tmp_path / "state"), None, Talk(quiet=True))  # type: ignore[arg-type]
+    result = search_files(tuning, Session(State(tmp_path / "state"), None, Talk(quiet=True)))  # type: ignore[arg-type]
     assert result.files == () and result.gain == 0 and result.noise is None
     whole, *single = result.failures
     assert whole.startswith("2 files at clang: ") and whole.endswith("kernel panic")

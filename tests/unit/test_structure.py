@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "kdyno"
 FILES = sorted(SOURCE.rglob("*.py"))
-UNDER_THE_JUDGE = ("kdyno.judge", "kdyno.measurement", "kdyno.text", "kdyno.errors", "kdyno.frozen")
+UNDER_THE_JUDGE = ("kdyno.judge", "kdyno.arrays", "kdyno.measurement", "kdyno.text", "kdyno.errors", "kdyno.frozen")
 NOT_DECIDING = ("diagnostics", "planning", "checks")
 KINDS = {
     "machine": {"QemuConfig", "FakeConfig", "QemuMachine", "FakeMachine"},

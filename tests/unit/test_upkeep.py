@@ -12,9 +12,9 @@ from kdyno.kernel.inputs import kept_at
 from kdyno.kernel.patches import patched_tree
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source_trees import tree_path
-from kdyno.line.derive import Derivation
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.derivation import Derivation
 from kdyno.store.records import RunRecord
 from kdyno.upkeep.references import References, references
 from kdyno.upkeep.survey import Item, Sizes, items

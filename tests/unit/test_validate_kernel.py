@@ -22,7 +22,8 @@ from kdyno.instrument.agent import catalogue
 from kdyno.instrument.pmu_record import PmuRecord
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.pmuboot import PmuRun
+from kdyno.line.session import Session
+from kdyno.line.single_boots import PmuRun
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import Cpu
 from kdyno.measurement import Benchmark
@@ -73,10 +74,10 @@ def test_counts_of_a_bandwidth_are_per_kib_as_its_cycles_are() -> None:
 
 def test_on_a_host_that_is_a_guest_what_runs_cpuid_is_left_out(host: State, monkeypatch: pytest.MonkeyPatch) -> None:
     request, talk = Request("generic"), Talk(quiet=True)
-    plain = kernel.validate_kernel(request, state=host, store=None, talk=talk)  # type: ignore[arg-type]
+    plain = kernel.validate_kernel(request, session=Session(host, None, talk))  # type: ignore[arg-type]
     assert "lat_proc.exec" in {row.name for row in plain.benchmarks}
     monkeypatch.setattr(kernel, "read_cpu", lambda: OTHER.model_copy(update={"flags": frozenset({"hypervisor"})}))
-    on_guest = kernel.validate_kernel(request, state=host, store=None, talk=talk)  # type: ignore[arg-type]
+    on_guest = kernel.validate_kernel(request, session=Session(host, None, talk))  # type: ignore[arg-type]
     assert {row.name for row in plain.benchmarks} - {row.name for row in on_guest.benchmarks} == {"lat_proc.exec"}
     assert "this host is itself a guest" in on_guest.left_out["lat_proc.exec"]
 
@@ -177,7 +178,7 @@ def test_a_validation_joins_both_sides_and_says_what_they_are(
 def test_too_few_benchmarks_are_no_validation(host: State, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "count_in_guest", lambda *_, **_more: Counted(("a",), {"lat_pipe": (1.0,)}))
     with pytest.raises(NothingInCommon, match="both natively and in the guest: 1"):
-        kernel.validate_kernel(Request("generic"), state=host, store=None, talk=Talk(quiet=True))  # type: ignore[arg-type]
+        kernel.validate_kernel(Request("generic"), session=Session(host, None, Talk(quiet=True)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

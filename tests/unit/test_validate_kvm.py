@@ -13,6 +13,7 @@ from kdyno.experiment.models import Experiment
 from kdyno.judge.estimate import Estimate
 from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import Lane
+from kdyno.line.session import Session
 from kdyno.machine.base import NotTimed
 from kdyno.machine.fake import FakeConfig
 from kdyno.machine.qemu_config import QemuConfig
@@ -156,14 +157,14 @@ def experiment(*variants: str) -> Experiment:
 def test_without_kvm_that_is_proven_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kvm, "why_not_kvm", lambda _qemu: "a guest hung")
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(KvmNotProven) as refused:
-        measure_kvm(experiment("a", "b"), "generic", State(tmp_path / "state"), store, Talk(quiet=True))
+        measure_kvm(experiment("a", "b"), "generic", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
     assert "a guest hung" in str(refused.value) and "validate --library" in refused.value.advice
     assert not (tmp_path / "state").exists()
 
 
 def test_one_variant_has_no_effect(tmp_path: Path) -> None:
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store, pytest.raises(OneVariant):
-        measure_kvm(experiment("a"), "generic", State(tmp_path / "state"), store, Talk(quiet=True))
+        measure_kvm(experiment("a"), "generic", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
 
 
 def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
@@ -179,7 +180,9 @@ def test_the_same_experiment_runs_in_the_model_lane_and_under_kvm(
     monkeypatch.setattr(kvm, "run_experiment", run)
     monkeypatch.setattr(kvm, "assemble", lambda *_, **__: model)
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        lanes = measure_kvm(experiment("a", "b"), "haswell", State(tmp_path / "state"), store, Talk(quiet=True))
+        lanes = measure_kvm(
+            experiment("a", "b"), "haswell", Session(State(tmp_path / "state"), store, Talk(quiet=True))
+        )
     assert lanes.model is lanes.wall is model
     machines = [experiment.machine.model_dump(include={"lane", "accel", "cpus"}) for experiment in asked]
     assert machines == [
@@ -200,7 +203,7 @@ def test_a_run_with_lost_boots_is_not_compared(tmp_path: Path, monkeypatch: pyte
         Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store,
         pytest.raises(RunLost, match="a, block 0: killed"),
     ):
-        measure_kvm(experiment("a", "b"), "generic", State(tmp_path / "state"), store, Talk(quiet=True))
+        measure_kvm(experiment("a", "b"), "generic", Session(State(tmp_path / "state"), store, Talk(quiet=True)))
 
 
 def test_a_recording_can_not_be_timed(tmp_path: Path) -> None:

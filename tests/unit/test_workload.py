@@ -17,7 +17,7 @@ from kdyno.instrument.job import Load, Program
 from kdyno.instrument.loads import find_loads
 from kdyno.instrument.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.instrument.stream import AgentReport, Asked, read_stream
-from kdyno.line.boot_once import measured
+from kdyno.line.one_boot import measured
 from kdyno.line.run_plan import plan_run
 from kdyno.machine.base import BootEnd
 from kdyno.measurement import Benchmark, BootStatus, Sample

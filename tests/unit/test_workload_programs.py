@@ -14,7 +14,7 @@ from kdyno.experiment.load import NoTrainingLoad, OneProgramTwice, load_experime
 from kdyno.instrument.job import Job, Load, Measured
 from kdyno.instrument.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.instrument.stream import AgentReport
-from kdyno.line.boot_once import measured
+from kdyno.line.one_boot import measured
 from kdyno.machine.base import BootEnd
 from kdyno.machine.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, guest_root
 from kdyno.machine.initramfs import initramfs

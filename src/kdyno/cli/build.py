@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kdyno import terminal
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
+from kdyno.line.session import Session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def act(args: argparse.Namespace) -> int:
         with store_of(args) as store:
             for line in training_ahead(sum(boots_left(builds.trainings, store).values())):
                 talk.say(line)
-            make_inputs(builds.trainings, state, store, talk)
+            make_inputs(builds.trainings, Session(state, store, talk))
     images = build_images(builds.plans, state, talk)
     if args.json:
         print_json({name: [image.record.model_dump(mode="json") for image in of] for name, of in images.items()})

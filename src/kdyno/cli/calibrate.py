@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.line.session import Session
 from kdyno.terminal import line
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Fa
     if args.kernel == MEASURE:
         with store_of(args) as store:
             request = Request(args.family, passes=max(args.passes, Request.passes))
-            measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
+            measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
         return measured, host_family(args.family)[1]
     path = Path(args.kernel)
     measured = read_measurement(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.line.session import Session
 
 if TYPE_CHECKING:
     from kdyno.coverage.measure import Measured, Wanted
@@ -109,9 +110,7 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
                     vmlinux=args.vmlinux,
                     seed=args.seed,
                 ),
-                state=state,
-                store=store,
-                talk=talk,
+                session=Session(state, store, talk),
             )
             for place, named in enumerate(args.named)
         ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.line.session import Session
 
 if TYPE_CHECKING:
     from kdyno.explain.command import ExplainResult
@@ -42,7 +43,7 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args, "change") as store:
         report = _report(args, store)
         request = ExplainRequest(args.variant, args.benchmark, args.events, args.family)
-        result = explain_benchmark(report, request, state=state, store=store, talk=talk)
+        result = explain_benchmark(report, request, session=Session(state, store, talk))
     if args.json:
         explained = Explained(verdict=result.comparison, explanation=result.explanation)
         print_json(explained.model_dump(mode="json"))
@@ -71,9 +72,7 @@ def _budget(args: argparse.Namespace) -> int:
             args.benchmark,
             events=args.events,
             family=args.family,
-            state=state_of(args),
-            store=store,
-            talk=talk_of(args),
+            session=Session(state_of(args), store, talk_of(args)),
         )
     if args.json:
         print_json(budgets.model_dump(mode="json"))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.line.session import Session
 from kdyno.terminal import line
 
 NOTHING_OFF = 2
@@ -98,7 +99,7 @@ def act(args: argparse.Namespace) -> int:
         kernels=args.kernels,
     )
     with store_of(args) as store:
-        fitted = fit(request, state, store, talk)
+        fitted = fit(request, Session(state, store, talk))
     if fitted.off:
         write_whole(args.output, fragment_text(fitted))
         fitted = fitted.model_copy(update={"fragment": str(args.output)})

@@ -94,7 +94,7 @@ def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
 
 
 def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
-    from kdyno.experiment.plan import look_ends
+    from kdyno.judge.sequential import look_ends
 
     blocks = experiment.blocks
     line()

@@ -170,19 +170,17 @@ def _cover(args: argparse.Namespace) -> None:
 def _record(args: argparse.Namespace) -> None:
     from kdyno.experiment.load import training_load
     from kdyno.kernel.images import find_image
-    from kdyno.line.record import record_image
+    from kdyno.line.session import Session
+    from kdyno.line.single_boots import SingleBoots
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        record = record_image(
+        record = SingleBoots(Session(state, store, talk)).record(
             find_image(args.image, state),
             training_load(tuple(args.tests.split(","))),
             args.output,
             seed=args.seed,
             events=args.events,
             family=args.family,
-            state=state,
-            store=store,
-            talk=talk,
         )
     talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` shows them")

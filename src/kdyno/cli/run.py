@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
+from kdyno.line.session import Session
 from kdyno.terminal import reader_may_leave
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
         require_known(benchmarks, experiment.workload.benchmark_names())
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        done = run_experiment(experiment, state, store, talk, again=args.again)
+        done = run_experiment(experiment, Session(state, store, talk), again=args.again)
         artefacts = Artefacts(state.artefacts)
         report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
     if args.json or args.html:

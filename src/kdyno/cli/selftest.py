@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.errors import UserError
 from kdyno.lanes import LANES, PMU_CLOCKS
+from kdyno.line.session import Session
 
 if TYPE_CHECKING:
     from kdyno.store.store import Store
@@ -94,7 +95,7 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
     tests = tuple(test for test in args.tests.split(",") if test)
     asked = request_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
-    return selftest(of, asked, state=state_of(args), store=store, talk=talk_of(args), again=args.again)
+    return selftest(of, asked, session=Session(state_of(args), store, talk_of(args)), again=args.again)
 
 
 def _last(store: Store) -> list[SelfTest]:

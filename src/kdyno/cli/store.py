@@ -186,10 +186,11 @@ def _export(args: argparse.Namespace) -> None:
 
 def _import(args: argparse.Namespace) -> None:
     from kdyno.upkeep.runs import import_run
+    from kdyno.verdicts.selftest import SelfTest
 
     state = state_of(args)
     with store_of(args) as store:
-        imported = import_run(args.file, state, store)
+        imported = import_run(args.file, state, store, lambda record: SelfTest.model_validate(record).run)
     terminal.line(
         f"imported run {imported.run} ({imported.name}): {imported.boots:,} new boots, "
         f"{imported.artefacts:,} new artefacts"

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
+from kdyno.line.session import Session
 from kdyno.terminal import line
 
 LOST = 3
@@ -42,8 +43,8 @@ def act(args: argparse.Namespace) -> int:
         require_writable(path)
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        result = search_files(tuning, state, store, talk)
-        judgements, is_lost = judge_mixed(tuning, result, state, store, talk) if result.files else ([], False)
+        result = search_files(tuning, Session(state, store, talk))
+        judgements, is_lost = judge_mixed(tuning, result, Session(state, store, talk)) if result.files else ([], False)
     tuned = outcome(result, tuple(judgements), f"cycles are {tuning.family.caption()}")
     tuned = written(tuned, tuning.config.choices, args.output)
     if args.json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.errors import UserError
+from kdyno.line.session import Session
 from kdyno.terminal import line
 from kdyno.text import counted, listed
 
@@ -89,7 +90,7 @@ def _kernel(args: argparse.Namespace) -> int:
     given = {name: value for name in ("passes", "seed") if (value := getattr(args, name)) is not None}
     request = Request(args.family, args.source, args.config, **given)
     with store_of(args) as store:
-        measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
+        measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
     validation = Validation.of(measured, host_family(args.family)[1])
     _tell(args, validation, lines(validation))
     if args.output:
@@ -118,7 +119,7 @@ def _kvm(args: argparse.Namespace) -> int:
     experiment = load_experiment(args.kvm)
     family = host_family(args.family)[0]
     with store_of(args) as store:
-        report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, state_of(args), store, talk_of(args)))
+        report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, Session(state_of(args), store, talk_of(args))))
     _tell(args, report, kvm.lines(report))
     return 0
 

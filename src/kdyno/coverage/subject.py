@@ -11,13 +11,13 @@ from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import NoSuchImage, find_image, records
-from kdyno.line.pmuboot import pmu_boot
+from kdyno.line.session import Session
+from kdyno.line.single_boots import SingleBoots
 from kdyno.profile.vmlinux import OtherVmlinux, RecordOfNoImage, require_same
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.errors import RunUnknown
 from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.text import clean
 
 
@@ -80,21 +80,20 @@ class Subject:
 DEFAULT_WORKLOAD = ("lmbench",)
 
 
-def find_subject(request: SubjectRequest, *, state: State, store: Store, talk: Talk) -> Subject:
+def find_subject(request: SubjectRequest, *, session: Session) -> Subject:
     """Read the record, or boot the image for it, unless that was done before. Raises the errors above and those of
     records, images, runs and boots.
     """
     path = Path(request.named)
     if path.is_file() and path.name not in ("vmlinux", "bzImage"):
-        return _of_file(path, request, state)
+        return _of_file(path, request, session.state)
     try:
-        image = find_image(request.named, state)
+        image = find_image(request.named, session.state)
     except NoSuchImage:
-        return _of_run(request, state, store)
+        return _of_run(request, session.state, session.store)
     load = training_load(request.workload or DEFAULT_WORKLOAD)
-    run = pmu_boot(
+    run = SingleBoots(session).count(
         image, load, seed=request.seed, events="edges", family=PmuConfig().family,
-        state=state, store=store, talk=talk,
     )  # fmt: skip
     label = (
         f"image {image.record.key[:12]}, {clean(', '.join(request.workload or DEFAULT_WORKLOAD))}, seed {request.seed}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -81,11 +80,6 @@ def _layout_seed(own: int | None, index: int) -> int:
 def pilot_seed(seed: int) -> int:
     """The seed of a pilot, so that none of its boots is one of the run that it plans."""
     return int.from_bytes(hashlib.sha256(f"kdyno pilot {seed}".encode()).digest()[:4]) >> (32 - SEED_BITS)
-
-
-def look_ends(blocks: int, looks: int) -> tuple[int, ...]:
-    """After how many blocks a run is judged: at equal distances, the last time at its end."""
-    return tuple(sorted({math.ceil(blocks * look / looks) for look in range(1, looks + 1)}))
 
 
 def pilot_blocks(layouts: int) -> int:

@@ -25,11 +25,9 @@ from kdyno.explain.records import (
 )
 from kdyno.explain.sides import Wanted, find_sides
 from kdyno.instrument.pmu import Events
+from kdyno.line.session import Session
 from kdyno.measurement import Benchmark
-from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.text import listed
 from kdyno.verdicts.model import RunReport
 
@@ -51,9 +49,7 @@ def explain_budgets(
     *,
     events: Events | None = None,
     family: str | None = None,
-    state: State,
-    store: Store,
-    talk: Talk,
+    session: Session,
 ) -> Budgets:
     """The budgets of one benchmark, or of all, in the baseline and in a variant, which may be the baseline.
 
@@ -71,7 +67,7 @@ def explain_budgets(
     chosen = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
     wanted = Wanted(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
-    sides = find_sides(report, wanted, state=state, store=store, talk=talk)
+    sides = find_sides(report, wanted, session=session)
     budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
     if not budgets.budgets:
         raise NotMeasured(

@@ -20,10 +20,8 @@ from kdyno.frozen import Frozen
 from kdyno.instrument.pmu import Events
 from kdyno.judge.compare import Comparison
 from kdyno.kernel.image import Image
+from kdyno.line.session import Session
 from kdyno.measurement import Benchmark
-from kdyno.state import State
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.text import clean
 from kdyno.verdicts.model import RunReport
 
@@ -79,9 +77,7 @@ class Explained(Frozen):
     explanation: Explanation
 
 
-def explain_benchmark(
-    report: RunReport, request: ExplainRequest, *, state: State, store: Store, talk: Talk
-) -> ExplainResult:
+def explain_benchmark(report: RunReport, request: ExplainRequest, *, session: Session) -> ExplainResult:
     """Explain one benchmark of one variant of a run. Raises the errors above and those of records and boots."""
     run = report.run
     variants = {variant.name: variant for variant in run.variants}
@@ -102,7 +98,7 @@ def explain_benchmark(
     family = load_family(request.family) if request.family else None
     sides = (variants[run.baseline], variants[request.variant])
     wanted = Wanted(sides, (benchmark.test,), request.events, request.family)
-    recorded_sides = find_sides(report, wanted, state=state, store=store, talk=talk)
+    recorded_sides = find_sides(report, wanted, session=session)
     baseline, variant = (recorded.measured(benchmark) for recorded in recorded_sides.records)
     subject = Subject(benchmark.name, run.baseline, request.variant, unit_of(benchmark), recorded_sides.boots)
     explanation = explain(subject, baseline, variant, family or family_of(run, variant.record))

@@ -15,14 +15,13 @@ from kdyno.instrument.pmu import Events, PmuConfig
 from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
-from kdyno.line.pmuboot import pmu_boot
+from kdyno.line.session import Session
+from kdyno.line.single_boots import SingleBoots
 from kdyno.machine.base import MachineSettings
 from kdyno.machine.qemu import cpu_of
 from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.verdicts.model import RunReport
 
 
@@ -66,16 +65,16 @@ class Sides:
     """By variant; None for an image that is gone."""
 
 
-def find_sides(report: RunReport, wanted: Wanted, *, state: State, store: Store, talk: Talk) -> Sides:
+def find_sides(report: RunReport, wanted: Wanted, *, session: Session) -> Sides:
     """The records of one boot of each kernel, with one seed; boots that are missing are made.
 
     Raises NoKernel, ImageReplaced, ExperimentUnreadable and the errors of records, images and boots.
     """
-    records, boots = _recorded(report, wanted, state) or _booted(report, wanted, state, store, talk)
+    records, boots = _recorded(report, wanted, session.state) or _booted(report, wanted, session)
     layout = _layout(report, wanted.variants)
-    images = {variant.name: _image_if_there(variant, layout, state) for variant in wanted.variants}
+    images = {variant.name: _image_if_there(variant, layout, session.state) for variant in wanted.variants}
     for recorded in records:
-        refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], state)
+        refuse_replaced(recorded.variant, recorded.record, images[recorded.variant], session.state)
     return Sides(records, boots, images)
 
 
@@ -95,10 +94,10 @@ def _recorded(report: RunReport, wanted: Wanted, state: State) -> RecordsAndBoot
     return records, f"the boots of block {boots[0].block}, seed {boots[0].seed}"
 
 
-def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk: Talk) -> RecordsAndBoots:
+def _booted(report: RunReport, wanted: Wanted, session: Session) -> RecordsAndBoots:
     """Boot each image once for the tests, as the run did; boots that were made before are taken again."""
     layout = _layout(report, wanted.variants)
-    images = [_image(report.run.id, variant, layout, state) for variant in wanted.variants]
+    images = [_image(report.run.id, variant, layout, session.state) for variant in wanted.variants]
     experiment = _experiment(report.run)
     boots = common_boots(report.boots, *(variant.name for variant in wanted.variants))
     seed = boots[0].seed if boots else report.run.seed
@@ -108,18 +107,15 @@ def _booted(report: RunReport, wanted: Wanted, state: State, store: Store, talk:
     is_the_runs = cpu_of(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
     other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
     records = []
-    with talk.working("booting with the emulated PMU") as advance:
+    with session.talk.working("booting with the emulated PMU") as advance:
         for number, (variant, image) in enumerate(zip(wanted.variants, images, strict=True)):
             advance(number, len(images), variant.name)
-            booted = pmu_boot(
+            booted = SingleBoots(session).count(
                 image,
                 load,
                 seed=seed,
                 events=events,
                 family=family,
-                state=state,
-                store=store,
-                talk=talk,
                 cmdline=variant.recipe.words,
                 settings=settings,
             )

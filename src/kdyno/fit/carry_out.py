@@ -31,21 +31,19 @@ from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
 from kdyno.kernel.plan import check_without_source
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.line.boot_file import BootForFileFailed, boot_for_file
-from kdyno.line.boot_once import Wanted as WantedBoot
 from kdyno.line.forecast import forecast_builds
 from kdyno.line.images import build_images
+from kdyno.line.one_boot import Wanted as WantedBoot
 from kdyno.line.outlook import builds_ahead, span
 from kdyno.line.prepare import KUNIT
+from kdyno.line.session import Session
+from kdyno.line.single_boots import BootForFileFailed, BootForFileLost, SingleBoots
 from kdyno.machine.base import Limits
 from kdyno.machine.platforms import NEEDS
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.size.report import size_report
-from kdyno.state import State
 from kdyno.store.records import Boot
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.text import clean, counted
 
 ESCAPED = re.compile(r"\\(.)")
@@ -107,9 +105,7 @@ class Bench:
     """Builds and boots kernels for one request."""
 
     request: Request
-    state: State
-    store: Store
-    talk: Talk
+    session: Session
     passed: dict[tuple[str, ...], Small] = field(default_factory=dict)
     """By what was switched off."""
     unsupported: set[str] = field(default_factory=set)
@@ -123,13 +119,13 @@ class Bench:
         settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
         self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
         if needs.packages:
-            self.machine.provide(needs.packages, needs.unpack, self.state, self.talk)
+            self.machine.provide(needs.packages, needs.unpack, self.session.state, self.session.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
         self.recipe = Recipe(toolchain=self.request.toolchain, lines=True, kconfig=_asked(self.request, needs.kconfig))
-        check_without_source([self.recipe], self.request.config, self.state)
-        self.source: Source = fetch(self.request.source, self.state, self.talk.say)
+        check_without_source([self.recipe], self.request.config, self.session.state)
+        self.source: Source = fetch(self.request.source, self.session.state, self.session.talk.say)
 
     def asked(self) -> dict[str, str]:
         """Who wants a symbol, by symbol."""
@@ -138,10 +134,10 @@ class Bench:
 
     def plan(self, kconfig: Mapping[str, KconfigValue]) -> BuildPlan:
         recipe = self.recipe.model_copy(update={"kconfig": dict(kconfig)})
-        return plan_build(recipe, self.source, self.request.config, self.state, cpu=self.machine.cpu)
+        return plan_build(recipe, self.source, self.request.config, self.session.state, cpu=self.machine.cpu)
 
     def build(self, plan: BuildPlan, name: str) -> Image:
-        [image] = build_images({name: (plan,)}, self.state, self.talk)[name]
+        [image] = build_images({name: (plan,)}, self.session.state, self.session.talk)[name]
         return image
 
     def boots(self, image: Image, name: str, job: Job) -> list[tuple[Path, Boot]]:
@@ -151,10 +147,9 @@ class Bench:
         boots = []
         for seed in self.request.seeds:
             wanted = WantedBoot(f"{name}, seed {seed}", image, words, job, seed)
-            record, boot, _ = boot_for_file(
-                self.machine, wanted, "pmu", state=self.state, store=self.store, talk=self.talk,
-                workload=self.workload if is_asked else None,
-            )  # fmt: skip
+            record, boot, _ = SingleBoots(self.session).for_file(
+                self.machine, wanted, "pmu", self.workload if is_asked else None
+            )
             boots.append((record, boot))
         return boots
 
@@ -162,16 +157,16 @@ class Bench:
         """What each boot executed. Raises BaseFails."""
         try:
             boots = self.boots(image, name, job)
+        except BootForFileLost:
+            raise
         except BootForFileFailed as error:
-            if error.facts["ended"] == "was lost":
-                raise
             raise BaseFails(load=" ".join(self.request.load), why=error) from error
         if broken := {benchmark: why for _, boot in boots for benchmark, why in boot.broken.items()}:
             benchmark, why = next(iter(broken.items()))
             raise BaseFails(load=" ".join(self.request.load), why=f"{benchmark}: {clean(why)}")
         self.unsupported = {benchmark for _, boot in boots for benchmark in boot.unsupported}
         measurements = []
-        with self.talk.working(f"reading what {name} executed") as advance:
+        with self.session.talk.working(f"reading what {name} executed") as advance:
             for number, (path, _) in enumerate(boots):
                 advance(number, len(boots), "")
                 record = read_pmu_record(path, needs_regions=False)
@@ -180,7 +175,7 @@ class Bench:
 
     def configured(self, off: tuple[str, ...]) -> Configured:
         """The configuration without these symbols, as Kconfig's tools make it."""
-        return configured(self.plan(self._without(off)), self.state)
+        return configured(self.plan(self._without(off)), self.session.state)
 
     def why_not(
         self, off: tuple[str, ...], made: Configured, config: Mapping[str, str], kconfig: KconfigTree
@@ -196,9 +191,9 @@ class Bench:
             boots = self.boots(image, name, self.job)
         except (BuildFailed, ConfigRefused) as error:
             return clean(str(error))[:LONGEST_REASON]
+        except BootForFileLost:
+            raise
         except BootForFileFailed as error:
-            if error.facts["ended"] == "was lost":
-                raise
             return clean(str(error.facts["reason"]))[:LONGEST_REASON]
         for _, boot in boots:
             for benchmark, why in {**boot.unsupported, **boot.broken}.items():
@@ -225,19 +220,19 @@ def _plain(value: str) -> str:
     return ESCAPED.sub(r"\1", quoted[1]) if quoted else value
 
 
-def fit(request: Request, state: State, store: Store, talk: Talk) -> Fitted:
+def fit(request: Request, session: Session) -> Fitted:
     """Find out what the load needs. Images and boots are kept: the same call goes on where it was interrupted.
 
     Raises the errors above, and what sources, builds, machines and stores raise.
     """
-    bench = Bench(request, state, store, talk)
+    bench = Bench(request, session)
     plan = bench.plan(bench.recipe.kconfig)
     kconfig = read_tree(plan.tree)
     if not kconfig.entries:
         raise NoKconfig(spec=request.source)
     asked = {**bench.asked(), **_kept(request, kconfig)}
-    for line in builds_ahead(forecast_builds({"the whole kernel": (plan,)}, state)):
-        talk.say(line)
+    for line in builds_ahead(forecast_builds({"the whole kernel": (plan,)}, session.state)):
+        session.talk.say(line)
     image = bench.build(plan, "the whole kernel")
     config = read_config(read_whole(image.config, MOST_BYTES).decode(errors="replace"))
     of = reasons(config, kconfig, _evidence(bench, image, plan, config), asked)
@@ -248,7 +243,7 @@ def fit(request: Request, state: State, store: Store, talk: Talk) -> Fitted:
     if not going:
         raise NothingToLeaveOut(config=request.config, load=" ".join(request.load), count=len(of))
     splitting = Splitting(request.kernels)
-    talk.say(f"{counted(len(going), 'symbol')} of {len(of):,} may go")
+    session.talk.say(f"{counted(len(going), 'symbol')} of {len(of):,} may go")
     _search(splitting, bench, going, of, config, kconfig, image.record.build_seconds)
     small = bench.passed.get(splitting.off)
     return _fitted(bench, image, config, of, kconfig, splitting, small)
@@ -302,13 +297,13 @@ def _search(
             failure = None
             if gone := lost(of, made.config):
                 failure = WontDo(f"{gone[0]} went with it ({of[gone[0]].text})", is_built=False)
-                bench.talk.say(f"{without}: {failure.why}")
+                bench.session.talk.say(f"{without}: {failure.why}")
             else:
                 number = f"kernel {splitting.kernels + 1} of at most {splitting.most}"
-                bench.talk.say(f"{number}: {without}; {span(seconds)} at most to build")
+                bench.session.talk.say(f"{number}: {without}; {span(seconds)} at most to build")
                 if why := bench.why_not(off, made, config, kconfig):
                     failure = WontDo(why)
-                bench.talk.say(f"  won't do: {why}" if why else "  passes")
+                bench.session.talk.say(f"  won't do: {why}" if why else "  passes")
             off = asked.send(failure)
     except StopIteration:
         return
@@ -342,7 +337,7 @@ def _fitted(
             reason = Reason(why="along", text=f"it went with {with_others}" if with_others else "Kconfig took it along")
         is_set = small is not None and symbol in small.on
         rows.append(FitSymbol(name=symbol, is_on=is_on, is_set=is_set, why=reason.why, text=reason.text))
-    sizes = size_report(str(image.directory), str(small.image.directory), bench.state).totals if small else ()
+    sizes = size_report(str(image.directory), str(small.image.directory), bench.session.state).totals if small else ()
     return Fitted(
         load=request.load,
         source=f"{image.record.source.version} ({image.record.source.origin})",

@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 
 from kdyno.foreign.errors import NoSuchBaseline
-
-NAMES = ("baseline", "base", "generic", "vanilla", "default", "stock", "control", "reference", "before", "old")
+from kdyno.foreign.headings import BASELINES
 
 
 def choose(variants: Sequence[str], wanted: str | None) -> tuple[str, str]:
@@ -19,7 +18,7 @@ def choose(variants: Sequence[str], wanted: str | None) -> tuple[str, str]:
         near = difflib.get_close_matches(wanted, variants, n=1)
         nearest = f"did you mean {near[0]!r}? " if near else ""
         raise NoSuchBaseline(name=wanted, nearest=nearest, variants=", ".join(variants))
-    for name in NAMES:
+    for name in BASELINES:
         for variant in variants:
             if name in re.split(r"[^a-z0-9]+", variant.lower()):
                 return variant, "by its name"

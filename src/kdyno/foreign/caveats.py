@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from kdyno.arrays import Labels
 from kdyno.foreign.gathered import Gathered
 from kdyno.judge.compare import FEW, Comparison
 from kdyno.judge.diagnostics.tables import Analysis
 from kdyno.judge.logratio import MOST_VARIATION
-from kdyno.judge.observations import Labels, Observations, Sample, Summary
+from kdyno.judge.observations import Observations, Sample, Summary
 from kdyno.text import listed, percent, signed
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
+from kdyno.arrays import Labels
 from kdyno.foreign.errors import ManyVariants, UndecidedColumn
 from kdyno.foreign.readings import LEFT, Frame
 from kdyno.foreign.roles import FACTORS, PLACES, Roles, difference, folded, may_be_a_factor, with_level
 from kdyno.foreign.sheet import is_number
-from kdyno.judge.observations import Labels
 from kdyno.text import listed
 
 MOST_BENCHMARKS = 2000

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import union_categoricals  # type: ignore[import-untyped]
 
+from kdyno.arrays import Labels, Values
 from kdyno.foreign import units
 from kdyno.foreign.errors import MixedUnits
 from kdyno.foreign.readings import Frame
-from kdyno.judge.observations import Labels, Values
 
 MOST_DECIMALS = 12
 MOST_EXACT = 2.0**50

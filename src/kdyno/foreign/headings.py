@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kdyno.foreign import units
-from kdyno.foreign.baseline import NAMES
 
 Meaning = Literal["mean", "sd", "n", "derived", "extreme", "counter", "measured", ""]
 
@@ -17,6 +16,8 @@ NOT_MEASURED = frozenset(("derived", "extreme", "counter", "sd", "n"))
 MEANS = ("mean", "average", "avg", "m", "amean", "hmean", "arithmetic_mean", "median")
 SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s", "sigma")
 SIZES = ("n", "count", "runs", "samples", "size", "replicates")
+BASELINES = ("baseline", "base", "generic", "vanilla", "default", "stock", "control", "reference", "before", "old")
+"""Names of what others are compared with, the surest first."""
 _MEASURED = frozenset(
     (
         *("time", "elapsed", "duration", "latency", "lat", "wall", "real", "runtime", "throughput", "bandwidth", "bw"),
@@ -133,7 +134,7 @@ def _is_extreme(words: Sequence[str], joined: str, unit_gone: str) -> bool:
 
 def _is_common(words: Sequence[str]) -> bool:
     """Whether nothing in a name could be that of a kernel: it has words of measurements and statistics, or none."""
-    common = _MEASURED | _RESOURCES | _DERIVED | _EXTREMES | set(NAMES) | _FILLERS
+    common = _MEASURED | _RESOURCES | _DERIVED | _EXTREMES | set(BASELINES) | _FILLERS
     return all(word in common or bool(units.find(word)) or word.isdecimal() for word in words)
 
 
@@ -152,5 +153,5 @@ def is_statistic(name: str) -> bool:
 def looks_like_a_variant(heading: str) -> bool:
     """Whether a name is like that of a kernel, a compiler, or of one of two that are compared."""
     return bool(_VERSION.search(heading)) or not set(_WORD.findall(heading.lower())).isdisjoint(
-        {*NAMES, "after", "new", "tuned"}
+        {*BASELINES, "after", "new", "tuned"}
     )

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kdyno.arrays import Labels
 from kdyno.foreign import units
 from kdyno.foreign.errors import BlockTwice
 from kdyno.foreign.factors import codes_of
 from kdyno.foreign.frames import in_one_unit, printed_step, with_order
 from kdyno.foreign.readings import Frame
-from kdyno.judge.observations import Labels, Sample
+from kdyno.judge.observations import Sample
 
 LOOKED_AT = 10_000
 """Values of a benchmark from which its rounding step is told."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.judge.observations import Labels, Values
+from kdyno.arrays import Labels, Values
 
 DRAWS = 2000
 SEED = 20130620

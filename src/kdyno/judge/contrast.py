@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge import bootstrap, logratio
 from kdyno.judge.estimate import Estimate, Limits, Method, estimate_ratio, exp
 from kdyno.judge.logratio import LogRatio
-from kdyno.judge.observations import Labels, Observations, Sample, Summary, Values
+from kdyno.judge.observations import Observations, Sample, Summary
 
 
 @dataclass(frozen=True)

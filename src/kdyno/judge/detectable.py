@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from kdyno.arrays import Values
 from kdyno.judge.estimate import POWER, Limits, exp
-from kdyno.judge.observations import Values
 
 QUANTILES = 32
 """Of the distribution of a spread, over which chances are averaged."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdyno.judge.observations import Labels, Summary, Values
+from kdyno.arrays import Labels, Values
+from kdyno.judge.observations import Summary
 
 MOST_VARIATION = 0.3
 """Up to this sd/mean, ln(mean) of a summary has the sd sd/mean to within 5 % (normal data, delta method)."""

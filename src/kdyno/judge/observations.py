@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kdyno.arrays import Labels, Values
 from kdyno.errors import UserError
 from kdyno.measurement import Direction, Quantity
-
-Values = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 
 class UnusableSample(UserError):

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge.contrast import Contrast, Paired, Unpaired, estimated, log_ratio
 from kdyno.judge.estimate import Estimate, Limits, estimate_ratio
 from kdyno.judge.logratio import LogRatio, cluster_means
-from kdyno.judge.observations import Labels, Observations, Values
+from kdyno.judge.observations import Observations
 from kdyno.measurement import Quantity
 
 NO_DIRECTION = "nothing says of any benchmark whether lower or higher is better"

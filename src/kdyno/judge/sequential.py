@@ -43,3 +43,8 @@ def spent_by(share: float, alpha: float) -> float:
     if share == 1:
         return alpha
     return 4 * float(special.ndtr(special.ndtri(alpha / 4) / math.sqrt(share)))
+
+
+def look_ends(blocks: int, looks: int) -> tuple[int, ...]:
+    """After how many blocks a run is judged: at equal distances, the last time at its end."""
+    return tuple(sorted({math.ceil(blocks * look / looks) for look in range(1, looks + 1)}))

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from kdyno.arrays import Values
 from kdyno.judge.contrast import Contrast, Paired, Published
 from kdyno.judge.logratio import cluster_means
-from kdyno.judge.observations import Values
 
 LEVEL = 0.01
 """So often normal data are called skewed: D'Agostino's test (1970) of the skewness."""

@@ -13,17 +13,14 @@ from tempfile import mkdtemp
 from threading import Event
 
 from kdyno.experiment.plan import PlannedBoot
-from kdyno.line.boot_once import Wanted, boot_record, measured
 from kdyno.line.images import Images
+from kdyno.line.one_boot import Wanted, boot_record, measured
 from kdyno.line.prepare import Prepared
 from kdyno.line.run_plan import RunPlan
+from kdyno.line.session import Session
 from kdyno.line.so_far import of_run
 from kdyno.machine.base import BootEnd
-from kdyno.state import State
 from kdyno.stop_signals import stops_set
-from kdyno.store.artefacts import Artefacts
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 
 ATTEMPTS = 3
 """How often a boot is started by one command before it stays lost."""
@@ -55,20 +52,17 @@ class _Running:
 class Boots:
     """The boots of one run; what is on record already is not done again, whichever run it was done for."""
 
-    def __init__(
-        self, plan: RunPlan, prepared: Prepared, images: Images, *, state: State, store: Store, talk: Talk
-    ) -> None:
+    def __init__(self, plan: RunPlan, prepared: Prepared, images: Images, session: Session) -> None:
         self.plan, self.prepared, self.images = plan, prepared, images
-        self.state, self.store, self.talk = state, store, talk
-        self.artefacts = Artefacts(state.artefacts)
-        self.so_far = of_run(store, plan.id, self.artefacts, talk)
+        self.session, self.artefacts = session, session.artefacts
+        self.so_far = of_run(session.store, plan.id, self.artefacts, session.talk)
         self.cancelled = Event()
         self.outcome = Outcome()
 
     def carry_out(self, blocks: int) -> Outcome:
         """Do every boot of the first `blocks` that is not on record yet. Ctrl-C ends the guests, keeps what is done."""
         self.cancelled = Event()
-        progress = self.plan.progress(self.store, blocks)
+        progress = self.plan.progress(self.session.store, blocks)
         self.outcome.given_up = progress.given_up
         waiting = deque(self.plan.boots_of(progress.left))
         if not waiting:
@@ -76,8 +70,8 @@ class Boots:
         threads = self.prepared.about.parallel
         with (
             stops_set(self.cancelled),
-            self.talk.working("booting") as advance,
-            self.state.scratch(self.plan.id) as place,
+            self.session.talk.working("booting") as advance,
+            self.session.state.scratch(self.plan.id) as place,
             ThreadPoolExecutor(threads) as pool,
         ):
             total = len(self.plan.boots_of(progress.cells))
@@ -87,7 +81,7 @@ class Boots:
                 for boot, end in self._ended(pool, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
-                    self.talk.booted()
+                    self.session.talk.booted()
                     if done < total:
                         self.so_far.boot_ended()
             finally:
@@ -118,7 +112,7 @@ class Boots:
                 boot, key = under_way.boot, self.plan.keys[under_way.boot.cell]
                 end = measured(future.result(), self.prepared.experiment.workload)
                 record = boot_record(key, boot.seed, under_way.started, end, self.artefacts)
-                self.store.add_boot(record, end.report.benchmarks)
+                self.session.store.add_boot(record, end.report.benchmarks)
                 shutil.rmtree(under_way.scratch)
                 attempts[key] += 1
                 self._learn(boot, end, blocks)
@@ -147,4 +141,4 @@ class Boots:
             return
         self.outcome.lost.pop(name, None)
         if end.status == "failed":
-            self.outcome.given_up = self.plan.progress(self.store, blocks).given_up
+            self.outcome.given_up = self.plan.progress(self.session.store, blocks).given_up

@@ -9,16 +9,14 @@ from kdyno.files import read_whole
 from kdyno.instrument.job import Program
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
-from kdyno.line.boot_once import Wanted, boot_record
 from kdyno.line.images import Images
+from kdyno.line.one_boot import Wanted, boot_record
 from kdyno.line.prepare import Prepared
+from kdyno.line.session import Session
 from kdyno.machine.base import Machine
 from kdyno.machine.registry import open_machine
-from kdyno.state import State
-from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import check_key
 from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.verdicts.checks import read_check
 
 HAS_KUNIT = regex.compiled(r"(?m)^CONFIG_KUNIT=y$")
@@ -47,7 +45,7 @@ def checks_left(prepared: Prepared, store: Store) -> int:
     return len(keys) - len(store.ends(keys))
 
 
-def check_kernels(prepared: Prepared, images: Images, state: State, store: Store, talk: Talk) -> dict[str, str]:
+def check_kernels(prepared: Prepared, images: Images, session: Session) -> dict[str, str]:
     """Boot each image with KUnit once, unless that is on record; returns the checks that were lost, and why.
 
     What came of the others is in the store; see verdicts/checks.py. The machine is the run's, with time enough.
@@ -55,7 +53,7 @@ def check_kernels(prepared: Prepared, images: Images, state: State, store: Store
     wanted = [(variant, image) for variant, layouts in images.items() for image in layouts if has_kunit(image)]
     if not wanted:
         return {}
-    checker = _Checker(prepared, open_machine(prepared.experiment.machine.checking()), state, store, talk)
+    checker = _Checker(prepared, open_machine(prepared.experiment.machine.checking()), session)
     ends = {f"KUnit of {variant}": checker.check(variant, image) for variant, image in wanted}
     return {name: reason for name, reason in ends.items() if reason}
 
@@ -70,28 +68,29 @@ def has_kunit(image: Image) -> bool:
 
 
 class _Checker:
-    def __init__(self, prepared: Prepared, machine: Machine, state: State, store: Store, talk: Talk) -> None:
+    def __init__(self, prepared: Prepared, machine: Machine, session: Session) -> None:
         self.prepared, self.machine = prepared, machine
-        self.state, self.store, self.talk = state, store, talk
-        self.artefacts = Artefacts(state.artefacts)
+        self.session, self.artefacts = session, session.artefacts
 
     def check(self, variant: str, image: Image) -> str:
         """Why the boot was lost, if it was: it is started again when the run is."""
         cmdline = self.prepared.experiment.variants[variant].words
         key = check_key(image.record.key, cmdline, self.prepared.about.facts)
-        with self.state.lock(f"boot-{key[:24]}", on_wait=lambda: self.talk.say(f"KUnit of {variant}: waiting for it")):
-            on_record = self.store.boot(key)
+        with self.session.state.lock(
+            f"boot-{key[:24]}", on_wait=lambda: self.session.talk.say(f"KUnit of {variant}: waiting for it")
+        ):
+            on_record = self.session.store.boot(key)
             if on_record and on_record[0].status != "lost":
                 return ""
-            self.talk.say(f"KUnit: booting {variant} for its own tests")
-            with self.state.scratch("kunit") as scratch:
+            self.session.talk.say(f"KUnit: booting {variant} for its own tests")
+            with self.session.state.scratch("kunit") as scratch:
                 job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
                 wanted = Wanted(f"{variant}, KUnit", image, (*cmdline, *WORDS), job, SEED, variant)
                 started = datetime.now(UTC)
                 end = self.machine.boot(wanted.order(scratch))
                 boot = boot_record(key, SEED, started, end, self.artefacts)
-            self.store.add_boot(boot, ())
+            self.session.store.add_boot(boot, ())
         check = read_check(variant, boot, self.artefacts)
-        say = self.talk.say if check.passed else self.talk.warn
+        say = self.session.talk.say if check.passed else self.session.talk.warn
         say(f"KUnit: {check.in_words()}")
         return boot.reason if boot.status == "lost" else ""

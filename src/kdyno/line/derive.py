@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kdyno.cycles.family import Family, load_family
-from kdyno.frozen import Frozen, digest
+from kdyno.frozen import digest
 from kdyno.instrument.job import Counters, Load
 from kdyno.instrument.pmu import Events
 from kdyno.kernel.inputs import Input, kept_at
@@ -20,31 +19,12 @@ from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.keys import boot_key
-from kdyno.line.training_boot import training_job, training_machine
+from kdyno.line.single_boots import training_job, training_machine
 from kdyno.machine.base import Description, Machine
 from kdyno.state import State
+from kdyno.store.derivation import Derivation
 from kdyno.store.store import Store
 from kdyno.talk import Talk
-
-
-class Derivation(Frozen):
-    """All that decides the content of an input that is made of boots."""
-
-    exporter: str
-    version: int
-    """The exporter's."""
-    image: str
-    """Key of the image that is booted."""
-    boots: tuple[str, ...]
-    """Key of each boot, in the order of the seeds: image, command line, job, machine and seed decide it."""
-    settings: dict[str, Any]
-    """Those that the exporter heeds."""
-    families: dict[str, str] = {}
-    """SHA-256 of what is known of each CPU family that it makes something for."""
-
-    @property
-    def digest(self) -> str:
-        return digest(self.model_dump())
 
 
 @dataclass(frozen=True)

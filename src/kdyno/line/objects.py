@@ -16,11 +16,11 @@ from kdyno.kernel.image import Image, ImageRecord
 from kdyno.kernel.images import LOG, RECORDS, SECTIONS, ImageMissing, load_image
 from kdyno.kernel.inputs import kept_at
 from kdyno.kernel.sections import read_sections
-from kdyno.line.derive import Derivation
 from kdyno.profile.counted import counted_by_clang, counted_by_gcc
 from kdyno.profile.objects import ProfileObjects, Training, Use, name_of, profile_objects
 from kdyno.state import State
 from kdyno.store.artefacts import ArtefactMissing, Artefacts
+from kdyno.store.derivation import Derivation
 from kdyno.store.store import Store
 
 USES: tuple[Use, ...] = ("pgo", "autofdo")

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kdyno.arrays import Values
 from kdyno.errors import UserError
 from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import pilot_blocks, pilot_layouts, pilot_seed
-from kdyno.judge.observations import Values
 from kdyno.judge.planning.bound import CONFIDENCE
 from kdyno.judge.planning.design import Bounds, Costs, Plan, plan
 from kdyno.judge.planning.levels import Components, components

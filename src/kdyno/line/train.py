@@ -8,35 +8,34 @@ from kdyno.files import write_whole
 from kdyno.line.derive import PlannedTraining
 from kdyno.line.exporters import EXPORTERS
 from kdyno.line.images import build_images
-from kdyno.line.training_boot import training_boot
-from kdyno.state import State
-from kdyno.store.store import Store
-from kdyno.talk import Talk
+from kdyno.line.session import Session
+from kdyno.line.single_boots import SingleBoots
 
 
-def make_inputs(trainings: Sequence[PlannedTraining], state: State, store: Store, talk: Talk) -> None:
+def make_inputs(trainings: Sequence[PlannedTraining], session: Session) -> None:
     """Build, boot and export what isn't there yet, in order. Each file is kept when it is whole; so are images and
     boots on the way to it: Ctrl-C loses only the one under way. Raises what builds, boots and exporters raise.
     """
     for planned in trainings:
-        _make(planned, state, store, talk)
+        _make(planned, session)
 
 
-def _make(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> None:
+def _make(planned: PlannedTraining, session: Session) -> None:
     path = planned.input.path
     waiting = f"another kdyno trains on {planned.training.variant}: waiting for it"
-    with state.lock(f"input-{path.name[:24]}", on_wait=lambda: talk.say(waiting)):
+    with session.state.lock(f"input-{path.name[:24]}", on_wait=lambda: session.talk.say(waiting)):
         if not path.exists():
-            content = _content(planned, state, store, talk)
+            content = _content(planned, session)
             write_whole(path.with_suffix(".json"), planned.derivation.model_dump_json(indent=2) + "\n")
             write_whole(path, content)
 
 
-def _content(planned: PlannedTraining, state: State, store: Store, talk: Talk) -> bytes:
+def _content(planned: PlannedTraining, session: Session) -> bytes:
     training, exporter = planned.training, EXPORTERS[planned.derivation.exporter]
-    [image] = build_images({training.variant: (planned.plan,)}, state, talk)[training.variant]
-    with state.scratch("train") as scratch:
+    [image] = build_images({training.variant: (planned.plan,)}, session.state, session.talk)[training.variant]
+    with session.state.scratch("train") as scratch:
+        boots = SingleBoots(session)
         files = [scratch / str(seed) for seed in training.seeds]
         for seed, file in zip(training.seeds, files, strict=True):
-            training_boot(image, training, exporter.counts, file, seed=seed, state=state, store=store, talk=talk)
+            boots.train(image, training, exporter.counts, file, seed=seed)
         return exporter.write(files, image, training.settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdyno.frozen import Frozen
 from kdyno.instrument.steps import StepReport
-from kdyno.line.boot_once import measured
+from kdyno.line.one_boot import measured
 from kdyno.machine.base import BootOrder, MachineSettings
 from kdyno.machine.registry import open_machine
 from kdyno.measurement import value

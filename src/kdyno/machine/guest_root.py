@@ -28,7 +28,7 @@ from kdyno.ownership import is_root
 from kdyno.packages import way_to_install
 from kdyno.process import attempt, spawned
 from kdyno.regex import compiled
-from kdyno.state import DiskFull, State, disk_full_is_said
+from kdyno.state import ROOT_RECORD, DiskFull, State, disk_full_is_said
 from kdyno.talk import Talk
 from kdyno.text import clean
 
@@ -37,7 +37,7 @@ VERSION = 1
 SUITE = "bookworm"
 BASE = ("usr-is-merged", "dash", "coreutils", "sed", "grep", "mawk", "procps")
 """In every root: what a workload's own commands are written with. usr-is-merged stands for one that brings perl."""
-SQUASHFS, RECORD = "root.squashfs", "root.json"
+SQUASHFS = "root.squashfs"
 PACKAGE = re.compile(r"^[a-z0-9][a-z0-9.+-]{1,80}$")
 ARCHIVES = "kdyno-archive "
 """What a line of mmdebstrap's output with a package's file begins with."""
@@ -111,7 +111,7 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
     identity = [VERSION, SUITE, wanted, *([dict(unpack)] if unpack else [])]
     directory = state.roots / digest(identity)[:32]
     with state.lock(f"root-{directory.name}", on_wait=lambda: talk.say("another kdyno makes the same root: waiting")):
-        if not (directory / RECORD).exists():
+        if not (directory / ROOT_RECORD).exists():
             talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and what they need")
             with state.scratch("root") as scratch:
                 archives = _make(wanted, unpack, scratch)
@@ -119,8 +119,8 @@ def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State,
                 (scratch / SQUASHFS).replace(directory / SQUASHFS)
             content = hashlib.sha256((directory / SQUASHFS).read_bytes()).hexdigest()
             record = {"packages": wanted, "unpack": dict(unpack), "archives": archives, "digest": content}
-            write_whole(directory / RECORD, json.dumps(record, indent=1))
-    record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
+            write_whole(directory / ROOT_RECORD, json.dumps(record, indent=1))
+    record = json.loads((directory / ROOT_RECORD).read_text(encoding="utf-8"))
     return GuestRoot(directory / SQUASHFS, record["digest"], tuple(record["archives"]))
 
 

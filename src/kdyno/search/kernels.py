@@ -11,8 +11,7 @@ from kdyno.instrument.pmu_record import read_pmu_record
 from kdyno.kernel.image import Image
 from kdyno.kernel.make import BuildFailed
 from kdyno.kernel.recipe import Recipe
-from kdyno.line.boot_file import BootForFileFailed
-from kdyno.line.pmuboot import PmuRun
+from kdyno.line.single_boots import BootForFileFailed, BootForFileLost, PmuRun
 from kdyno.profile.sources import read_sources
 from kdyno.search.costs import BootCost, boot_costs, reference_cycles, trial_of
 from kdyno.search.delegation import plan_of
@@ -57,7 +56,7 @@ class Kernels:
             images = self.build([self.recipe_of(assignment, replicate) for replicate in self.replicates])
             boots = [self._costs(image, at.seed) for image, at in zip(images, self.replicates, strict=True)]
         except (BuildFailed, BootForFileFailed) as error:
-            if not assignment or error.facts.get("ended") == "was lost":
+            if not assignment or isinstance(error, BootForFileLost):
                 raise
             self.failures.append((assignment, str(error)))
             return None

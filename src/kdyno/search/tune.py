@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kdyno.cycles.family import Family, load_family
 from kdyno.errors import UserError
@@ -19,9 +19,10 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
 from kdyno.kernel.trials import Trials, open_trials
-from kdyno.line.pmuboot import PmuRun, pmu_boot
 from kdyno.line.prepare import NothingToCount
 from kdyno.line.run import run_experiment
+from kdyno.line.session import Session
+from kdyno.line.single_boots import PmuRun, SingleBoots
 from kdyno.machine.registry import open_machine
 from kdyno.search.delegation import plan_of
 from kdyno.search.found import Found, outcome_of
@@ -29,9 +30,7 @@ from kdyno.search.group_testing import Search
 from kdyno.search.judgement import MIXED, Judged, experiment_of, judged
 from kdyno.search.kernels import Kernels, Replicate
 from kdyno.search.outlook import Progress, search_ahead
-from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.store import Store
 from kdyno.talk import Talk
 from kdyno.verdicts.assemble import Rejudge, assemble
 from kdyno.workload.base import WorkloadSettings
@@ -116,29 +115,29 @@ def derived(seed: int, what: str) -> int:
     return int.from_bytes(hashlib.sha256(named.encode()).digest()[:4]) >> (32 - SEED_BITS)
 
 
-def search_files(tuning: Tuning, state: State, store: Store, talk: Talk) -> Found:
+def search_files(tuning: Tuning, session: Session) -> Found:
     """Find the assignment. All images and boots are kept: the same call goes on where it was interrupted."""
     experiment, config = tuning.experiment, tuning.config
-    source = fetch(tuning.recipe.source or experiment.source, state, talk.say)
+    source = fetch(tuning.recipe.source or experiment.source, session.state, session.talk.say)
     machine = open_machine(experiment.machine)
 
     def plan(recipe: Recipe) -> BuildPlan:
-        return plan_build(recipe, source, recipe.config or experiment.config, state, cpu=machine.cpu)
+        return plan_build(recipe, source, recipe.config or experiment.config, session.state, cpu=machine.cpu)
 
-    with open_trials(state, talk.say) as trials:
+    with open_trials(session.state, session.talk.say) as trials:
         kernels = Kernels(
             recipe=tuning.recipe,
             choices=config.choices,
             replicates=tuning.replicates,
             family=tuning.family,
-            build=_builder(trials, plan, talk),
-            boot=_booter(tuning, state, store),
+            build=_builder(trials, plan, session.talk),
+            boot=_booter(tuning, session),
         )
         first = [plan(kernels.recipe_of({}, replicate)) for replicate in kernels.replicates]
-        for line in search_ahead(first, len(config.choices), state, store):
-            talk.say(line)
+        for line in search_ahead(first, len(config.choices), session.state, session.store):
+            session.talk.say(line)
         search = Search(tuple(config.choices), config.hot)
-        progress = Progress(search, talk)
+        progress = Progress(search, session.talk)
         asked = search.run(source_files(first[0].tree))
         try:
             wanted = next(asked)
@@ -160,17 +159,16 @@ def _builder(trials: Trials, plan: Callable[[Recipe], BuildPlan], talk: Talk) ->
     return build
 
 
-def _booter(tuning: Tuning, state: State, store: Store) -> Callable[[Image, int], PmuRun]:
+def _booter(tuning: Tuning, session: Session) -> Callable[[Image, int], PmuRun]:
+    boots = SingleBoots(replace(session, talk=Talk(quiet=True)))
+
     def boot(image: Image, seed: int) -> PmuRun:
-        return pmu_boot(
+        return boots.count(
             image,
             tuning.experiment.workload.load(),
             seed=seed,
             events="all",
             family=tuning.family_named,
-            state=state,
-            store=store,
-            talk=Talk(quiet=True),
             cmdline=tuning.recipe.words,
             settings=tuning.experiment.machine,
         )
@@ -178,7 +176,7 @@ def _booter(tuning: Tuning, state: State, store: Store) -> Callable[[Image, int]
     return boot
 
 
-def judge_mixed(tuning: Tuning, result: Found, state: State, store: Store, talk: Talk) -> tuple[list[Judged], bool]:
+def judge_mixed(tuning: Tuning, result: Found, session: Session) -> tuple[list[Judged], bool]:
     """Run the mixed kernel against each kernel of one choice, on both workloads; whether a boot was lost on the way."""
     seed = tuning.experiment.seed
     workloads: Mapping[str, WorkloadSettings] = {
@@ -188,12 +186,14 @@ def judge_mixed(tuning: Tuning, result: Found, state: State, store: Store, talk:
     mixed = tuning.recipe.model_copy(update={"delegation": plan_of(result.assignment, tuning.config.choices)})
     judgements, is_lost = [], False
     for name, workload in workloads.items():
-        talk.say(f"judging on the workload {name}")
+        session.talk.say(f"judging on the workload {name}")
         run = experiment_of(tuning.experiment, mixed, tuning.config.choices, workload, derived(seed, f"judging {name}"))
-        done = run_experiment(run, state, store, talk, again=False)
-        artefacts = Artefacts(state.artefacts)
+        done = run_experiment(run, session, again=False)
+        artefacts = Artefacts(session.state.artefacts)
         against = [variant for variant in run.variants if variant != MIXED]
-        reports = [assemble(store, done.run_id, artefacts, Rejudge(variant), analysed=False) for variant in against]
+        reports = [
+            assemble(session.store, done.run_id, artefacts, Rejudge(variant), analysed=False) for variant in against
+        ]
         given_up = {variant: why for variant, why in done.outcome.given_up.items() if variant != MIXED}
         judgements.append(judged(name, reports, given_up))
         is_lost = is_lost or bool(done.outcome.lost)

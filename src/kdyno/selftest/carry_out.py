@@ -11,12 +11,10 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.lanes import LANES, Lane
 from kdyno.line.forecast import LINK_SECONDS
 from kdyno.line.run import run_experiment
+from kdyno.line.session import Session
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import open_machine
 from kdyno.selftest.judge import Design, judge_all
-from kdyno.state import State
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.text import counted
 from kdyno.verdicts.assemble import with_unlisted
 from kdyno.verdicts.selftest import Kind, SelfTest
@@ -133,22 +131,20 @@ def request_of(
     return SelfTestRequest(kind, experiments or pairs, blocks or max(of.blocks, FEWEST_BLOCKS), tests)
 
 
-def selftest(
-    of: Experiment, request: SelfTestRequest, *, state: State, store: Store, talk: Talk, again: bool
-) -> SelfTest:
+def selftest(of: Experiment, request: SelfTestRequest, *, session: Session, again: bool) -> SelfTest:
     """Boot, judge every experiment, and keep what came out. An interrupted self-test goes on where it stopped.
 
     Raises TooLong, NothingIsLinked and OrderedAnyway before anything is built.
     """
     _require_feasible(of, request)
     experiment = aa_experiment(of, request) if request.kind == "aa" else layouts_experiment(of, request)
-    done = run_experiment(experiment, state, store, talk, again=again)
+    done = run_experiment(experiment, session, again=again)
     if done.outcome.lost:
         raise Unfinished(lost=len(done.outcome.lost), why=next(iter(done.outcome.lost.values())))
-    run, boots = store.run(done.run_id), store.boots(done.run_id)
+    run, boots = session.store.run(done.run_id), session.store.boots(done.run_id)
     observed = [
         benchmark
-        for benchmark in observations(boots, with_unlisted(store.benchmarks(run.id), boots), NAMES)
+        for benchmark in observations(boots, with_unlisted(session.store.benchmarks(run.id), boots), NAMES)
         if set(NAMES) <= benchmark.groups.keys()
     ]
     if not observed:
@@ -173,7 +169,7 @@ def selftest(
         family_wise=family_wise,
         benchmarks=tested,
     )
-    store.keep_selftest(run.id, result.created, result.model_dump(mode="json"))
+    session.store.keep_selftest(run.id, result.created, result.model_dump(mode="json"))
     return result
 
 

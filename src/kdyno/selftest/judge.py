@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge.compare import Comparison, judge
 from kdyno.judge.estimate import Estimate, Limits
-from kdyno.judge.observations import Labels, Observations, Sample, Values
+from kdyno.judge.observations import Observations, Sample
 from kdyno.judge.planning.power import detectable
 from kdyno.judge.verdict import DIFFERENT, Verdict
 from kdyno.measurement import Correction

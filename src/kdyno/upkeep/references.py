@@ -14,8 +14,8 @@ from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import ImageCorrupt
 from kdyno.kernel.patches import patched_tree
 from kdyno.kernel.source_trees import tree_path
-from kdyno.line.derive import Derivation
 from kdyno.state import State
+from kdyno.store.derivation import Derivation
 from kdyno.store.records import RunRecord
 
 MOST_BYTES = 64 << 20

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-
-from pydantic import ValidationError
+from typing import IO, Any
 
 from kdyno.errors import UserError
 from kdyno.kernel.source_trees import remove_tree
@@ -20,7 +18,6 @@ from kdyno.store.run_file import NoRunFile, RunFileUnfit, read_run, write_run
 from kdyno.store.store import Store
 from kdyno.store.whole import WholeRun
 from kdyno.upkeep.gc import InUse, take_away
-from kdyno.verdicts.selftest import SelfTest
 
 
 class RunUnderWay(UserError):
@@ -66,15 +63,18 @@ def export_run(run_id: str, path: Path, state: State, store: Store) -> list[str]
         return write_run(store.whole_run(run_id), Artefacts(state.artefacts), path)
 
 
-def import_run(path: Path, state: State, store: Store) -> Imported:
-    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere and what `read_run` raises."""
+def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dict[str, Any]], str]) -> Imported:
+    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere and what `read_run` raises.
+
+    `tested_run` gives the run that a self-test's record is of, and raises ValueError if it can't be read.
+    """
     with state.scratch("import") as scratch, _opened(path) as file:
 
         def keep(digest: str, content: bytes) -> None:
             (scratch / digest).write_bytes(content)
 
         whole = read_run(file, str(path), keep)
-        _require_own_selftest(whole, str(path))
+        _require_own_selftest(whole, str(path), tested_run)
         if store.has_run(whole.run.id):
             raise RunThere(run=whole.run.id, where=store.where)
         artefacts = Artefacts(state.artefacts)
@@ -99,13 +99,13 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "rb")
 
 
-def _require_own_selftest(whole: WholeRun, name: str) -> None:
+def _require_own_selftest(whole: WholeRun, name: str, tested_run: Callable[[dict[str, Any]], str]) -> None:
     """What a store has of self-tests is read for every report: one that can't be read would spoil them all."""
     if whole.selftest is None:
         return
     try:
-        result = SelfTest.model_validate(whole.selftest.found)
-    except ValidationError as error:
+        run = tested_run(whole.selftest.found)
+    except ValueError as error:
         raise RunFileUnfit(name=name, why="what its self-test found can't be read") from error
-    if result.run != whole.run.id:
+    if run != whole.run.id:
         raise RunFileUnfit(name=name, why="its self-test is that of another run")

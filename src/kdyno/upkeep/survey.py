@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdyno.files import read_whole
-from kdyno.machine.guest_root import RECORD
-from kdyno.state import SCRATCH, State
+from kdyno.state import ROOT_RECORD, SCRATCH, State
 from kdyno.upkeep.references import References
 
 INCOMING = r"\..+-[a-z0-9_]{8}"
@@ -115,7 +114,7 @@ def _is_needed(part: str, name: str, path: Path, refs: References, artefacts: Co
 
 def _root_digest(directory: Path) -> str:
     with suppress(OSError, ValueError, LookupError, TypeError):
-        return str(json.loads(read_whole(directory / RECORD, MOST_BYTES, follow_link=False))["digest"])
+        return str(json.loads(read_whole(directory / ROOT_RECORD, MOST_BYTES, follow_link=False))["digest"])
     return ""
 
 

@@ -20,11 +20,11 @@ from kdyno.kernel.kconfig_check import read_config
 from kdyno.kernel.plan import check_without_source, plan_build
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import fetch
-from kdyno.line.pmuboot import PmuRun, pmu_boot
+from kdyno.line.session import Session
+from kdyno.line.single_boots import PmuRun, SingleBoots
 from kdyno.machine.base import BootOrder, MachineSettings
 from kdyno.machine.registry import open_machine
 from kdyno.state import State
-from kdyno.store.store import Store
 from kdyno.talk import Talk
 from kdyno.validate.mitigations import VULNERABILITIES, parse_listing
 
@@ -83,23 +83,18 @@ def count_in_guest(
     seed: int,
     settings: MachineSettings,
     *,
-    state: State,
-    store: Store,
-    talk: Talk,
+    session: Session,
 ) -> Counted:
     """Boot once with all events under the family's hardware; `named` is how the family was named.
 
     A boot that is on record isn't done again. Raises BootForFileFailed.
     """
-    run = pmu_boot(
+    run = SingleBoots(session).count(
         image,
         Load(tests=tuple(order.name for order in orders), params={order.name: order.params for order in orders}),
         seed=seed,
         events="all",
         family=named,
-        state=state,
-        store=store,
-        talk=talk,
         cmdline=words,
         settings=settings,
     )

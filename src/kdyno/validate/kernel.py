@@ -15,12 +15,10 @@ from kdyno.errors import InfrastructureError, UserError
 from kdyno.host import host_facts
 from kdyno.instrument.agent import catalogue
 from kdyno.instrument.catalogue import Catalogue, CatalogueTest
+from kdyno.line.session import Session
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.march.cpu import Cpu, read_cpu
 from kdyno.measurement import Benchmark
-from kdyno.state import State
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.validate.guest import Counted, build_as_host, count_in_guest, guest_mitigations
 from kdyno.validate.host_kernel import (
     additions,
@@ -82,7 +80,7 @@ def host_family(named: str, cpu: Cpu | None = None) -> tuple[str, Family]:
     return named, family
 
 
-def validate_kernel(request: Request, *, state: State, store: Store, talk: Talk) -> KernelMeasurement:
+def validate_kernel(request: Request, *, session: Session) -> KernelMeasurement:
     """Build, boot, count and time; raises KdynoError, and what can be known beforehand before anything is built."""
     named, family = host_family(request.family)
     known = catalogue()
@@ -97,14 +95,12 @@ def validate_kernel(request: Request, *, state: State, store: Store, talk: Talk)
     words = words_for(vulnerabilities, CMDLINE.read_text(encoding="utf-8"))
     settings = QemuConfig()
 
-    image, built = build_as_host(source, config, asked, state, talk)
-    talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
+    image, built = build_as_host(source, config, asked, session.state, session.talk)
+    session.talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
     as_counted = QemuConfig(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
-    mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, state, talk))
-    counted = count_in_guest(
-        image, orders, family, named, words, request.seed, settings, state=state, store=store, talk=talk
-    )
-    native = measure_native(orders, request.passes, talk)
+    mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, session.state, session.talk))
+    counted = count_in_guest(image, orders, family, named, words, request.seed, settings, session=session)
+    native = measure_native(orders, request.passes, session.talk)
 
     unlike = {**UNLIKE, **UNLIKE_IN_TIME, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
     benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)

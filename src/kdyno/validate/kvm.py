@@ -14,12 +14,10 @@ from kdyno.instrument.pmu import PmuConfig
 from kdyno.judge.compare import Comparison
 from kdyno.judge.estimate import Estimate
 from kdyno.line.run import run_experiment
+from kdyno.line.session import Session
 from kdyno.machine.kvm import why_not_kvm
 from kdyno.machine.qemu import QEMU
-from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.validate.effects import Agreement, Effect, agreement, sign_lines, summary, worst
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import RunReport
@@ -99,7 +97,7 @@ class KvmReport(Frozen):
     """`variant, benchmark` that one of the lanes could not compare."""
 
 
-def measure_kvm(experiment: Experiment, family: str, state: State, store: Store, talk: Talk) -> BothLanes:
+def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLanes:
     """Carry the experiment out in both lanes: modelled cycles of a CPU family (a name or `file:PATH`), and KVM.
 
     What is on record is not done again. Raises KvmNotProven, OneVariant, RunLost, and what `run_experiment` raises.
@@ -112,11 +110,11 @@ def measure_kvm(experiment: Experiment, family: str, state: State, store: Store,
     lanes = {"model": experiment.machine.counting(pmu), "wall": experiment.machine.timed()}
     reports = {}
     for lane, machine in lanes.items():
-        talk.say(f"{experiment.name} in the {lane} lane")
-        done = run_experiment(experiment.model_copy(update={"machine": machine}), state, store, talk, again=False)
+        session.talk.say(f"{experiment.name} in the {lane} lane")
+        done = run_experiment(experiment.model_copy(update={"machine": machine}), session, again=False)
         if done.outcome.lost:
             raise RunLost(run=done.run_id, boots="; ".join(f"{boot}: {why}" for boot, why in done.outcome.lost.items()))
-        reports[lane] = assemble(store, done.run_id, Artefacts(state.artefacts), analysed=False)
+        reports[lane] = assemble(session.store, done.run_id, Artefacts(session.state.artefacts), analysed=False)
     return BothLanes(**reports)
 
 

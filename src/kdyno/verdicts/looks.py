@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kdyno.experiment.plan import look_ends
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.sequential import nominal_levels
+from kdyno.judge.sequential import look_ends, nominal_levels
 from kdyno.store.records import BootRecord, RunRecord, progress_of
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from kdyno.experiment.plan import look_ends
+from kdyno.judge.sequential import look_ends
 from kdyno.lanes import LANES
 from kdyno.store.records import BootRecord, RunRecord, progress_of
 from kdyno.text import counted, listed

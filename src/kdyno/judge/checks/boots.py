@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from kdyno.arrays import Values
 from kdyno.judge.compare import judge
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Observations, Sample, Values
+from kdyno.judge.observations import Observations, Sample
 
 MARGIN, ALPHA = 0.01, 0.05
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from kdyno.judge.observations import Values
+from kdyno.arrays import Values
 from kdyno.judge.planning import bound, power
 from kdyno.judge.planning.design import Bounds, Costs, plan
 from kdyno.judge.planning.levels import Components, components

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
+from kdyno.arrays import Values
 from kdyno.frozen import Frozen
 from kdyno.judge.diagnostics import studentized
-from kdyno.judge.observations import Values
 
 TABLE_ENDS = (0.001, 0.9)
 """Tables of the studentized range end here; programs print them, or nearly, for whatever lies beyond."""

@@ -11,9 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 import scipy
 
+from kdyno.arrays import Values
 from kdyno.judge import bootstrap, logratio
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Values
 from kdyno.judge.sequential import nominal_levels
 
 Noise = Literal["normal", "skewed", "heavy-tailed", "boot-clustered"]

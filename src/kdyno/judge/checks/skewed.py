@@ -11,9 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 import scipy
 
+from kdyno.arrays import Values
 from kdyno.judge import skewness
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Values
 
 Shape = Literal["normal", "lognormal 0.5", "lognormal 1", "heavy-tailed"]
 SHAPES: tuple[tuple[Shape, Shape], ...] = (

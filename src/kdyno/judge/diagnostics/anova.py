@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import scipy
 
+from kdyno.arrays import Values
 from kdyno.judge.diagnostics.blocks import Blocked, centred, residuals
 from kdyno.judge.diagnostics.groups import Group, Noise, pooled
 from kdyno.judge.diagnostics.tables import AnovaRow, AnovaTable
-from kdyno.judge.observations import Values
 
 FEW = "fewer than two variants"
 SINGLE = "single values: no spread known"

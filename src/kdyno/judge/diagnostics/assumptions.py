@@ -7,10 +7,11 @@ import math
 import numpy as np
 import scipy
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge.diagnostics.blocks import in_blocks, residuals
 from kdyno.judge.diagnostics.groups import groups_of, sd_ratio
 from kdyno.judge.diagnostics.tables import Assumptions, Residual
-from kdyno.judge.observations import Labels, Observations, Values
+from kdyno.judge.observations import Observations
 
 SHOWN = 2000
 """Residuals in a report."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge.logratio import cluster_means
-from kdyno.judge.observations import Labels, Observations, Sample, Values
+from kdyno.judge.observations import Observations, Sample
 
 MOST = 100_000
 """Values; tables of blocks of more take longer than anybody waits for them."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdyno.arrays import Values
 from kdyno.judge.diagnostics.blocks import Blocked
 from kdyno.judge.diagnostics.tables import GroupSummary, Scale
-from kdyno.judge.observations import Observations, Sample, Summary, Values
+from kdyno.judge.observations import Observations, Sample, Summary
 
 ALIKE = 2.0
 """Spreads of which the largest is less than this many times the smallest are taken to be alike."""

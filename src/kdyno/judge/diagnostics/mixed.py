@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from kdyno.arrays import Labels, Values
 from kdyno.judge.diagnostics import reml
 from kdyno.judge.diagnostics.blocks import centred, in_blocks
 from kdyno.judge.diagnostics.tables import MixedEffect, MixedTable
 from kdyno.judge.estimate import exp
-from kdyno.judge.observations import Labels, Observations, Values
+from kdyno.judge.observations import Observations
 
 MOST = 2000
 """Values; the fit takes seconds for more."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from kdyno.judge.observations import Labels, Values
+from kdyno.arrays import Labels, Values
 
 STARTS = (0.1, 1.0, 10.0)
 """Standard deviations of the random effects, in those of the noise, from which the likelihood is climbed."""

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from scipy import special
 
-from kdyno.judge.observations import Values
+from kdyno.arrays import Values
 
 ERRORS, MEANS = np.polynomial.legendre.leggauss(96), np.polynomial.legendre.leggauss(128)
 """Nodes and weights on -1 to 1, for the standard error and for the smallest of the means."""

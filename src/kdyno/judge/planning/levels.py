@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kdyno.arrays import Values
 from kdyno.frozen import Frozen
-from kdyno.judge.observations import Values
 
 
 class Components(Frozen):

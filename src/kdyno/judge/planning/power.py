@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from kdyno.arrays import Values
 from kdyno.frozen import Frozen
 from kdyno.judge.detectable import chances
 from kdyno.judge.detectable import detectable as by_rule
 from kdyno.judge.estimate import POWER, Limits, exp
-from kdyno.judge.observations import Values
 
 MOST = 1_000_000
 """Replicates that nobody runs."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from kdyno.arrays import Labels
 from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Labels
 from kdyno.judge.scaling.levels import Level
 
 DRAWS = 2000

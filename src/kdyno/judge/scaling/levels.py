@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from kdyno.arrays import Labels
 from kdyno.errors import UserError
 from kdyno.frozen import Frozen
 from kdyno.judge import logratio
 from kdyno.judge.contrast import contrast_of, log_ratio
 from kdyno.judge.estimate import CONFIDENCE, exp
 from kdyno.judge.logratio import LogRatio
-from kdyno.judge.observations import Labels, Observations, Sample
+from kdyno.judge.observations import Observations, Sample
 
 LARGEST_N = 999_999
 

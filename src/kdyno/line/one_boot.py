@@ -1,25 +1,19 @@
-"""One boot: the order for it, what goes on record of it, and a boot that no run asked for."""
+"""One boot: the order for it, what its workload makes of it, and what goes on record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 
 from kdyno.instrument.job import ClangCounters, Counters, Job, MemoryCounters
-from kdyno.instrument.steps import failure
 from kdyno.kernel.image import Image
-from kdyno.line.keys import boot_key
-from kdyno.machine.base import BootEnd, BootOrder, Machine
-from kdyno.measurement import Benchmark
+from kdyno.machine.base import BootEnd, BootOrder
 from kdyno.profile.ir_profile import counters_range
-from kdyno.state import State, disk_full_is_said
+from kdyno.state import disk_full_is_said
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import Boot
-from kdyno.store.store import Store
-from kdyno.talk import Talk
 from kdyno.workload.base import NotRead, WorkloadSettings
 
 
@@ -97,40 +91,3 @@ def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts:
             unsupported=end.report.unsupported,
             broken=end.report.broken,
         )
-
-
-def boot_once(
-    machine: Machine,
-    wanted: Wanted,
-    usable: Callable[[Boot], bool],
-    *,
-    state: State,
-    store: Store,
-    talk: Talk,
-    workload: WorkloadSettings | None = None,
-) -> tuple[Boot, list[Benchmark]]:
-    """The boot that is on record, if it is `usable`, or one done now and put on record; with what it describes.
-
-    In the model lane, where the same boot again leaves the same files: what was lost of them is so brought back.
-    Without a `workload` its samples are those that the agent said.
-    """
-    image = wanted.image.record.key if wanted.image else machine.stand_in(wanted.variant, wanted.block)
-    reading = workload.reading() if workload else {}
-    key = boot_key(
-        image, wanted.cmdline, wanted.job, machine.describe(), seed=wanted.seed, replicate={}, reading=reading
-    )
-    with state.lock(f"boot-{key[:24]}", on_wait=lambda: talk.say("another kdyno does the same boot: waiting for it")):
-        on_record = store.boot(key)
-        if on_record and usable(on_record[0]):
-            return on_record
-        talk.say(f"booting {wanted.name}")
-        with state.scratch("once") as scratch:
-            started = datetime.now(UTC)
-            end = machine.boot(wanted.order(scratch))
-            if workload:
-                end = measured(end, workload)
-            elif end.status == "ok" and (why := failure(end.report.steps)):
-                end = replace(end, status="failed", reason=why)
-            boot = boot_record(key, wanted.seed, started, end, Artefacts(state.artefacts))
-        store.add_boot(boot, end.report.benchmarks)
-        return boot, list(end.report.benchmarks)
