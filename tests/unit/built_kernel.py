@@ -65,9 +65,5 @@ def tables(symbols: Sequence[tuple[int, str]], last: bytes = b"\xff") -> bytes:
 
 def vmlinux(symbols: Sequence[tuple[int, str]], config: str = "", last: bytes = b"\xff") -> bytes:
     """The beginning of an ELF file, and what is read of it."""
-    return (
-        b"\x7fELF\x02\x01\x01".ljust(64, b"\0")
-        + tables(symbols, last)
-        + b"\0" * 64
-        + (ikconfig(config) if config else b"")
-    )
+    inner = ikconfig(config) if config else b""
+    return b"\x7fELF\x02\x01\x01".ljust(64, b"\0") + tables(symbols, last) + b"\0" * 64 + inner
