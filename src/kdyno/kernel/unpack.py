@@ -173,8 +173,10 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
         assert archive.stdout is not None
         status, output = _unpacked(["-f", "-"], to, source, lambda _: None, archive.stdout)
         archive.stdout.close()
-        if status != 0 or archive.wait() != 0:
-            raise ArchiveFailed(commit=commit, repository=repository, output=output or "git archive failed")
+        if archive.wait() != 0:  # then tar says no more than that something is missing
+            output = f"git archive failed\n{output}".strip()
+        if status != 0 or archive.returncode != 0:
+            raise ArchiveFailed(commit=commit, repository=repository, output=output)
 
 
 def directory(path: Path, state: State, say: Say) -> str:
