@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -122,6 +122,11 @@ def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
             stderr=subprocess.DEVNULL,
         ) as running:
             yield running
+
+
+def each_entry(repository: Path, commit: str, on_entry: Callable[[str], None]) -> int:
+    """Call `on_entry` for each entry of a commit's tree, with what `ls-tree` says of it; git's status."""
+    return process.stream_lines(_command(repository, "ls-tree", "-r", commit), on_entry, env=_environment())
 
 
 def apply(tree: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 from kdyno.packages import way_to_install
 from kdyno.process import ToolMissing, attempt
 
+MOST_LISTED = 512 << 20
+"""Bytes of what they list of all code of a vmlinux: its line tables, its basic blocks."""
+
 
 class LlvmToolMissing(ToolMissing):
     message = "{tool} is not installed, under this name or with a version (llvm-profgen-19)"

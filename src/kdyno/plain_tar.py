@@ -18,6 +18,8 @@ BLOCK = 512
 PIECE = 1 << 20
 LONGEST_NAME = 4096
 LONGEST_PART = 255
+DEEPEST = 100
+"""Parts of a name: code that walks a tree may call itself for each."""
 FILE, LONG_NAME = (b"0", b"\0"), b"L"
 OCTAL = frozenset(b"01234567")
 END = bytes(2 * BLOCK)
@@ -124,7 +126,8 @@ class _Reader:
         except UnicodeDecodeError:
             raise self.damaged("a name in it is no UTF-8") from None
         parts = text.split("/")
-        if not text.isprintable() or {"", ".", ".."} & {*parts} or max(map(len, map(str.encode, parts))) > LONGEST_PART:
+        is_short = len(parts) <= DEEPEST and max(map(len, map(str.encode, parts))) <= LONGEST_PART
+        if not text.isprintable() or {"", ".", ".."} & {*parts} or not is_short:
             raise self.damaged(f"it holds a file with the name {text[:LONGEST_PART]!r}")
         return text
 

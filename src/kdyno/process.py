@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from kdyno.errors import InfrastructureError
+from kdyno.errors import InfrastructureError, UserError
 from kdyno.surroundings import handed_on
 
 log = logging.getLogger("kdyno.process")
@@ -27,6 +30,11 @@ log = logging.getLogger("kdyno.process")
 WARDEN = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
 QUERY_SECONDS = 300.0
 """A query that takes longer hangs: the slowest known, `git ls-files` on a cold disk, takes a minute."""
+MOST_OUTPUT = 128 << 20
+"""Bytes of what a program prints that are taken, unless more is asked for."""
+PIECE = 1 << 16
+LONGEST_LINE = 1 << 20
+"""Bytes; what goes on after that is another line."""
 MESSAGE_SHOWN = 2000
 """Characters of what a failed program printed, its last."""
 
@@ -44,6 +52,11 @@ class ToolFailed(InfrastructureError):
 class ToolHangs(InfrastructureError):
     message = "{command} did not end within {seconds:g} s"
     hint = "run it by hand to see what it waits for"
+
+
+class TooMuchOutput(UserError):
+    message = "{command} printed more than {most:,} bytes"
+    hint = "what it reads is damaged, or made to fill the memory: run it by hand to see"
 
 
 def failure(command: Sequence[str | Path], status: int, output: str) -> ToolFailed:
@@ -126,9 +139,10 @@ def output(
     env: Mapping[str, str] | None = None,
     timeout: float = QUERY_SECONDS,
     guarded: bool = False,
+    most: int = MOST_OUTPUT,
 ) -> str:
     """Run a program as `attempt` does and return its standard output; raise ToolFailed with its message if it fails."""
-    done = attempt(command, cwd=cwd, env=env, timeout=timeout, guarded=guarded)
+    done = attempt(command, cwd=cwd, env=env, timeout=timeout, guarded=guarded, most=most)
     if done.returncode != 0:
         raise failure(command, done.returncode, done.stderr or done.stdout)
     return done.stdout
@@ -142,11 +156,13 @@ def attempt(
     stdin: str | None = None,
     timeout: float = QUERY_SECONDS,
     guarded: bool = False,
+    most: int = MOST_OUTPUT,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end and return what it printed and its status, which the caller must look at.
 
-    Raises ToolHangs after `timeout` seconds. A `guarded` program has a warden instead of a time limit: that is for
-    programs that work for long, or that must not go on writing when kdyno is started again.
+    Raises TooMuchOutput once it has printed more than `most` bytes, and ToolHangs after `timeout` seconds. A `guarded`
+    program has a warden instead of a time limit: that is for programs that work for long, or that must not go on
+    writing when kdyno is started again.
     """
     with spawned(
         command,
@@ -159,12 +175,64 @@ def attempt(
     ) as child:
         data = None if stdin is None else stdin.encode(errors="surrogateescape")
         try:
-            out, err = child.communicate(data, timeout=None if guarded else timeout)
+            out, err = _communicated(child, data or b"", None if guarded else timeout, most)
         except subprocess.TimeoutExpired:
             raise ToolHangs(command=quoted(command), seconds=timeout) from None
-    return subprocess.CompletedProcess(
-        child.args, child.returncode, out.decode(errors="replace"), err.decode(errors="replace")
-    )
+        except _TooMuch:
+            raise TooMuchOutput(command=quoted(command), most=most) from None
+    return subprocess.CompletedProcess(child.args, child.returncode, _text(out), _text(err))
+
+
+class _TooMuch(Exception):
+    pass
+
+
+def _communicated(
+    child: subprocess.Popen[bytes], data: bytes, seconds: float | None, most: int
+) -> tuple[BytesIO, BytesIO]:
+    """What `communicate` returns, of both outputs together no more than `most` bytes.
+
+    Raises _TooMuch and subprocess.TimeoutExpired.
+    """
+    assert child.stdout and child.stderr
+    end = None if seconds is None else time.monotonic() + seconds
+    printed = {child.stdout.fileno(): BytesIO(), child.stderr.fileno(): BytesIO()}
+    left = memoryview(data)
+    with child.stdout, child.stderr, child.stdin or nullcontext(), selectors.DefaultSelector() as selector:
+        for descriptor in printed:
+            selector.register(descriptor, selectors.EVENT_READ)
+        if child.stdin:
+            os.set_blocking(child.stdin.fileno(), False)
+            selector.register(child.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(None if end is None else end - time.monotonic())
+            if not ready:
+                raise subprocess.TimeoutExpired(child.args, seconds or 0)
+            for key, _ in ready:
+                if key.fileobj is child.stdin:
+                    try:
+                        left = left[os.write(key.fd, left[:PIECE]) :]
+                    except BrokenPipeError:  # it has ended, or reads no more
+                        left = left[:0]
+                    if not left:
+                        selector.unregister(child.stdin)
+                        child.stdin.close()
+                    continue
+                piece = os.read(key.fd, PIECE)
+                printed[key.fd].write(piece)
+                if not piece:
+                    selector.unregister(key.fd)
+                if sum(content.tell() for content in printed.values()) > most:
+                    raise _TooMuch()
+    child.wait(None if end is None else max(end - time.monotonic(), 0))
+    out, err = printed.values()
+    return out, err
+
+
+def _text(content: BytesIO) -> str:
+    """What was printed, in UTF-8; the bytes are freed as it is made."""
+    with content:
+        return str(content.getbuffer(), "utf-8", "replace")
 
 
 def stream_lines(
@@ -179,6 +247,6 @@ def stream_lines(
     """Run a program, hand each line of its output (stdout and stderr together) to `on_line`, return its status."""
     with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
         assert child.stdout is not None
-        for line in child.stdout:
+        while line := child.stdout.readline(LONGEST_LINE):
             on_line(line.decode(errors="replace").rstrip("\n"))
         return child.wait()

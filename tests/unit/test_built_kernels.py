@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from kdyno.line.given import unmet
 from kdyno.machine.initramfs import loader
 from kdyno.machine.platforms import KernelNotStartable, require_startable
 from kdyno.state import State
+from tests.unit.bounded import kdyno, python, require_one_message
 from tests.unit.built_kernel import BANNER, TEXT, bz_image, module, vmlinux
 from tests.unit.experiment_files import written
 
@@ -157,6 +159,51 @@ def test_what_comes_out_of_a_file_is_bounded() -> None:
     with pytest.raises(packed.NotUnpackable, match="more than 1,000,000 bytes"):
         packed.unpacked(bomb, 1_000_000, "it")
     assert packed.unpacked(b"plain", 10, "it") == b"plain"
+
+
+def adopted_in_bounds(tmp_path: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    """What reading a built kernel comes to with a gigabyte of memory."""
+    (tmp_path / "experiment.toml").write_text(MINE.replace("vmlinuz", str(path)))
+    return kdyno("plan", tmp_path / "experiment.toml", "--state", tmp_path / "state")
+
+
+def test_modules_that_unfold_together_are_refused(tmp_path: Path) -> None:
+    path = kernel_in(tmp_path)
+    with_modules(tmp_path)
+    place = tmp_path / "lib" / "modules" / RELEASE / "kernel" / "drivers"
+    names = [f"m{number}" for number in range(40)]
+    (place / "virtio.ko.xz").write_bytes(lzma.compress(module("virtio", names)))
+    packed_module = lzma.compress(module("m") + bytes(60_000_000), preset=0)
+    for name in names:
+        (place / f"{name}.ko.xz").write_bytes(packed_module)
+    require_one_message(adopted_in_bounds(tmp_path, path), 1, "with what it needs it has more than 64,000,000 bytes")
+
+
+def test_a_module_with_much_to_say_of_itself_is_refused(tmp_path: Path) -> None:
+    path = kernel_in(tmp_path)
+    with_modules(tmp_path)
+    place = tmp_path / "lib" / "modules" / RELEASE / "kernel" / "drivers"
+    (place / "virtio_ring.ko").unlink()
+    (place / "virtio_ring.ko.xz").write_bytes(lzma.compress(module("virtio_ring", ["a"] * 15_000_000), preset=0))
+    require_one_message(adopted_in_bounds(tmp_path, path), 1, "virtio_ring", "more than 1,048,576 bytes")
+
+
+def test_a_kernel_that_unfolds_is_refused(tmp_path: Path) -> None:
+    path = kernel_in(tmp_path)
+    path.write_bytes(bz_image(gzip.compress(b"\x7fELF\x02" + bytes(500_000_000), 1)))
+    require_one_message(adopted_in_bounds(tmp_path, path), 1, "more than 200,000,000 bytes come out")
+
+
+def test_tables_of_a_kernel_whose_names_unfold_tell_nothing() -> None:
+    code = """
+from kdyno.kernel.built_kernels.kallsyms import kallsyms
+from tests.unit.built_kernel import TEXT, vmlinux
+symbols = [(TEXT, "T_text"), *((TEXT + 16 * number, "t" + 100 * chr(255)) for number in range(1, 30_000))]
+assert kallsyms(vmlinux(symbols, last=b"x"))
+assert not kallsyms(vmlinux(symbols, last=500 * b"x"))
+"""
+    done = python(code, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr[-300:]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", module("a")[:-10], b"text" * 30])

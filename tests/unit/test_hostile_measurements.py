@@ -26,6 +26,7 @@ from kdyno.report.terminal import render
 from kdyno.verdicts import of_files
 from kdyno.verdicts.model import FileReport, to_json
 from kdyno.verdicts.of_files import judge_files
+from tests.unit.bounded import kdyno, require_one_message
 from tests.unit.growth import repeated, too_steep
 
 HUGE = "9" * 5000
@@ -389,3 +390,16 @@ def test_wrong_bytes_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch
             line, byte = data[: error.start].count(b"\n") + 1, data[error.start]
             with pytest.raises(errors.WrongEncoding, match=f"f, line {line}: byte 0x{byte:02x} is not UTF-8"):
                 file.require_text()
+
+
+ROW = '{"a": [' + "[]," * 20_000_000 + "[]]}"
+NEST = '{"a":' + '{"a":[' * 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [(ROW, "hyperfine"), (ROW, "iperf3"), (NEST, "perf")], ids=["document", "documents", "line"]
+)
+def test_json_of_sixty_megabytes_is_refused_within_a_gigabyte(tmp_path: Path, text: str, form: str) -> None:
+    (tmp_path / "a").write_text(text)
+    done = kdyno("judge", tmp_path / "a", "--format", form, "--state", tmp_path / "state")
+    require_one_message(done, 1, "it may hold more than 2,000,000 values")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from kdyno.kernel.source import fetch
 from kdyno.kernel_version import NotAKernelTree, kernel_version
 from kdyno.packages import way_to_install
 from kdyno.state import State
+from tests.unit.bounded import python
 from tests.unit.kernel_toy import commit, git, silent, snapshot, toy_repository, toy_source, toy_tree
 
 
@@ -206,13 +208,12 @@ def test_the_version_is_read_from_the_makefile(tmp_path: Path, makefile: str, ve
 
 
 def test_a_full_disk_is_said_and_leaves_no_tree(tmp_path: Path, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Path("/dev/full")
-    real = Path.write_bytes
+    real = Path.open
 
-    def write(self: Path, data: bytes) -> int:
-        return real(full if self.name == "open.c" else self, data)
+    def opened(self: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        return real(Path("/dev/full") if self.name == "open.c" and mode == "wb" else self, mode, *more, **options)
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(Path, "open", opened)
     with pytest.raises(Exception, match=r"the disk that holds .* is full"):
         toy_source(tmp_path, state)
     assert list(state.sources.iterdir()) == []
@@ -233,3 +234,80 @@ source.fetch(sys.argv[1], State(Path(sys.argv[2])), print)
     assert [entry.name[0] for entry in state.sources.iterdir()] == ["."]
     fetch(str(path), state, silent)
     assert [entry.name[:8] for entry in state.sources.iterdir()] == ["tarball-"]
+
+
+# What is small as it is sent and large on the disk.
+
+
+def refused(spec: Path | str, state: State, why: str) -> None:
+    with pytest.raises(unpack.SourceTooLarge, match=why):
+        fetch(str(spec), state, silent)
+    assert list(state.sources.iterdir()) == []
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that a test reaches without filling a disk."""
+    for name, limit in {"MOST_BYTES": 50_000_000, "MOST_FILE": 30_000_000, "MOST_ENTRIES": 300}.items():
+        monkeypatch.setattr(unpack, name, limit)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_tarball_that_unfolds_is_refused_while_it_does(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    for number in range(20):
+        (tree / f"zeros{number}").write_bytes(bytes(10_000_000))
+    path = tarball_of(tree, "linux.tar.gz")
+    assert path.stat().st_size < 1_000_000
+    refused(path, state, r"linux\.tar\.gz is too large .* more than 50,000,000 bytes come out")
+
+
+@pytest.mark.usefixtures("small")
+def test_a_tarball_of_many_files_or_a_file_with_a_hole_is_refused(tmp_path: Path, state: State) -> None:
+    tree = toy_tree(tmp_path)
+    with (tree / "hole").open("wb") as file:
+        file.truncate(10**12)
+    path = tmp_path / "sparse.tar"
+    subprocess.run(["tar", "-cSf", path, tree.name], cwd=tree.parent, check=True)
+    refused(path, state, r"sparse\.tar is too large .* hole in it has 1,000,000,000,000 bytes")
+    (tree / "hole").unlink()
+    for number in range(301):
+        (tree / f"empty{number}").touch()
+    refused(tarball_of(tree, "many.tar"), state, "it has more than 300 files")
+
+
+@pytest.mark.usefixtures("small")
+def test_a_commit_of_a_tree_that_multiplies_is_refused(tmp_path: Path, state: State) -> None:
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", repository], check=True)
+
+    def git(*words: str, text: str = "") -> str:
+        command = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout.strip()
+
+    inner, kind = git("hash-object", "-w", "--stdin", text="VERSION = 6\n"), "100644 blob"
+    for _ in range(9):
+        inner = git("mktree", text="".join(f"{kind} {inner}\t{name}\n" for name in "abcdefghij"))
+        kind = "040000 tree"
+    refused(f"git:{repository}#{git('commit-tree', inner, '-m', 'x')}", state, "it has more than 300 files")
+
+
+@pytest.mark.parametrize(("size", "why"), [(10**12, "hole in it has 1,000,000,000,000 bytes"), (600_000_000, "")])
+def test_a_file_with_a_hole_in_a_directory_is_refused_or_copied_piece_by_piece(
+    tmp_path: Path, state: State, size: int, why: str
+) -> None:
+    tree = toy_tree(tmp_path)
+    with (tree / "hole").open("wb") as file:
+        file.truncate(size)
+    if why:
+        refused(tree, state, why)
+        return
+    code = """
+import sys
+from pathlib import Path
+from kdyno.kernel import source
+from kdyno.state import State
+source.fetch(sys.argv[1], State(Path(sys.argv[2])), lambda _: None)
+"""
+    done = python(code, tree, state.root)
+    assert done.returncode == 0, done.stderr

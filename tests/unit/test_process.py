@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kdyno import process
-from kdyno.process import ToolFailed, ToolHangs, ToolMissing, attempt, output
+from kdyno.process import ToolFailed, ToolHangs, ToolMissing, TooMuchOutput, attempt, output
 
 FAMILY = ["sh", "-c", "sleep 60 & echo $$ $! > pids; wait"]
 """A program with a child of its own; both say in the file `pids` who they are."""
@@ -99,3 +99,24 @@ def test_an_interrupt_just_when_a_program_has_been_started_ends_it_too(
     with pytest.raises(KeyboardInterrupt):
         attempt(FAMILY, cwd=tmp_path, guarded=True)
     wait_until(lambda: not any(is_running(pid) for pid in pids(tmp_path)))
+
+
+def test_a_program_that_prints_without_end_is_ended_and_no_more_than_the_limit_is_kept() -> None:
+    with pytest.raises(TooMuchOutput, match=r"^yes printed more than 1,000,000 bytes$"):
+        output(["yes"], most=1_000_000)
+    with pytest.raises(TooMuchOutput):
+        attempt(["sh", "-c", "yes >&2"], most=1_000_000, guarded=True)
+    assert len(output(["head", "-c", "100000", "/dev/zero"], most=100_000)) == 100_000
+
+
+def test_what_a_program_is_given_reaches_it_while_it_prints_and_may_be_left_unread() -> None:
+    text = "line of text\n" * 100_000
+    assert attempt(["cat"], stdin=text).stdout == text
+    assert attempt(["true"], stdin=text).stdout == ""
+    assert attempt(["cat"], stdin="").stdout == ""
+
+
+def test_a_line_without_end_comes_in_pieces() -> None:
+    lines: list[str] = []
+    assert process.stream_lines(["head", "-c", "3000000", "/dev/zero"], lines.append) == 0
+    assert sum(map(len, lines)) == 3_000_000 and max(map(len, lines)) == process.LONGEST_LINE

@@ -14,9 +14,9 @@ import pytest
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.counters import CountersWentBack, NothingCounted
-from kdyno.profile.gcda import ARCS, GcdaDamaged, GcovFile, GcovFunction, read_gcda, written
+from kdyno.profile.gcda import ARCS, MOST_IN_ALL, GcdaDamaged, GcovFile, GcovFunction, read_gcda, written
 from kdyno.profile.gcda_sums import OtherBuild
-from kdyno.profile.instrumented import MOST_COUNTERS, TOTAL, gcda_files
+from kdyno.profile.instrumented import MOST_OF_A_BOOT, TOTAL, gcda_files
 
 IMAGE = cast(Image, SimpleNamespace(record=SimpleNamespace(key="1234567890abcdef"), vmlinux=Path("vmlinux")))
 OPEN, FORK = "root/objects/fs/open.gcda", "root/objects/kernel/fork.gcda"
@@ -98,9 +98,19 @@ def test_boots_that_counted_in_different_objects_have_nothing_to_add_up(tmp_path
 def test_files_that_claim_many_counters_in_few_bytes_are_refused(tmp_path: Path) -> None:
     zeros = 1 << 20
     claim = gcda(0)[:36] + struct.pack("<Ii", ARCS, -8 * zeros)
-    files = {f"root/objects/{number}.gcda": claim for number in range(MOST_COUNTERS // zeros + 1)}
+    files = {f"root/objects/{number}.gcda": claim for number in range(MOST_IN_ALL // zeros + 1)}
     with pytest.raises(GcdaDamaged, match=r"it claims more than 4,194,304 counters"):
         gcda_files([boot(tmp_path, [("", files), ("", {})])], IMAGE, ProfileSettings())
+
+
+def test_snapshots_that_claim_many_counters_together_are_refused(tmp_path: Path) -> None:
+    zeros = 1 << 20
+    claims = [
+        gcda(0)[:24] + struct.pack("<4Ii", 1, 2, number, ARCS, -8 * zeros) for number in range(MOST_OF_A_BOOT // zeros)
+    ]
+    snapshots = [("lat_fs" if number > 1 else "", {OPEN: claim}) for number, claim in enumerate(claims)]
+    with pytest.raises(GcdaDamaged, match=r"it claims more than 16,777,216 counters"):
+        gcda_files([boot(tmp_path, snapshots)], IMAGE, ProfileSettings())
 
 
 def test_the_helper_writes_what_a_kernel_writes() -> None:

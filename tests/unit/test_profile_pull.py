@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import tarfile
 import time
@@ -21,9 +22,10 @@ from kdyno.cli.main import main
 from kdyno.installed import find_program
 from kdyno.plain_tar import ArchiveDamaged, Limits, files
 from kdyno.profile import remote
-from kdyno.profile.gcda import read_gcda
+from kdyno.profile.gcda import ARCS, MOST_COUNTERS, MOST_FUNCTIONS, MOST_IN_ALL, read_gcda
 from kdyno.profile.pgod import listing_of, read_sent
 from kdyno.schemas import schema
+from tests.unit.bounded import kdyno, require_one_message
 from tests.unit.pgod_specimen import BOOTS, HEAD, KERNEL, gcda, install_ssh, sent, snapshot, tar
 
 FORK, SLUB = f"{HEAD}/kernel/fork.gcda", f"{HEAD}/mm/slub.gcda"
@@ -338,3 +340,72 @@ def test_any_bytes_are_an_archive_or_damaged(noise: bytes, place: int, value: in
         except ArchiveDamaged:
             continue
         assert all(not name.startswith("/") and ".." not in name.split("/") for name in members)
+
+
+# What is small as it is sent and large in memory: kdyno has a gigabyte.
+
+ZEROS = gcda([0])[:36] + struct.pack("<Ii", ARCS, -8 * MOST_COUNTERS)
+"""40 bytes that claim as many counters as a file may."""
+MANY = MOST_IN_ALL // MOST_COUNTERS
+
+
+def pull_in_bounds(tmp_path: Path, content: bytes) -> subprocess.CompletedProcess[str]:
+    serve(tmp_path, content)
+    return kdyno("profile", "pull", "me@machine", "-o", tmp_path / "out", "--state", tmp_path / "state")
+
+
+def test_a_snapshot_that_unfolds_is_refused(tmp_path: Path) -> None:
+    content = sent(snapshot({f"{number}.gcda": ZEROS for number in range(200)}))
+    assert len(content) < 20_000
+    done = pull_in_bounds(tmp_path, content)
+    require_one_message(done, 1, "is damaged: with those before, it claims more than 4,194,304 counters")
+    assert nothing_left(tmp_path)
+
+
+def test_runs_that_unfold_together_are_refused(tmp_path: Path) -> None:
+    runs = [
+        snapshot({f"{run}-{number}.gcda": ZEROS for number in range(MANY - 1)}, f"{run:08}-0000-0000-0000-000000000000")
+        for run in range(60)
+    ]
+    done = pull_in_bounds(tmp_path, sent(*runs))
+    require_one_message(done, 1, "is damaged: with those before, it claims more than 4,194,304 counters")
+
+
+def test_runs_of_one_kernel_take_no_more_memory_than_one(tmp_path: Path) -> None:
+    objects = {FORK: gcda([1000 + number % 300 for number in range(MOST_COUNTERS)])}
+    runs = [snapshot(objects, f"{run:08}-0000-0000-0000-000000000000") for run in range(20)]
+    done = pull_in_bounds(tmp_path, sent(*runs))
+    assert done.returncode == 0, done.stderr
+    assert arcs(tmp_path / "out" / FORK)[0][:2] == (20_000, 20_020)
+
+
+@pytest.mark.parametrize(
+    ("objects", "message"),
+    [
+        ({"a.gcda": gcda([0])[:16] + gcda([])[16:] * (2 << 20)}, "it claims more than 131,072 functions"),
+        (
+            {f"{n}.gcda": gcda([0])[:16] + gcda([])[16:] * MOST_FUNCTIONS for n in range(40)},
+            "with those before, it claims more than 4,194,304 counters",
+        ),
+        (
+            {f"{'/'.join(['n' * 240] * 16)}{n}.gcda": gcda() for n in range(MOST_IN_ALL // 400)},
+            "with those before, it claims more than 4,194,304 counters",
+        ),
+    ],
+    ids=["a file of functions", "files of functions", "names"],
+)
+def test_functions_and_names_count_as_counters_do(tmp_path: Path, objects: dict[str, bytes], message: str) -> None:
+    require_one_message(pull_in_bounds(tmp_path, sent(snapshot(objects))), 1, message)
+
+
+def test_a_name_of_more_directories_than_any_object_has_is_one_message(tmp_path: Path) -> None:
+    done = pull_in_bounds(tmp_path, sent(snapshot({"/".join(["a"] * 2000): gcda([1])})))
+    require_one_message(done, 3, "it holds a file with the name 'a/a/a")
+    assert nothing_left(tmp_path)
+
+
+def test_a_name_that_is_too_long_for_a_path_is_one_message(tmp_path: Path) -> None:
+    name = "/".join(["n" * 250] * 16) + "/a.gcda"
+    done = pull_in_bounds(tmp_path, sent(snapshot({name: gcda([1])})))
+    require_one_message(done, 1, "its name is too long")
+    assert nothing_left(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ from kdyno.size.compare import counted_as, section_rows, section_sizes, symbol_r
 from kdyno.size.elf import Elf, ElfDamaged, NotElf, Section, Symbol, parse, read_elf
 from kdyno.size.report import OtherMachine, size_report
 from kdyno.state import State
+from tests.unit.bounded import kdyno, python, require_one_message
 from tests.unit.kernel_toy import built, toy_source
 
 CODE = """\
@@ -213,3 +215,47 @@ def test_a_damaged_file_is_refused_or_read(tmp_path_factory: pytest.TempPathFact
     except ElfDamaged:
         return
     assert all((row.before or 0) > 0 for row in rows)
+
+
+def symbols_of_one_name(path: Path, number: int, length: int) -> Path:
+    """An object with so many functions, all of one name of so many bytes."""
+    names = b"\0" + b"x" * length + b"\0.shstrtab\0"
+    symbol = struct.pack("<IBBHQQ", 1, 2, 0, 1, 0, 1)
+    symbols = bytes(24) + symbol * number
+    sections = [
+        bytes(64),
+        struct.pack("<IIQQQQIIQQ", 0, 1, 6, 0, 64, 1, 0, 0, 1, 0),
+        struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, 64, len(symbols), 3, number + 1, 8, 24),
+        struct.pack("<IIQQQQIIQQ", length + 2, 3, 0, 0, 64 + len(symbols), len(names), 0, 0, 1, 0),
+    ]
+    table = 64 + len(symbols) + len(names)
+    head = (
+        b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, 4, 3)
+    )
+    path.write_bytes(head + symbols + names + b"".join(sections))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("number", "length", "why"),
+    [(2000, 1_000_000, "lists more than 50,331,648 bytes of it"), (20, 10_000, "a name in it has nearly 4,096 bytes")],
+)
+def test_symbols_that_share_a_long_name_are_refused(tmp_path: Path, number: int, length: int, why: str) -> None:
+    path = symbols_of_one_name(tmp_path / "vmlinux", number, length)
+    done = kdyno("kernel", "size", path, "--state", tmp_path / "state")
+    require_one_message(done, 1, f"{path} is no sound ELF file: ", why)
+    done = python(f"from kdyno.elf_listing import *; from pathlib import Path; symbols(Path({str(path)!r}))")
+    assert "ElfUnsound" in done.stderr and why in done.stderr
+
+
+def test_as_many_symbols_as_are_listed_fit_into_memory() -> None:
+    line = "ffffffff81000000 0000000000000001 t x%06d\\n"
+    marks = "".join(f"ffffffff8{place} T {name}\\n" for place, name in enumerate(("_text", "_etext")))
+    code = f"""
+from pathlib import Path
+from kdyno.elf_listing import MOST_BYTES
+from kdyno.instrument.symbols import functions
+line = "{line}"
+functions("".join(line % n for n in range(MOST_BYTES // len(line % 0))) + "{marks}", Path("vmlinux"))
+"""
+    assert "MemoryError" not in python(code).stderr

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import resource
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -18,20 +15,9 @@ from kdyno.plain_tar import END, entry
 from kdyno.store import plain_json, run_file, schema
 from kdyno.store.store import Store
 from tests.unit import specimen
+from tests.unit.bounded import kdyno
 
-MEMORY = 1_000_000_000
 RUN = specimen.run_record(blocks=3)
-
-
-def kdyno(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """A command that has a gigabyte of memory."""
-    return subprocess.run(
-        [sys.executable, "-m", "kdyno", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
-    )
 
 
 def packed(path: Path, parts: dict[str, bytes]) -> Path:

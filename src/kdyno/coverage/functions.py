@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdyno import elf_listing
 from kdyno.instrument.symbols import functions
-from kdyno.process import output
 from kdyno.profile.functions import NOWHERE, plain_name
 from kdyno.profile.sources import NOWHERE as NO_FILE
 from kdyno.profile.sources import Sources, read_sources
@@ -52,8 +52,8 @@ class Parts:
 
 
 def read_parts(vmlinux: Path) -> Parts:
-    """Raises VmlinuxUnfit, and what read_sources raises."""
-    symbols = functions(output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
+    """Raises ElfUnsound, VmlinuxUnfit, and what read_sources raises."""
+    symbols = functions(elf_listing.symbols(vmlinux), vmlinux)
     return parts_of([(symbol.address, symbol.size, symbol.name) for symbol in symbols], read_sources(vmlinux))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.llvm_tools import find_tool
+from kdyno.llvm_tools import MOST_LISTED, find_tool
 from kdyno.process import output
 from kdyno.profile.vmlinux import require_line_tables
 
@@ -61,7 +61,7 @@ def read_line_table(vmlinux: Path) -> LineTable:
     """Of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
     require_line_tables(vmlinux)
     words = [find_tool("llvm-dwarfdump"), "--debug-line", str(vmlinux)]
-    return parse_line_table(output(words, env={"LC_ALL": "C"}, timeout=SECONDS))
+    return parse_line_table(output(words, env={"LC_ALL": "C"}, timeout=SECONDS, most=MOST_LISTED))
 
 
 def parse_line_table(listing: str) -> LineTable:

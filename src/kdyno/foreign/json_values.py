@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+MOST_VALUES = 2_000_000
+"""In one text: a few hundred bytes of memory each."""
+
 
 def table(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
@@ -39,10 +42,23 @@ def numbers(value: Any, name: str) -> tuple[float, ...]:
     return tuple(values)
 
 
+def require_moderate(text: str) -> None:
+    """Raise TooManyValues for a text that may hold too many values, before they take memory."""
+    if sum(map(text.count, ",[{")) > MOST_VALUES:  # each value but the first comes after one of these
+        raise TooManyValues()
+
+
+class TooManyValues(ValueError):
+    def __init__(self) -> None:
+        super().__init__(f"it may hold more than {MOST_VALUES:,} values")
+
+
 def not_json(error: Exception) -> str:
     """Where a text stops being JSON, in words of our own."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    if isinstance(error, TooManyValues):
+        return str(error)
     if isinstance(error, json.JSONDecodeError):
         return f"from line {error.lineno}, column {error.colno} on it isn't what JSON has there"
     return "it holds what JSON doesn't have"
@@ -58,6 +74,7 @@ def documents(text: str) -> Iterator[Any]:
 
     Raises ValueError.
     """
+    require_moderate(text)
     decoder = json.JSONDecoder(parse_int=float)
     at = 0
     while (at := _beginning(text, at)) >= 0:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdyno.foreign.errors import Broken, EmptyFile, FileTwice, NotText, TooLarge, Unreadable, WrongEncoding
-from kdyno.foreign.json_values import not_json
+from kdyno.foreign.json_values import not_json, require_moderate
 from kdyno.names import printable
 
 LOOKED_AT = 65536
@@ -81,6 +81,7 @@ class Source:
     def document(self) -> Any:
         """The whole text as JSON, all its numbers as floats. Raises Broken and what `text` raises."""
         try:
+            require_moderate(self.text)
             # Whole numbers may have more digits than Python turns into an int.
             return json.loads(self.text, parse_int=float)
         except (ValueError, RecursionError) as error:

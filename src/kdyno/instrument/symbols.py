@@ -9,10 +9,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from kdyno import elf_listing
 from kdyno.errors import UserError
 from kdyno.files import read_whole
 from kdyno.instrument.pmu_limits import LONGEST_NAME
-from kdyno.process import output
 
 KERNEL_IMAGE = 0xFFFFFFFF80000000
 """__START_KERNEL_map: where x86-64 kernels are linked to (Documentation/arch/x86/x86_64/mm.rst)."""
@@ -71,7 +71,7 @@ def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
     Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
     """
     listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
-    symbols = functions(listing or output(["nm", "-S", "--defined-only", vmlinux]), vmlinux)
+    symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux)
     for symbol in symbols:
         if (length := len(symbol.name.encode())) > LONGEST_NAME:
             raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
@@ -98,7 +98,7 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
     symbols = sorted(
         (
             Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
-            for address, size, kind, name in LINE.findall(listing)
+            for address, size, kind, name in (line.groups() for line in LINE.finditer(listing))
         ),
         key=attrgetter("address"),
     )

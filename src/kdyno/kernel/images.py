@@ -19,7 +19,7 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from kdyno import process
+from kdyno import elf_listing
 from kdyno.digests import file_digest
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import read_whole, sync
@@ -230,7 +230,7 @@ def sizes(objects: Path) -> ImageSizes:
     return ImageSizes(
         bzimage=(objects / FILES["bzImage"]).stat().st_size,
         vmlinux=vmlinux.stat().st_size,
-        text=text_size(process.output(["nm", "-S", "--defined-only", str(vmlinux)])),
+        text=text_size(elf_listing.symbols(vmlinux)),
     )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kdyno.errors import UserError
 from kdyno.files import read_whole
-from kdyno.kernel.built_kernels.adopt import MOST_KERNEL, MOST_VMLINUX
-from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, NotABootableKernel, read_header
+from kdyno.kernel.built_kernels.adopt import MOST_VMLINUX
+from kdyno.kernel.built_kernels.header import HEAD, MAGIC, MAGIC_AT, MOST_KERNEL, NotABootableKernel, read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
 from kdyno.kernel.built_kernels.packed import payload_of
 from kdyno.kernel.images import find_image

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from kdyno.elf_listing import listed
 from kdyno.errors import UserError
-from kdyno.process import attempt
 
 Kind = Literal["text", "rodata", "data", "bss"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -77,9 +77,9 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf:
-    """Read an ELF file of any architecture. Raises NotElf, ElfDamaged, and ToolMissing without binutils."""
+    """Read an ELF file of any architecture. Raises NotElf, ElfDamaged, ElfUnsound, and ToolMissing without binutils."""
     _require_elf(path)
-    done = attempt(["readelf", "--wide", "--file-header", "--section-headers", "--symbols", path], env={"LC_ALL": "C"})
+    done = listed(["readelf", "--wide", "--file-header", "--section-headers", "--symbols"], path)
     error = next((line for line in done.stderr.splitlines() if "Error: " in line), "")
     if error or done.returncode != 0:
         raise ElfDamaged(path=path, why=error.partition("Error: ")[2] or f"readelf ends with status {done.returncode}")

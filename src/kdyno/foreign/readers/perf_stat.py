@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kdyno.foreign.errors import Broken, CommaTwice
-from kdyno.foreign.json_values import not_json
+from kdyno.foreign.json_values import not_json, require_moderate
 from kdyno.foreign.readings import ProgramOutput, Series, positive
 from kdyno.foreign.sheet import is_printed_number, last_place
 from kdyno.foreign.source import Source
@@ -122,6 +122,7 @@ def _counts(source: Source) -> Iterator[_Count]:
 def _of_json(line: str, number: int, source: Source) -> _Count | None:
     """What a line of -j says; None for one with nothing but a metric. Raises Broken."""
     try:
+        require_moderate(line)
         row = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
         raise Broken(file=source.shown, format=TITLE, why=f"line {number} is no JSON, {not_json(error)}") from error

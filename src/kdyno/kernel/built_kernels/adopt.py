@@ -16,7 +16,7 @@ from kdyno.frozen import digest
 from kdyno.kernel import images
 from kdyno.kernel.built_kernels import debian
 from kdyno.kernel.built_kernels.configuration import configuration_in
-from kdyno.kernel.built_kernels.header import Header, NotABootableKernel, read_header
+from kdyno.kernel.built_kernels.header import MOST_KERNEL, Header, NotABootableKernel, read_header
 from kdyno.kernel.built_kernels.kallsyms import START, system_map
 from kdyno.kernel.built_kernels.modules import ModuleMissing, closure, files_below, wanted_of
 from kdyno.kernel.built_kernels.packed import payload_of
@@ -33,9 +33,8 @@ from kdyno.toolchain import ToolchainIdentity
 
 FORMAT = 2
 """Part of every key; raised when the same files would give another image, or another start of it."""
-MOST_KERNEL = 256_000_000
-MOST_VMLINUX = 1_000_000_000
-"""Bytes of a bzImage, and of the vmlinux in it."""
+MOST_VMLINUX = 200_000_000
+"""Bytes of the vmlinux in a bzImage."""
 MOST_SYMBOLS = 100_000_000
 """Bytes of a System.map."""
 MODULES = ("lib/modules", "usr/lib/modules")

@@ -20,6 +20,7 @@ from kdyno import process
 from kdyno.errors import InfrastructureError, UserError
 from kdyno.files import write_whole
 from kdyno.frozen import digest
+from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
 from kdyno.kernel.source import PACKAGE
 from kdyno.kernel.source_trees import Say, remove_tree
@@ -39,8 +40,6 @@ ENVIRONMENT = {"LC_ALL": "C"}
 DOWNLOAD_SECONDS = 1800.0
 APT_USER, OPEN_TO_APT = "_apt", "/var/tmp"
 """Whom apt fetches as when root calls it, and a directory that this user reaches and that has room."""
-MOST_KERNEL = 256_000_000
-"""Bytes of a file in /boot."""
 
 
 class UnknownKernelPackage(UserError):

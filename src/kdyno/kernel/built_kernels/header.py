@@ -17,6 +17,8 @@ HEAD = 0x260
 IS_64 = 1
 """XLF_KERNEL_64 of xloadflags."""
 MOST_BANNER = 512
+MOST_KERNEL = 100_000_000
+"""Bytes of a bzImage."""
 RELEASE = regex.compiled(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
 OTHERS = {
     b"\x7fELF": "it is an ELF file, as vmlinux is: the one to boot is bzImage, or /boot/vmlinuz-RELEASE",
