@@ -39,6 +39,11 @@ def claim(root: Path) -> None:
             os.close(descriptor)
 
 
+def is_marked(root: Path) -> bool:
+    """Whether a directory is kdyno's; nothing is made to find that out."""
+    return _is_file(root / MARKER) or _was_used(root)
+
+
 def _is_file(path: Path) -> bool:
     with suppress(OSError):
         return stat.S_ISREG(path.lstat().st_mode)

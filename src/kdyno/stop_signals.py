@@ -16,18 +16,24 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Received:
-    latest = signal.SIGINT
+    latest: signal.Signals | None = None
+
+
+def came() -> bool:
+    """Whether one of them came since `raise_on_stop`."""
+    return _Received.latest is not None
 
 
 def exit_status() -> int:
     """What shells say of a program that the latest of these signals ended."""
-    return 128 + _Received.latest
+    return 128 + (_Received.latest or signal.SIGINT)
 
 
 def raise_on_stop() -> None:
     """Let each of the signals raise KeyboardInterrupt, unless kdyno was started to ignore it, as by nohup."""
     if current_thread() is not main_thread():
         return
+    _Received.latest = None
     for number in STOPS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _raise)

@@ -145,11 +145,11 @@ def reader_may_leave() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        forget_stdout()
+        forget(sys.stdout)
     except SystemExit as left:  # what rich makes of it
         if not isinstance(left.__context__, BrokenPipeError):
             raise
-        forget_stdout()
+        forget(sys.stdout)
 
 
 def flush() -> None:
@@ -159,9 +159,11 @@ def flush() -> None:
             sys.stdout.flush()
 
 
-def forget_stdout() -> None:
-    """Let what is printed from now on go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def forget(stream: IO[str]) -> None:
+    """Let what is printed from now on, and what is left to be written, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _is_terminal(stream: IO[str] | None) -> bool:
@@ -169,5 +171,9 @@ def _is_terminal(stream: IO[str] | None) -> bool:
 
 
 def _tell(text: str) -> None:
-    if sys.stderr is not None:  # `kdyno ... 2>&-`; print would take standard output instead
+    if sys.stderr is None:  # `kdyno ... 2>&-`; print would take standard output instead
+        return
+    try:
         print(text, file=sys.stderr, flush=True)
+    except OSError:  # a terminal that was hung up, a pipe that nobody reads: work is not lost for that
+        forget(sys.stderr)

@@ -116,7 +116,7 @@ def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> 
         terminal.tell("kdyno: interrupted: what was finished is kept; the same command goes on from there")
         return stop_signals.exit_status()
     except OSError as error:
-        return _explain(_of_the_system(error))
+        return _refused_by_the_system(error)
     except MemoryError as error:
         _note(error)
         return _explain(OutOfMemory())
@@ -136,11 +136,17 @@ def _note(error: Exception) -> None:
     logging.getLogger("kdyno").debug("%s", error, exc_info=error)
 
 
-def _of_the_system(error: OSError) -> KdynoError:
-    """What the operating system refused, where nothing nearer to it knows more. What isn't its doing is raised."""
+def _refused_by_the_system(error: OSError) -> int:
+    """Say what the operating system refused, where nothing nearer knows more; what isn't its doing is raised."""
     if error.errno is None:
         raise error
     _note(error)
+    if stop_signals.came():  # whoever cleaned up wrote to a terminal that was closed
+        return stop_signals.exit_status()
+    return _explain(_of_the_system(error))
+
+
+def _of_the_system(error: OSError) -> KdynoError:
     path = error.filename2 or error.filename
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(path=path or "the state directory or standard output")
@@ -169,7 +175,9 @@ def _flush() -> None:
     try:
         terminal.flush()
     except OSError as error:
-        terminal.forget_stdout()
+        terminal.forget(sys.stdout)
+        if stop_signals.came():
+            return
         terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None
 

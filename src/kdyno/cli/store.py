@@ -20,6 +20,7 @@ from kdyno.cli.common import (
     talk_of,
 )
 from kdyno.errors import UserError
+from kdyno.state_marker import is_marked
 from kdyno.text import counted
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 class NobodyToAsk(UserError):
     message = "nothing was removed: there is no terminal to ask on"
     hint = "--yes removes it without asking"
+
+
+class NoState(UserError):
+    message = "{path} is no state directory of kdyno's: nothing was removed"
+    hint = "name the one whose files are meant with --state DIR or KDYNO_STATE"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +103,8 @@ def _gc(args: argparse.Namespace) -> None:
 
     state, talk = state_of(args), talk_of(args)
     with _stores(args, state, "read" if args.dry_run else "change") as (store, others):
+        if not is_marked(state.root):
+            raise NoState(path=state.root)
         inventory = look(state, store, others, args.older_than)
         use = use_of(inventory, state, (store, *others), args.older_than, removed=False)
         if not args.json:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from threading import Event, Thread
 
 from kdyno.errors import InfrastructureError, UserError
+from kdyno.files import copy_whole
 from kdyno.instrument.follow import follow_output, is_interactive
 from kdyno.instrument.job import Program
 from kdyno.kernel.image import ImageRecord
@@ -120,7 +120,7 @@ def boot_command(
             ended.set()
             follower.join()
         if console:
-            shutil.copyfile(end.console, console)
+            copy_whole(end.console, console)
         if end.status == "ok" and (step := end.report.steps[0]).status is not None:
             return step.status
         shown = "".join(c for c in read_console(end.console) if c.isprintable() or c == "\n")

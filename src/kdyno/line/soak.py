@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,7 @@ from threading import Event
 
 from kdyno import __version__
 from kdyno.errors import UserError
-from kdyno.files import read_whole, write_whole
+from kdyno.files import copy_whole, read_whole, write_whole
 from kdyno.instrument.job import Soak
 from kdyno.instrument.soak import MemoryLook, SoakReport
 from kdyno.instrument.stream_records import (
@@ -338,7 +337,7 @@ def _keep(record: SoakRecord, console: Path, state: State) -> Path:
     path = state.soaks / f"{record.id}.json"
     with disk_full_is_said(path):
         if console.exists():
-            shutil.copyfile(console, path.with_suffix(".console"))
+            copy_whole(console, path.with_suffix(".console"))
         write_whole(path, text_of(record))
     return path
 
