@@ -23,7 +23,14 @@ def test_the_quickstart_gives_a_verdict_for_every_benchmark_and_repeats_to_the_l
     first = kdyno("run", str(experiment), "--json", "--html", str(html))
     report = json.loads(first.stdout)
     assert len(verdicts(report, "gcc-O3-v3")) == BENCHMARKS
-    assert set(verdicts(report, "gcc-O3-v3").values()) <= {"fewer", "more", "better", "worse", "equivalent", "undecided"}
+    assert set(verdicts(report, "gcc-O3-v3").values()) <= {
+        "fewer",
+        "more",
+        "better",
+        "worse",
+        "equivalent",
+        "undecided",
+    }
     assert [boot["status"] for boot in report["boots"]] == ["ok"] * 6
     assert "lat_syscall.open_close" in html.read_text()
 
