@@ -15,13 +15,13 @@ import pandas as pd  # type: ignore[import-untyped]
 from kdyno.errors import UserError
 from kdyno.foreign import units
 from kdyno.foreign.cells import Cell, cell_of
-from kdyno.foreign.errors import AllMissing, BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
+from kdyno.foreign.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.foreign.frames import joined
-from kdyno.foreign.numerals import MISSING_SPELLINGS, Decimal, Mark, is_missing, plain
+from kdyno.foreign.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
 from kdyno.foreign.readings import LEFT, Frame, LongTable
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import FACTORS, NUMBERING, Roles, find_roles, folded
-from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, rows, shape_of
+from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
 from kdyno.foreign.source import Source
 
 MOST = {"variant": 50, "benchmark": 2000}
@@ -202,8 +202,9 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     for row in rows(source, shape):
         for name in roles.values:
             text = row.cells[place[name]]
-            if not is_missing(text) and not _is_good(text, shape.decimal.mark):
-                return BadValue(file=source.shown, line=row.line, column=name, value=text)
+            cell = cell_of(text, shape.decimal.mark)
+            if not is_missing(text) and not _is_good(text, cell):
+                return refusal(source.shown, row.line, name, text, cell.mean if cell else "")
         for role, name in roles.columns.items():
             if not row.cells[place[name]]:
                 return EmptyCell(file=source.shown, line=row.line, column=name, role=role)
@@ -213,8 +214,7 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     return Broken(file=source.shown, format="CSV", why=why)
 
 
-def _is_good(text: str, mark: Mark) -> bool:
-    cell = cell_of(text, mark)
+def _is_good(text: str, cell: Cell | None) -> bool:
     return cell is not None and not _is_bad(text, cell) and LEAST < float(cell.mean) < LARGEST
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kdyno.foreign import json_values as json
-from kdyno.foreign.errors import BadValue, Broken
+from kdyno.foreign.errors import Broken
 from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import grids, is_printed_number
+from kdyno.foreign.sheet import grids, is_printed_number, refusal
 from kdyno.foreign.source import Source
 
 TITLE = "hyperfine output"
@@ -61,7 +61,7 @@ def _of_csv(source: Source) -> ProgramOutput:
             command, mean, sd = row.cells[:3]
             for name, text in (("mean", mean), ("stddev", sd or "0")):
                 if not is_printed_number(text) or float(text) < 0:
-                    raise BadValue(file=source.shown, line=row.line, column=name, value=text)
+                    raise refusal(source.shown, row.line, name, text, text)
             value = float(mean)
             series.append(
                 Series("elapsed", "s", (value,), command=command, sd=float(sd) / value if sd and value else None)
