@@ -246,6 +246,7 @@ def test_a_deviation_of_nothing_is_a_deviation() -> None:
         ("variant,value\na,1\na\nb,2\n", errors.RaggedRow, "line 3: fields: 1, in the header: 2"),
         ("variant,value\na,1\n,2\n", errors.EmptyCell, "line 3, column 'variant'"),
         ('variant,value\n"a,1\nb,2\n', UserError, "file0.csv"),
+        ('variant,value,why\na,1,x\nb,2,"x\n', errors.Broken, "a quote is never closed: the one that opens in line 3"),
         ("variant,value\n" + "x" * 5000 + ",1\n", errors.HugeField, "a field of 5000 characters"),
         ("variant,value\n" + "x" * 200_000 + ",1\n", errors.HugeField, "a field of more than 131072"),
         ("foo,bar,baz\na,1,2\nb,2,3\n", errors.MaybeWide, "line 1: are bar, baz variants, one a column?"),

@@ -113,7 +113,7 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
         cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
         written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
         if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
-            raise _bad(source, shape, roles, f"the values in {name!r} are in several units")
+            raise _bad(source, shape, roles, "its values are in several units")
         numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
@@ -170,7 +170,7 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
     except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
         if not as_text and type(error) is ValueError:
             raise _NotPlain from None
-        raise _bad(source, shape, roles, "the parser of CSV gives up") from error
+        raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
     return joined([part[list(kinds)] for part in parts])
 
 
@@ -196,10 +196,13 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
 def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     """Go through a file that has something wrong in it, for an error that names line and column.
 
-    Raises RaggedRow and HugeField itself. `why` is what an error says that finds no line.
+    Raises RaggedRow and HugeField itself. `why` is what an error says that finds nothing; `{line}` is where the last
+    row begins.
     """
+    end = begin = shape.above + 1
     place = {name: index for index, name in enumerate(shape.header)}
     for row in rows(source, shape):
+        begin, end = end + 1, row.line
         for name in roles.values:
             text = row.cells[place[name]]
             cell = cell_of(text, shape.decimal.mark)
@@ -211,7 +214,7 @@ def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
         for name in roles.further:
             if not row.cells[place[name]]:
                 return EmptyCell(file=source.shown, line=row.line, column=name, role="benchmark")
-    return Broken(file=source.shown, format="CSV", why=why)
+    return Broken(file=source.shown, format="CSV", why=why.format(line=begin))
 
 
 def _is_good(text: str, cell: Cell | None) -> bool:

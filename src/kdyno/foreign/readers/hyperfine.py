@@ -38,7 +38,7 @@ def _of_json(source: Source) -> ProgramOutput:
             times = json.numbers(result.get("times") or [], "times")
             codes = json.rows(result.get("exit_codes") or [0] * len(times), "exit_codes")
             if len(codes) != len(times):
-                raise ValueError(f"{len(times)} times and {len(codes)} exit_codes")
+                raise json.Unfit(f"{len(times)} times and {len(codes)} exit_codes")
             good = tuple(time for time, code in zip(times, codes, strict=True) if code == 0)
             if len(good) < len(times):
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
@@ -46,7 +46,7 @@ def _of_json(source: Source) -> ProgramOutput:
                 notes.append(f"{command} has no single times in it: left out")
             series.append(Series("elapsed", "s", good, command=command))
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))
 
