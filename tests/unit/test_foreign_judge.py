@@ -273,6 +273,46 @@ def test_variants_measured_one_after_the_other_are_warned_of(tmp_path: Path) -> 
     assert has(judged(tmp_path, "variant,order,time_ns\n" + text), "b and a weren't interleaved")
 
 
+def cold(factor: float, n: int, *, of: int = 0, spread: float = 0.005) -> str:
+    """hyperfine's JSON of two commands; the value at place `of` is so many times as long as it would be."""
+    random = np.random.default_rng(n)
+    results = []
+    for command, mean in (("gcc", 10.0), ("clang", 10.4)):
+        times = mean * random.normal(1, spread, n)
+        times[of] *= factor
+        results.append({"command": command, "times": times.tolist()})
+    return json.dumps({"results": results})
+
+
+@pytest.mark.parametrize("n", [4, 5, 10, 30])
+def test_a_first_value_far_above_the_others_is_said_to_look_cold_and_changes_no_verdict(tmp_path: Path, n: int) -> None:
+    report = judged(tmp_path, cold(1.6, n))
+    assert has(report, "the first value is far from all others", "gcc (+", "clang (+", "a cold cache?")
+    assert not has(report, "if the rows are in the order")
+    assert report.comparisons[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize(("factor", "of"), [(1.0, 0), (0.6, 0), (1.6, 1), (1.6, -1), (1.01, 0)])
+def test_a_first_value_that_is_like_the_others_or_better_does_not_look_cold(
+    tmp_path: Path, factor: float, of: int
+) -> None:
+    assert not has(judged(tmp_path, cold(factor, 10, of=of)), "cold")
+
+
+def test_what_was_measured_first_is_told_by_the_order_and_else_by_the_rows(tmp_path: Path) -> None:
+    values = [160.0, 100.0, 100.5, 99.5, 100.2, 99.8]
+    rows = [(name, number, value) for number, value in enumerate(values) for name in "ab"]
+    ordered = "".join(f"{name},{2 * number + (name == 'b')},{value}\n" for name, number, value in reversed(rows))
+    report = judged(tmp_path, "variant,order,time_ns\n" + ordered)
+    assert has(report, "cold") and not has(report, "if the rows are in the order")
+    assert has(
+        judged(tmp_path, "variant,time_ns\n" + "".join(f"{name},{value}\n" for name, _, value in rows)),
+        "far from all others of its variant, if the rows are in the order of measuring: a (+60.0 %), b (+60.0 %)",
+    )
+    backwards = "".join(f"{name},{value}\n" for name, _, value in reversed(rows))
+    assert not has(judged(tmp_path, "variant,time_ns\n" + backwards), "cold")
+
+
 def test_a_spread_too_wide_for_a_summary_is_warned_of(tmp_path: Path) -> None:
     report = judged(tmp_path, "kernel,mean,sd,n,unit\na,10,5,12,s\nb,10,1,12,s\n")
     assert has(report, "the standard deviation is 50.0 % of the mean")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kdyno.errors import UserError
-from kdyno.foreign import readers
+from kdyno.foreign import json_values, readers
 from kdyno.foreign.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.foreign.gathered import Gathered
 from kdyno.foreign.readers import hyperfine, lmbench, perf_stat, pyperf, stress_ng
@@ -368,3 +368,19 @@ def test_a_file_in_which_nothing_is_found_is_a_user_error() -> None:
     assert caught.value.advice.startswith("such a file has lines like `Simple syscall: 0.1303 microseconds`")
     with pytest.raises(UserError):
         gather([source("hello\n")], "hyperfine")
+
+
+@pytest.mark.parametrize("streams", ["NaN", "Infinity", "-1e999", "1.5", "1e20", '"x"', "null"])
+def test_a_count_that_is_none_is_said_to_be_none_in_words_of_our_own(streams: str) -> None:
+    text = (
+        f'{{"start": {{"version": "iperf 3.1", "test_start": {{"protocol": "TCP", "num_streams": {streams}}}}},'
+        ' "end": {"sum": {"bits_per_second": 1e9}}}'
+    )
+    with pytest.raises(Broken, match=r"num_streams is no (whole )?number") as caught:
+        BY_NAME["iperf3"].read(Source(shown="f", name="f", data=text.encode()), JudgeRequest())
+    assert "convert" not in str(caught.value)
+
+
+def test_what_python_says_of_a_value_reaches_nobody() -> None:
+    assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds what JSON doesn't have"
+    assert json_values.why(json_values.Unfit("jobs is no list")) == "jobs is no list"

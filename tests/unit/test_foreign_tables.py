@@ -195,11 +195,43 @@ def test_bits_and_bytes_are_not_mixed_up() -> None:
     assert sample(table, "b").values.tolist() == pytest.approx(sample(table, "a").values.tolist())
 
 
-@pytest.mark.parametrize("value", ["0", "-3", "inf", "-inf", "abc", "slow", "1_0", "1e999", "3 (0.1)"])
+@pytest.mark.parametrize("value", ["0", "-3", "inf", "-inf", "abc", "slow", "1_0", "3 (0.1)"])
 def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column(value: str) -> None:
     with pytest.raises(errors.BadValue) as caught:
         rows(f"variant,time_s\na,1\na,2\nb,{value}\nb,2\n")
     assert str(caught.value) == f"file0.csv, line 4, column 'time_s': {value!r} is not a positive number"
+
+
+@pytest.mark.parametrize("value", ["1e60", "1e61", "1e999", "1e-60", "1e-61", "1e-400"])
+def test_a_number_beyond_the_limits_is_said_to_be_beyond_them_wherever_it_stands(value: str) -> None:
+    says = r"line \d, column '(time_s|mean|sd|slow)': '.*' is beyond the numbers that are judged, 1e-60 to 1e60"
+    with pytest.raises(errors.BeyondLimits, match=says):
+        rows(f"variant,time_s\na,1\na,2\nb,{value}\nb,2\n")
+    tables = (
+        f"kernel,mean,sd,n\na,{value},1,5\nb,2,1,5\n",
+        f"kernel,mean,sd,n\na,1.5,{value},5\nb,2,1,5\n",
+        f"kernel,mean,sd,n\na,1.5,{value},5\nb,2,{value},5\n",
+        f"|test|slow|fast|\n|-|-|-|\n|x|{value} ± 0.1|2 ± 0.1|\n",
+        f"|test|slow|fast|\n|-|-|-|\n|x|3 ± {value}|2 ± 0.1|\n",
+        f"|test|slow|fast|\n|-|-|-|\n|x|3 ({value})|2 (0.1)|\n",
+    )
+    for table in tables:
+        with pytest.raises(errors.BeyondLimits, match=says):
+            gather([source(table)], BY_NAME["table"], JudgeRequest(n="5", wide="|" in table))
+
+
+def test_a_file_whose_only_values_were_left_out_is_refused_with_the_reason() -> None:
+    files = [source("1e61\n2\n", "a"), source("3\n2\n", "b")]
+    with pytest.raises(
+        errors.NothingThere, match=r"value is 1e\+61, beyond what is judged \(1e-60 to 1e60\)"
+    ) as caught:
+        gather(files, BY_NAME["numbers"], JudgeRequest())
+    assert str(caught.value).startswith("a.csv: no measurement found")
+
+
+def test_a_deviation_of_nothing_is_a_deviation() -> None:
+    table = gather([source("kernel,mean,sd,n\na,1.5,0,5\nb,2,0.0,5\n")], BY_NAME["table"], JudgeRequest())
+    assert [group.sd for group in table.observations[0].groups.values() if isinstance(group, Summary)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -214,6 +246,7 @@ def test_a_value_that_is_not_a_positive_number_is_named_with_its_line_and_column
         ("variant,value\na,1\na\nb,2\n", errors.RaggedRow, "line 3: fields: 1, in the header: 2"),
         ("variant,value\na,1\n,2\n", errors.EmptyCell, "line 3, column 'variant'"),
         ('variant,value\n"a,1\nb,2\n', UserError, "file0.csv"),
+        ('variant,value,why\na,1,x\nb,2,"x\n', errors.Broken, "a quote is never closed: the one that opens in line 3"),
         ("variant,value\n" + "x" * 5000 + ",1\n", errors.HugeField, "a field of 5000 characters"),
         ("variant,value\n" + "x" * 200_000 + ",1\n", errors.HugeField, "a field of more than 131072"),
         ("foo,bar,baz\na,1,2\nb,2,3\n", errors.MaybeWide, "line 1: are bar, baz variants, one a column?"),

@@ -10,9 +10,10 @@ from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
 from kdyno.judge.estimate import Limits
+from kdyno.judge.observations import Values
 from kdyno.judge.planning import bound, power
 from kdyno.judge.planning.design import Bounds, Costs, plan
-from kdyno.judge.planning.levels import Components, components
+from kdyno.judge.planning.levels import Components, components, of_median
 
 
 @pytest.mark.parametrize("n", [3, 12, 40])
@@ -64,10 +65,15 @@ def test_more_replicates_call_effects_inside_the_margin_equivalent() -> None:
 
 
 def nested(seed: int, layouts: int, boots: int, iterations: int, sds: tuple[float, float, float]) -> Components:
+    """Both boots of a pair have the noise of readings, the variant's all other noise."""
     random = np.random.default_rng(seed)
+
+    def readings() -> Values:
+        return random.normal(0, sds[2], iterations)
+
     result = components(
         [
-            [layout + boot + random.normal(0, sds[2], iterations) for boot in random.normal(0, sds[1], boots)]
+            [(layout + boot + readings(), readings()) for boot in random.normal(0, sds[1], boots)]
             for layout in random.normal(0, sds[0], layouts)
         ]
     )
@@ -75,15 +81,41 @@ def nested(seed: int, layouts: int, boots: int, iterations: int, sds: tuple[floa
     return result
 
 
+def of_two_medians(iterations: int, sd: float) -> float:
+    """True variance of the difference of two medians of normal readings, as drawn."""
+    drawn = np.random.default_rng(iterations).normal(0, sd, (2, 40_000, iterations))
+    return float(np.median(drawn, axis=2).var(axis=1).sum())
+
+
 def test_components_of_variance_are_found_again_on_average() -> None:
-    sds = (0.03, 0.02, 0.05)
+    sds = (0.3, 0.2, 0.05)
     results = [nested(seed, 6, 3, 5, sds) for seed in range(400)]
     means = [
         np.mean([result.layout for result in results]),
         np.mean([result.boot for result in results]),
-        np.mean([result.iteration for result in results]),
+        np.mean([result.within(5) for result in results]),
     ]
-    assert means == pytest.approx([sd**2 for sd in sds], rel=0.15)
+    assert means == pytest.approx([0.3**2, 0.2**2, of_two_medians(5, 0.05)], rel=0.2)
+
+
+@pytest.mark.parametrize("readings", [3, 5, 7, 11, 20, 30])
+def test_the_variance_of_a_median_is_that_of_medians_that_are_drawn(readings: int) -> None:
+    random = np.random.default_rng(readings)
+    found = np.mean([of_median(list(random.normal(0, 0.02, (6, readings))), readings) for _ in range(200)], axis=0)
+    for count in (3, readings):
+        assert found[count - 1] == pytest.approx(of_two_medians(count, 0.02) / 2, rel=0.2)
+
+
+def test_a_slow_reading_in_ten_counts_where_it_would_be_the_median_of_a_boot_and_only_there() -> None:
+    random = np.random.default_rng(3)
+    sides = random.normal(0, 0.01, (2, 12, 11))
+    even = components([list(zip(*sides, strict=True))])
+    sides[:, :, 4] += 0.4
+    slow = components([list(zip(*sides, strict=True))])
+    assert even and slow
+    assert slow.boot + slow.within(11) < 1.5 * (even.boot + even.within(11))
+    assert slow.within(1) > 20 * even.within(1)
+    assert slow.within(22) == pytest.approx(slow.within(11) / 2)
 
 
 def test_a_component_that_comes_out_negative_is_nothing() -> None:
@@ -94,29 +126,42 @@ def test_a_component_that_comes_out_negative_is_nothing() -> None:
 
 def test_a_single_layout_has_no_component_and_a_single_reading_none_either() -> None:
     result = nested(1, 1, 8, 1, (0.1, 0.02, 0.0))
-    assert (result.layout, result.iteration, result.boots, result.iterations) == (None, None, 8, 1)
+    assert (result.layout, result.medians, result.boots, result.iterations) == (None, (), 8, 1)
     assert result.boot == pytest.approx(0.02**2, rel=0.8)
 
 
 def test_boots_without_readings_are_left_out_and_too_few_give_nothing() -> None:
     empty = np.empty(0)
     assert components([]) is None
-    assert components([[np.array([1.0, 2.0])]]) is None
-    assert components([[np.array([1.0]), empty], [np.array([1.0])]]) is None
-    result = components([[np.array([1.0, 1.1]), empty, np.array([1.2])]])
+    one, two = np.array([1.0]), np.array([1.0, 1.1])
+    assert components([[(two, two)]]) is None
+    assert components([[(one, one), (one, empty)], [(one, one)]]) is None
+    result = components([[(two, one), (empty, one), (one, one)]])
     assert result
     assert result.boots == 2
 
 
-NOISY = Components(layout=None, boot=0.006**2, iteration=0.02**2, layouts=1, boots=8, iterations=5)
+NOISY = Components(
+    layout=None,
+    boot=0.006**2,
+    medians=tuple(0.02**2 / count for count in range(1, 6)),
+    layouts=1,
+    boots=8,
+    iterations=5,
+)
 
 
-def test_a_plan_reaches_its_power_at_the_optimal_number_of_iterations() -> None:
+def test_a_plan_reaches_its_power_at_the_number_of_iterations_whose_variance_times_cost_is_least() -> None:
     result = plan(NOISY, Costs(iteration=0.5, boot=5), 0.01)
-    # 8 boots of 5 readings: mean squares of 116e-6 with 7 and 80e-6 with 32 degrees of freedom, whose chi-square
-    # quantiles of 15 and 85 % are 3.358 and 40.26
-    reach = math.hypot(116e-6 * (7 / 3.358 - 1), 80e-6 * (1 - 32 / 40.26))
-    assert result.iterations == math.ceil(math.sqrt(5 / 0.5 * 0.02**2 / (0.006**2 + reach)))
+    # 8 boots of 5 readings: a mean square of 116e-6 with 7 degrees of freedom, whose chi-square quantile of 15 % is
+    # 3.358; of more readings' median some of the 80e-6 is taken away, with 8 √5, whose quantile of 85 % is 24.02
+    bounds = {5: 116e-6 * 7 / 3.358}
+    for count in range(6, 101):
+        taken = 80e-6 * (1 - 5 / count)
+        reach = math.hypot(116e-6 * (7 / 3.358 - 1), taken * (1 - 8 * math.sqrt(5) / 24.02))
+        bounds[count] = 116e-6 - taken + reach
+    assert result.iterations == min(bounds, key=lambda count: bounds[count] * (5 + count * 0.5))
+    assert result.noise_bound == pytest.approx(math.expm1(math.sqrt(bounds[result.iterations])), rel=0.001)
     assert result.enough
     assert result.power >= 0.8
     assert result.layouts == 0
@@ -141,7 +186,7 @@ def test_layouts_that_cost_more_and_differ_less_get_more_boots_each() -> None:
 
 
 def test_exact_counts_need_the_fewest_boots_and_single_readings() -> None:
-    exact = Components(layout=None, boot=0.0, iteration=0.0, layouts=1, boots=4, iterations=3)
+    exact = Components(layout=None, boot=0.0, medians=(0.0, 0.0, 0.0), layouts=1, boots=4, iterations=3)
     result = plan(exact, Costs(iteration=1, boot=5), 0.01)
     assert (result.iterations, result.blocks, result.enough, result.half_width) == (1, 4, True, 0)
 
@@ -154,7 +199,7 @@ def test_an_effect_beyond_reach_gets_the_largest_plan_and_says_that_it_is_not_en
 
 @pytest.mark.parametrize("blocks", [2, 6, 12])
 def test_the_bound_of_one_level_is_that_of_the_chi_square(blocks: int) -> None:
-    variances = Components(layout=None, boot=0.01**2, iteration=None, layouts=1, boots=blocks, iterations=1)
+    variances = Components(layout=None, boot=0.01**2, medians=(), layouts=1, boots=blocks, iterations=1)
     expected = 0.01**2 * (blocks - 1) / stats.chi2.ppf(1 - bound.CONFIDENCE, blocks - 1)
     assert bound.upper(variances, 1, 1) == pytest.approx(expected)
 
@@ -164,6 +209,7 @@ def test_the_bound_of_one_level_is_that_of_the_chi_square(blocks: int) -> None:
     [
         ((1, 6, 5), (0.0, 0.01, 0.02), (2, 1)),
         ((1, 6, 5), (0.0, 0.01, 0.02), (20, 1)),
+        ((1, 6, 11), (0.0, 0.0, 0.02), (11, 1)),
         ((1, 6, 5), (0.0, 0.003, 0.02), (5, 1)),
         ((6, 2, 1), (0.01, 0.005, 0.0), (1, 1)),
         ((6, 2, 3), (0.01, 0.02, 0.02), (3, 4)),
@@ -174,12 +220,12 @@ def test_the_noise_of_a_plan_is_below_its_bound_as_often_as_promised(
     shape: tuple[int, int, int], sds: tuple[float, float, float], planned: tuple[int, int]
 ) -> None:
     iterations, boots = planned
-    truth = (sds[0] ** 2 if shape[0] > 1 else 0) + (sds[1] ** 2 + (sds[2] ** 2 / iterations)) / boots
+    truth = (sds[0] ** 2 if shape[0] > 1 else 0) + (sds[1] ** 2 + of_two_medians(iterations, sds[2])) / boots
     draws = 1500
     held = np.mean([bound.upper(nested(seed, *shape, sds), iterations, boots) >= truth for seed in range(draws)])
     assert held >= bound.CONFIDENCE - 3 * math.sqrt(bound.CONFIDENCE * (1 - bound.CONFIDENCE) / draws)
 
 
 def test_noise_that_was_not_seen_has_no_bound() -> None:
-    exact = Components(layout=0.0, boot=0.0, iteration=0.0, layouts=3, boots=6, iterations=3)
+    exact = Components(layout=0.0, boot=0.0, medians=(0.0, 0.0, 0.0), layouts=3, boots=6, iterations=3)
     assert bound.upper(exact, 10, 2) == 0

@@ -11,7 +11,7 @@ from scipy import stats
 from kdyno.judge import bootstrap
 from kdyno.judge.checks import boots, replication
 from kdyno.judge.checks.holes import holes
-from kdyno.judge.checks.plans import PILOTS, Pilot, plans
+from kdyno.judge.checks.plans import PILOTS, READINGS, Pilot, Readings, plans, widths
 from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
 from kdyno.judge.checks.skewed import skewed
 from kdyno.judge.sequential import TooManyLooks, nominal_levels, spent_by
@@ -140,6 +140,14 @@ def test_one_plan_in_ten_has_too_little_power_where_plans_on_the_estimate_are_fo
     assert rates.too_little_before > 0.3
     assert rates.too_little <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / 400)
     assert 1.5 < rates.now < 2.6
+
+
+@pytest.mark.parametrize("readings", READINGS)
+def test_a_run_is_as_wide_as_planned_whatever_one_iteration_in_ten_does(readings: Readings) -> None:
+    rates = widths(readings, 0.01, draws=300, seed=17)
+    assert rates.blocks <= 14
+    assert rates.kept >= 0.85 - 3 * math.sqrt(0.85 * 0.15 / 300)
+    assert rates.measured > rates.planned / 2
 
 
 def test_a_noisy_benchmark_among_34_is_planned_for_as_one_alone_is() -> None:

@@ -23,9 +23,19 @@ NAMES = ("gcc-12", "gcc-12-O3")
 
 
 def boots(
-    between: float, within: float, *, blocks: int = 60, layout: float = 0.0, layouts: int = 0
+    between: float,
+    within: float,
+    *,
+    blocks: int = 60,
+    layout: float = 0.0,
+    layouts: int = 0,
+    readings: int = 8,
+    slow: float = 0.0,
 ) -> list[BootRecord]:
-    """Boots whose values have these standard deviations of the logarithm, as fractions, by level."""
+    """Boots whose values have these standard deviations of the logarithm, as fractions, by level.
+
+    One reading in ten takes `slow` more (a fraction).
+    """
     noise = np.random.default_rng(1)
     of_layout = {(name, k): noise.normal(0, layout) for name in NAMES for k in range(max(1, layouts))}
     records: list[BootRecord] = []
@@ -33,10 +43,11 @@ def boots(
         for name in NAMES:
             number = block % layouts if layouts else 0
             middle = of_layout[name, number] + noise.normal(0, between)
-            readings = 100 * CALLS * np.exp(middle + noise.normal(0, within, 8))
+            values = 100 * CALLS * np.exp(middle + noise.normal(0, within, readings))
+            values *= 1 + slow * (noise.random(readings) < 0.1)
             samples = tuple(
                 Sample(benchmark="lat_x", iteration=i, elapsed=int(reading), work=CALLS)
-                for i, reading in enumerate(readings)
+                for i, reading in enumerate(values)
             )
             records.append(
                 BootRecord(
@@ -96,6 +107,22 @@ def test_an_exact_benchmark_needs_the_fewest_blocks() -> None:
     assert settlement.experiment.blocks == 4
     assert not settlement.experiment.auto
     assert "4 blocks" in settlement.experiment.pilot and "to see 1 % with 90 % power" in settlement.experiment.pilot
+
+
+def test_boots_that_are_alike_need_the_fewest_blocks_although_one_iteration_in_ten_is_slow() -> None:
+    alike = settle(experiment(0.01), run(), boots(0.0, 0.001, blocks=6, readings=11, slow=0.5), [BENCHMARK])
+    assert alike.experiment.blocks == 4
+    assert "Not enough" not in " ".join(alike.why)
+
+
+def test_iterations_are_not_spared_where_a_slow_one_would_then_be_the_median() -> None:
+    # boots differ: without slow ones three iterations of each are the best that there are
+    even, slow = (
+        settle(experiment(0.05), run(), boots(0.03, 0.001, blocks=30, readings=11, slow=share), [BENCHMARK])
+        for share in (0.0, 0.5)
+    )
+    assert even.experiment.workload.part("model").iterations == 3
+    assert slow.experiment.workload.part("model").iterations > 5
 
 
 def test_a_pilot_of_six_blocks_is_not_taken_at_its_word_and_the_plan_says_so() -> None:

@@ -177,7 +177,7 @@ def test_an_open_screen_draws_what_is_said_above_it_and_leaves_the_cursor_as_it_
     assert err.index("run c0ffee quickstart") < err.rindex("\x1b[2K")
 
 
-def report(effect: float | None = 0.984) -> SimpleNamespace:
+def report(effect: float | None = 0.984, benchmarks: int = 4) -> SimpleNamespace:
     """As much of a report as standings are made of."""
 
     def compared(variant: str, *verdicts: str | None) -> list[SimpleNamespace]:
@@ -186,13 +186,22 @@ def report(effect: float | None = 0.984) -> SimpleNamespace:
     return SimpleNamespace(
         others=("a", "b"),
         comparisons=[*compared("a", "fewer", "undecided", "fewer", None), *compared("b", None)],
-        geometric_means=[SimpleNamespace(variant="a", estimate=effect and SimpleNamespace(ratio=effect))],
+        geometric_means=[
+            SimpleNamespace(variant=name, benchmarks=benchmarks, estimate=effect and SimpleNamespace(ratio=effect))
+            for name in "ab"
+        ],
+        benchmarks=range(benchmarks),
     )
 
 
 def test_a_variant_stands_as_its_comparisons_and_their_mean_say_and_is_left_out_without_any() -> None:
     assert standings(report()) == (Standing("a", {"fewer": 2, "undecided": 1}, "-1.6 %"),)  # type: ignore[arg-type]
     assert standings(report(None)) == (Standing("a", {"fewer": 2, "undecided": 1}),)  # type: ignore[arg-type]
+
+
+def test_one_benchmark_has_no_effect_in_all() -> None:
+    lone = report(benchmarks=1)
+    assert standings(lone) == (Standing("a", {"fewer": 2, "undecided": 1}),)  # type: ignore[arg-type]
 
 
 class Watcher(Talk):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy import special
 
 from kdyno.arrays import Labels
 from kdyno.foreign.gathered import Gathered
 from kdyno.judge.compare import FEW, Comparison
 from kdyno.judge.diagnostics.tables import Analysis
+from kdyno.judge.estimate import exp
 from kdyno.judge.logratio import MOST_VARIATION
 from kdyno.judge.observations import Observations, Sample, Summary
+from kdyno.measurement import Direction
 from kdyno.text import listed, percent, signed
+
+COLD_P = 1e-4
+"""How seldom a first value is called cold where it is like the others, of normal values."""
+LEAST_COLD = 0.02
+"""And how much at least, on the logarithmic scale; less may be rounding."""
 
 
 def caveats(
@@ -24,6 +33,7 @@ def caveats(
         *gathered.confounded,
         *_layout(gathered),
         *_days(gathered, baseline),
+        *_cold(gathered),
         *_drift(analyses, alpha),
         *_by_reading(gathered, comparisons),
         *_few(gathered),
@@ -91,6 +101,44 @@ def _one_after_other(observed: Observations, variant: str, baseline: str) -> boo
         orders.append(sample.order)
     ours, theirs = orders
     return bool(ours.max() < theirs.min() or theirs.max() < ours.min())
+
+
+def _cold(gathered: Gathered) -> Iterator[str]:
+    """First values that are far worse than all others of their variant."""
+    cold = [
+        (observed, variant, excess)
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
+        if isinstance(group, Sample) and (excess := _excess_of_first(group, observed.direction))
+    ]
+    if cold:
+        lone = len(gathered.observations) == 1
+        names = [
+            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({signed(exp(excess) - 1)} %)"
+            for observed, variant, excess in cold
+        ]
+        certain = not gathered.row_ranges or all(
+            group.order is not None for observed, variant, _ in cold if (group := observed.sample(variant))
+        )
+        where = "" if certain else ", if the rows are in the order of measuring"
+        yield (
+            f"the first value is far from all others of its variant{where}: {listed(names)}; a cold cache? Measure "
+            "again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
+        )
+
+
+def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
+    """How much the logarithm of the value measured first is off the mean of the others, if it is worse by far more than
+    they differ; else 0. By the t-test of one value against a group."""
+    n = len(sample.values) - 1
+    if n < 2:
+        return 0.0
+    logs = np.log(sample.values if sample.order is None else sample.values[np.argsort(sample.order, kind="stable")])
+    others = logs[1:]
+    excess = float(logs[0] - others.mean())
+    worse = {"lower": excess, "higher": -excess, None: abs(excess)}[direction]
+    bound = -float(special.stdtrit(n - 1, COLD_P)) * float(others.std(ddof=1)) * math.sqrt(1 + 1 / n)
+    return excess if worse > max(LEAST_COLD, bound) else 0.0
 
 
 def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:

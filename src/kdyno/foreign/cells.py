@@ -9,7 +9,7 @@ from typing import Literal
 
 from kdyno.foreign import units
 from kdyno.foreign.numerals import NUMBER, Mark, plain, tidied
-from kdyno.foreign.sheet import is_printed_number
+from kdyno.foreign.sheet import is_written_number
 
 Kind = Literal["value", "change", "ratio"]
 _UNIT = r"(?:%|[^\W\d_][^\s\d()±|+,;*†]*+(?: [^\W\d_][^\s\d()±|+,;*†]*+)?+)"
@@ -64,13 +64,13 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
     if not match:
         return None
     mean = plain(match["mean"], mark)
-    if not is_printed_number(mean):
+    if not is_written_number(mean):
         return None
     unit = f"{match['unit'] or ''}{match['per'] or ''}".strip()
     if unit in _RATIOS or (unit == "%" and mean[0] in "+-"):
         return Cell(mean, unit=unit, label=label, kind="ratio" if unit in _RATIOS else "change")
     sd, sd_unit, aside = _deviation(match, mark)
-    if sd and not is_printed_number(sd):
+    if sd and not is_written_number(sd):
         return None
     unit, sd, percent = _one_unit(unit, sd, sd_unit)
     if unit in _SCALES and "e" not in mean.lower():

@@ -119,7 +119,12 @@ class HugeField(FileError):
 
 class BadValue(FileError):
     message = "{file}, line {line}, column {column!r}: {value!r} is not a positive number"
-    hint = "values are compared as ratios, and lie between 1e-60 and 1e60; mend that line or leave it out"
+    hint = "values are compared as ratios; mend that line or leave it out"
+
+
+class BeyondLimits(FileError):
+    message = "{file}, line {line}, column {column!r}: {value!r} is beyond the numbers that are judged, {limits}"
+    hint = "give it in another unit, or leave that line out"
 
 
 class EmptyCell(FileError):
@@ -185,7 +190,7 @@ class OnlyStatistics(FileError):
 
 
 class NothingThere(FileError):
-    message = "{file}: no measurement found in it ({format})"
+    message = "{file}: no measurement found in it ({format}){why}"
     hint = "such a file has {excerpt}; if it is something else, say what with --format"
 
 

@@ -1,4 +1,4 @@
-"""Values in a JSON document: of the kind that they must be, or ValueError says which one isn't."""
+"""Values in a JSON document: of the kind that they must be, or Unfit says which one isn't."""
 
 from __future__ import annotations
 
@@ -8,37 +8,50 @@ from typing import Any
 
 MOST_VALUES = 2_000_000
 """In one text: a few hundred bytes of memory each."""
+MOST_COUNTED = 1e15
+"""Beyond it a float doesn't hold every whole number."""
+
+
+class Unfit(ValueError):
+    """What is wrong with a document, in words of our own."""
 
 
 def table(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise Unfit(f"{name} is no object")
     return value
 
 
 def rows(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise Unfit(f"{name} is no list")
     return value
 
 
 def text(value: Any, name: str) -> str:
     """A text; half a character, which JSON can spell and no file can hold, becomes `?`."""
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
+        raise Unfit(f"{name} is no text")
     return value.encode(errors="replace").decode()
 
 
 def number(value: Any, name: str) -> float:
     if not isinstance(value, float):
-        raise ValueError(f"{name} is no number")
+        raise Unfit(f"{name} is no number")
     return value
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number; JSON knows larger ones than anything is counted to, and what is none as well."""
+    if not (isinstance(value, float) and value.is_integer() and abs(value) < MOST_COUNTED):
+        raise Unfit(f"{name} is no whole number")
+    return int(value)
 
 
 def numbers(value: Any, name: str) -> tuple[float, ...]:
     values = rows(value, name)
     if not all(isinstance(number, float) for number in values):
-        raise ValueError(f"{name} has something in it that is no number")
+        raise Unfit(f"{name} has something in it that is no number")
     return tuple(values)
 
 
@@ -65,14 +78,14 @@ def not_json(error: Exception) -> str:
 
 
 def why(error: ValueError) -> str:
-    """What is wrong, in words of our own: those of the functions above are."""
-    return not_json(error) if isinstance(error, json.JSONDecodeError) else str(error)
+    """What is wrong, in words of our own, whoever found it."""
+    return str(error) if isinstance(error, Unfit) else not_json(error)
 
 
 def documents(text: str) -> Iterator[Any]:
     """All documents of a text, one behind the other; lines before and between them that begin otherwise are left out.
 
-    Raises ValueError.
+    Raises Unfit and JSONDecodeError.
     """
     require_moderate(text)
     decoder = json.JSONDecoder(parse_int=float)
@@ -81,7 +94,7 @@ def documents(text: str) -> Iterator[Any]:
         try:
             document, at = decoder.raw_decode(text, at)
         except RecursionError as error:
-            raise ValueError("it is nested too deeply") from error
+            raise Unfit("it is nested too deeply") from error
         yield document
 
 

@@ -18,6 +18,8 @@ from kdyno.judge.observations import Observations, Sample, Summary
 from kdyno.text import listed
 
 MOST_NOTES = 50
+MOST_REASONS = 3
+"""Notes that an error carries."""
 
 ByVariant = dict[str, list[tuple[int, Series]]]
 """Variant -> (number of the file, series) in the order of the files."""
@@ -25,8 +27,11 @@ ByVariant = dict[str, list[tuple[int, Series]]]
 
 def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
     """Put files of one program together. Raises NothingThere, NoSize and MixedUnits."""
-    if not any(output.series for _, output in files):
-        raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt)
+    empty = [(source, output) for source, output in files if not output.series]
+    if empty and len({source.name for source, output in files if output.series}) < 2:
+        source, output = empty[0]
+        why = "".join(f"; {note}" for note in output.notes[:MOST_REASONS])
+        raise NothingThere(file=source.shown, format=title, excerpt=excerpt, why=why)
     lone = len({source.name for source, _ in files}) == 1
     benchmarks: dict[str, ByVariant] = {}
     for number, (source, output) in enumerate(files):

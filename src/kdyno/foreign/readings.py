@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kdyno.foreign.roles import Roles
-from kdyno.foreign.sheet import LARGEST, LEAST, Grid
+from kdyno.foreign.sheet import LARGEST, LEAST, LIMITS, Grid
 from kdyno.measurement import Direction
 
 Frame = Any
@@ -119,7 +119,9 @@ def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, .
             if not _is_positive(value):
                 first_bad.setdefault(series.benchmark, value)
     return good, tuple(
-        f"{benchmark} is {value:g}, and ratios need positive numbers: left out"
+        f"{benchmark} is {value:g}, "
+        + (f"beyond what is judged ({LIMITS})" if value > 0 else "and ratios need positive numbers")
+        + ": left out"
         for benchmark, value in first_bad.items()
     )
 

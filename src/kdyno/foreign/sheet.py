@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from kdyno.foreign.errors import ColumnTwice, HugeField, NoHeader, NoRows, NothingButComments, RaggedRow, TooLarge
+from kdyno.foreign.errors import (
+    BadValue,
+    BeyondLimits,
+    ColumnTwice,
+    HugeField,
+    NoHeader,
+    NoRows,
+    NothingButComments,
+    RaggedRow,
+    TooLarge,
+)
 from kdyno.foreign.numerals import Decimal, Mark, decimal_of_columns
 from kdyno.foreign.source import LOOKED_AT, Source
 
@@ -22,6 +32,7 @@ MOST_ROWS = 10_000
 """Of a table that is held as text."""
 LEAST, LARGEST = 1e-60, 1e60
 """Between these lie values and standard deviations: statistics are made of fourth powers."""
+LIMITS = f"{LEAST:g} to {LARGEST:g}".replace("+", "")
 MOST_NAMES = 20
 """Columns for which names are made up."""
 MOST_DIGITS = 9
@@ -30,7 +41,7 @@ DOUBLE_DIGITS = 15
 """Of a number that was written as precisely as it was known."""
 _DASHES = re.compile(r":?[-=]+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_PRINTED = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,2})?")
+_WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"\*\*|__|`")
 
@@ -72,9 +83,28 @@ def whole_number(text: str) -> int | None:
     return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number as people write them, whether or not it can be judged."""
+    return bool(_WRITTEN.fullmatch(text))
+
+
 def is_printed_number(text: str) -> bool:
-    """Whether a text is a finite number as people publish them."""
-    return bool(_PRINTED.fullmatch(text)) and abs(float(text)) < LARGEST
+    """Whether a text is a number that can be judged, or 0."""
+    return is_written_number(text) and not is_beyond(text)
+
+
+def is_beyond(number: str) -> bool:
+    """Whether a number as it was written is too large or too small to be judged; 0 is neither."""
+    size = abs(float(number))
+    is_zero = not number.lower().partition("e")[0].strip("+-.0")
+    return not (is_zero or LEAST < size < LARGEST)
+
+
+def refusal(file: str, line: int, column: str, text: str, number: str = "") -> BadValue | BeyondLimits:
+    """The error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
+    if is_written_number(number) and is_beyond(number) and float(number) >= 0:
+        return BeyondLimits(file=file, line=line, column=column, value=text, limits=LIMITS)
+    return BadValue(file=file, line=line, column=column, value=text)
 
 
 def is_number(text: str) -> bool:

@@ -25,7 +25,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
     published, notes, confounded = _settled(rows)
     if not published:
-        raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt)
+        raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt, why="")
     columns: dict[str, str] = {}
     missing: Counter[str] = Counter()
     for source, tables in files:

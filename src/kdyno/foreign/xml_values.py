@@ -6,19 +6,21 @@ from typing import NoReturn
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers import expat
 
+from kdyno.foreign.json_values import Unfit
+
 MOST_DEPTH = 50
 """Elements within each other."""
 
 
 def tree(text: str) -> Element:
-    """The root of a document. Raises ValueError for what is no XML, has a document type, or is nested too deeply."""
+    """The root of a document. Raises Unfit for what is no XML, has a document type, or is nested too deeply."""
     try:
         _require_harmless(text)
         return fromstring(text)
     except expat.ExpatError as error:
-        raise ValueError(_where(error.lineno, error.offset)) from error
+        raise Unfit(_where(error.lineno, error.offset)) from error
     except ParseError as error:
-        raise ValueError(_where(*error.position)) from error
+        raise Unfit(_where(*error.position)) from error
 
 
 def text_of(parent: Element, name: str) -> str:
@@ -38,7 +40,7 @@ def _require_harmless(text: str) -> None:
         nonlocal depth
         depth += 1
         if depth > MOST_DEPTH:
-            raise ValueError("it is nested too deeply")
+            raise Unfit("it is nested too deeply")
 
     def ends(_name: str) -> None:
         nonlocal depth
@@ -52,4 +54,4 @@ def _require_harmless(text: str) -> None:
 
 
 def _refuse(_name: str, _system: str | None, _public: str | None, _internal: bool) -> NoReturn:
-    raise ValueError("it has a document type, which results have no need of")
+    raise Unfit("it has a document type, which results have no need of")

@@ -19,7 +19,7 @@ from kdyno.experiment.models import Experiment
 from kdyno.experiment.plan import pilot_blocks, pilot_layouts, pilot_seed
 from kdyno.judge.planning.bound import CONFIDENCE
 from kdyno.judge.planning.design import Bounds, Costs, Plan, plan
-from kdyno.judge.planning.levels import Components, components
+from kdyno.judge.planning.levels import Components, Pair, components
 from kdyno.measurement import Benchmark, value
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.text import counted, limit, percent
@@ -111,13 +111,12 @@ def _components(
     by_pair = {}
     for variant in (record.name for record in run.variants if record.name != run.baseline):
         for benchmark in benchmarks:
-            nested: dict[int, list[Values]] = defaultdict(list)
+            nested: dict[int, list[Pair]] = defaultdict(list)
             for block, layout in sorted(layouts.items()):
                 ours = readings.get((variant, block, benchmark.name))
                 theirs = readings.get((run.baseline, block, benchmark.name))
                 if ours is not None and theirs is not None:
-                    count = min(len(ours), len(theirs))
-                    nested[layout].append(ours[:count] - theirs[:count])
+                    nested[layout].append((ours, theirs))
             known = components(list(nested.values()))
             if known is not None:
                 by_pair[variant, benchmark.name] = known

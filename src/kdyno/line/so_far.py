@@ -13,6 +13,7 @@ from kdyno.talk import Talk
 from kdyno.text import signed
 from kdyno.verdicts.assemble import assemble
 from kdyno.verdicts.model import Report
+from kdyno.verdicts.rows import mean_of
 from kdyno.watched import Standing
 
 EVERY_SECONDS = 30.0
@@ -22,7 +23,8 @@ SHARE = 0.02
 
 def standings(report: Report) -> tuple[Standing, ...]:
     """How the variants stand that anything is known of. Pure."""
-    overall = {mean.variant: f"{signed(mean.estimate.ratio - 1)} %" for mean in report.geometric_means if mean.estimate}
+    means = {name: mean_of(report, name) for name in report.others}
+    overall = {name: f"{signed(mean.estimate.ratio - 1)} %" for name, mean in means.items() if mean and mean.estimate}
     verdicts = {
         name: Counter(c.verdict for c in report.comparisons if c.variant == name and c.verdict)
         for name in report.others

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kdyno.judge.compare import Judged
+from kdyno.judge.compare import GeometricMean, Judged
 from kdyno.judge.estimate import Estimate
 from kdyno.judge.verdict import DIFFERENT, Scope, Verdict, in_scope, mark_of
 from kdyno.measurement import Direction
@@ -78,12 +78,18 @@ def rows_of(report: Report, variant: str) -> list[Row]:
 
 def mean_row(report: Report, variant: str) -> Row | None:
     """The row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of speed."""
-    [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
-    if mean.benchmarks == 1 or len(report.benchmarks) == 1:
+    mean = mean_of(report, variant)
+    if mean is None:
         return None
     mark = scope_mark(of_variant(report, variant))
     row = _row(mean, mark, f"{MEAN} ({mean.benchmarks})", "higher", unit=mean.unit, values=(None, None), dropped=0)
     return replace(row, is_mean=True)
+
+
+def mean_of(report: Report, variant: str) -> GeometricMean | None:
+    """The geometric mean of a variant; None for one benchmark, of which it says nothing more."""
+    [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
+    return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
 
 
 def table_rows(report: Report, variant: str) -> list[Row]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kdyno.foreign.errors import BadValue, Broken
+from kdyno.foreign.errors import Broken
 from kdyno.foreign.readings import ONE_PROCESS, ProgramOutput, Series, positive
-from kdyno.foreign.sheet import grids, is_printed_number, shape_of
+from kdyno.foreign.sheet import grids, is_printed_number, refusal, shape_of
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
 
@@ -39,7 +39,7 @@ def read(source: Source) -> ProgramOutput:
         for name in (total, _COUNT):
             text = row.cells[place[name]]
             if not is_printed_number(text) or float(text) <= 0:
-                raise BadValue(file=source.shown, line=row.line, column=name, value=text)
+                raise refusal(source.shown, row.line, name, text, text)
         benchmark = "/".join(filter(None, (row.cells[place[name]] for name in _NAME)))
         unit = row.cells[place["unit"]] if "unit" in place else "ns"
         values[benchmark, shown(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))

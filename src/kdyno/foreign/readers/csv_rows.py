@@ -15,13 +15,13 @@ import pandas as pd  # type: ignore[import-untyped]
 from kdyno.errors import UserError
 from kdyno.foreign import units
 from kdyno.foreign.cells import Cell, cell_of
-from kdyno.foreign.errors import AllMissing, BadValue, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
+from kdyno.foreign.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
 from kdyno.foreign.frames import joined
-from kdyno.foreign.numerals import MISSING_SPELLINGS, Decimal, Mark, is_missing, plain
+from kdyno.foreign.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
 from kdyno.foreign.readings import LEFT, Frame, LongTable
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import FACTORS, NUMBERING, Roles, find_roles, folded
-from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, rows, shape_of
+from kdyno.foreign.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
 from kdyno.foreign.source import Source
 
 MOST = {"variant": 50, "benchmark": 2000}
@@ -113,7 +113,7 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
         cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
         written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
         if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
-            raise _bad(source, shape, roles, f"the values in {name!r} are in several units")
+            raise _bad(source, shape, roles, "its values are in several units")
         numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
@@ -170,7 +170,7 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
     except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
         if not as_text and type(error) is ValueError:
             raise _NotPlain from None
-        raise _bad(source, shape, roles, "the parser of CSV gives up") from error
+        raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
     return joined([part[list(kinds)] for part in parts])
 
 
@@ -196,25 +196,28 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
 def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     """Go through a file that has something wrong in it, for an error that names line and column.
 
-    Raises RaggedRow and HugeField itself. `why` is what an error says that finds no line.
+    Raises RaggedRow and HugeField itself. `why` is what an error says that finds nothing; `{line}` is where the last
+    row begins.
     """
+    end = begin = shape.above + 1
     place = {name: index for index, name in enumerate(shape.header)}
     for row in rows(source, shape):
+        begin, end = end + 1, row.line
         for name in roles.values:
             text = row.cells[place[name]]
-            if not is_missing(text) and not _is_good(text, shape.decimal.mark):
-                return BadValue(file=source.shown, line=row.line, column=name, value=text)
+            cell = cell_of(text, shape.decimal.mark)
+            if not is_missing(text) and not _is_good(text, cell):
+                return refusal(source.shown, row.line, name, text, cell.mean if cell else "")
         for role, name in roles.columns.items():
             if not row.cells[place[name]]:
                 return EmptyCell(file=source.shown, line=row.line, column=name, role=role)
         for name in roles.further:
             if not row.cells[place[name]]:
                 return EmptyCell(file=source.shown, line=row.line, column=name, role="benchmark")
-    return Broken(file=source.shown, format="CSV", why=why)
+    return Broken(file=source.shown, format="CSV", why=why.format(line=begin))
 
 
-def _is_good(text: str, mark: Mark) -> bool:
-    cell = cell_of(text, mark)
+def _is_good(text: str, cell: Cell | None) -> bool:
     return cell is not None and not _is_bad(text, cell) and LEAST < float(cell.mean) < LARGEST
 
 

@@ -46,7 +46,7 @@ def read(source: Source) -> ProgramOutput:
                 times[key].append(json.number(entry.get("real_time"), "real_time"))
         scaled = json.table(document.get("context", {}), "context").get("cpu_scaling_enabled")
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     series = [Series(name, unit, tuple(values)) for (name, unit), values in times.items()]
     series += [
         Series(name, unit, (sums["mean"],), sd=sums["stddev"] / sums["mean"], n=int(sums["n"]))

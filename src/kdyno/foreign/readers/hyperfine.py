@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kdyno.foreign import json_values as json
-from kdyno.foreign.errors import BadValue, Broken
+from kdyno.foreign.errors import Broken
 from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import grids, is_printed_number
+from kdyno.foreign.sheet import grids, is_printed_number, refusal
 from kdyno.foreign.source import Source
 
 TITLE = "hyperfine output"
@@ -38,7 +38,7 @@ def _of_json(source: Source) -> ProgramOutput:
             times = json.numbers(result.get("times") or [], "times")
             codes = json.rows(result.get("exit_codes") or [0] * len(times), "exit_codes")
             if len(codes) != len(times):
-                raise ValueError(f"{len(times)} times and {len(codes)} exit_codes")
+                raise json.Unfit(f"{len(times)} times and {len(codes)} exit_codes")
             good = tuple(time for time, code in zip(times, codes, strict=True) if code == 0)
             if len(good) < len(times):
                 notes.append(f"{len(times) - len(good)} of {len(times)} runs of {command} failed: left out")
@@ -46,7 +46,7 @@ def _of_json(source: Source) -> ProgramOutput:
                 notes.append(f"{command} has no single times in it: left out")
             series.append(Series("elapsed", "s", good, command=command))
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))
 
@@ -61,7 +61,7 @@ def _of_csv(source: Source) -> ProgramOutput:
             command, mean, sd = row.cells[:3]
             for name, text in (("mean", mean), ("stddev", sd or "0")):
                 if not is_printed_number(text) or float(text) < 0:
-                    raise BadValue(file=source.shown, line=row.line, column=name, value=text)
+                    raise refusal(source.shown, row.line, name, text, text)
             value = float(mean)
             series.append(
                 Series("elapsed", "s", (value,), command=command, sd=float(sd) / value if sd and value else None)

@@ -48,6 +48,6 @@ def read(source: Source) -> ProgramOutput:
 def _name(test: dict[str, Any]) -> str:
     """`iperf3 TCP, 4 streams, reverse`"""
     protocol = json.text(test.get("protocol", ""), "protocol")
-    streams = int(json.number(test.get("num_streams", 1.0), "num_streams"))
+    streams = json.whole(test.get("num_streams", 1.0), "num_streams")
     facts = [f"{streams} stream{'' if streams == 1 else 's'}", *(["reverse"] if test.get("reverse") else [])]
     return ", ".join([f"iperf3 {protocol}".strip(), *facts])

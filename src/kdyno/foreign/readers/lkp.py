@@ -71,7 +71,7 @@ def _of_json(source: Source) -> ProgramOutput:
             for name, values in document.items()
         ]
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     series = [Series(name, "", values, direction=_direction(name)) for name, values in rows]
     return _of_tests(series, "")
 

@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 
 from kdyno.foreign import xml_values as xml
 from kdyno.foreign.errors import Broken
+from kdyno.foreign.json_values import Unfit
 from kdyno.foreign.readings import ProgramOutput, Series, positive
 from kdyno.foreign.sheet import is_printed_number, last_place
 from kdyno.foreign.source import Source
@@ -25,7 +26,7 @@ def read(source: Source) -> ProgramOutput:
     """Every result is a benchmark, every identifier a variant; graphs of sensors are left out. Raises Broken."""
     try:
         root = xml.tree(source.text)
-    except ValueError as error:
+    except Unfit as error:
         raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
     series, notes = [], []
     for result in root.iterfind("Result"):

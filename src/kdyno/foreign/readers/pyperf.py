@@ -44,7 +44,7 @@ def read(source: Source) -> ProgramOutput:
             name = json.text(about.get("name", "benchmark"), "name")
             series.append(Series(name, UNITS.get(unit, unit), tuple(map(statistics.median, processes))))
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     notes = () if single else ("each process of pyperf counts once, with the median of its values",)
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*notes, *unusable))

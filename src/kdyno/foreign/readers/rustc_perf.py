@@ -60,13 +60,13 @@ def _comparison(source: Source) -> ProgramOutput:
                 statistics = json.table(case.get("comparison"), "comparison").get("statistics")
                 values = json.numbers(statistics, "statistics")
                 if len(values) != len(variants):
-                    raise ValueError(f"statistics of {name} are not two")
+                    raise json.Unfit(f"statistics of {name} are not two")
                 series += [
                     Series(name, "", (value,), variant=variant, direction="lower")
                     for variant, value in zip(variants, values, strict=True)
                 ]
     except ValueError as error:
-        raise Broken(file=source.shown, format=TITLE, why=str(error)) from error
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     usable, unusable = positive(series)
     return ProgramOutput(usable, ("rustc-perf's site gives one value for each compiler, of whatever metric", *unusable))
 

@@ -16,7 +16,7 @@ from kdyno.foreign.numerals import is_missing, plain, tidied
 from kdyno.foreign.readings import Published, SummaryTables
 from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.roles import find_column, folded, with_level
-from kdyno.foreign.sheet import LEAST, Grid, Row, grids, has_pipe_table, is_printed_number, shape_of, whole_number
+from kdyno.foreign.sheet import Grid, Row, grids, has_pipe_table, is_beyond, refusal, shape_of, whole_number
 from kdyno.foreign.source import Source
 from kdyno.text import listed
 
@@ -136,7 +136,7 @@ class _Table:
                 own = self._text(row, "benchmark")
                 several = len(layout.values) > 1
                 name = f"{own} {column}" if own and several else own or column
-                sd = self._deviation(row, cell)
+                sd = self._deviation(row, cell, column)
                 yield Published(
                     benchmark=self._with_further(name, row),
                     variant=variant,
@@ -172,7 +172,7 @@ class _Table:
                 cell = self._cell(row, column, variant)
                 if cell is None:
                     continue
-                sd = self._deviation(row, cell, in_cell=True)
+                sd = self._deviation(row, cell, column, in_cell=True)
                 yield Published(
                     benchmark=benchmark,
                     variant=variant,
@@ -207,33 +207,41 @@ class _Table:
         return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
 
     def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
-        """The measurement in a cell; None if it says that nothing was measured. Raises BadValue."""
+        """The measurement in a cell; None if it says that nothing was measured.
+
+        Raises BadValue and BeyondLimits.
+        """
         text = self._at(row, column)
         if is_missing(text):
             self.missing[variant] += 1
             return None
         cell = cell_of(text, self.layout.decimal.mark)
-        if cell is None or cell.kind != "value" or not float(cell.mean) > LEAST:
-            raise BadValue(file=self.source.shown, line=row.line, column=column, value=text)
+        if cell is None or cell.kind != "value" or is_beyond(cell.mean) or float(cell.mean) <= 0:
+            raise refusal(self.source.shown, row.line, column, text, cell.mean if cell else "")
         if cell.aside:
             self.asides[cell.aside] = None
         return cell
 
-    def _deviation(self, row: Row, cell: Cell, *, in_cell: bool = False) -> str:
-        """The standard deviation of a cell, or of the column beside it; empty if there is none. Raises BadValue."""
+    def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
+        """The standard deviation of a cell, or of the column beside it; empty if there is none.
+
+        Raises BadValue and BeyondLimits.
+        """
         sd, percent = cell.sd, cell.percent
-        column = "" if in_cell else self.layout.roles.get("sd", "")
-        if column and not is_missing(self._at(row, column)):
-            text = self._at(row, column)
+        own = "" if in_cell else self.layout.roles.get("sd", "")
+        if own and not is_missing(self._at(row, own)):
+            column, text = own, self._at(row, own)
             beside = cell_of(tidied(text).removeprefix("±").strip(), self.layout.decimal.mark)
-            if beside is None or not is_printed_number(beside.mean) or float(beside.mean) < 0:
-                raise BadValue(file=self.source.shown, line=row.line, column=column, value=text)
+            if beside is None:
+                raise refusal(self.source.shown, row.line, column, text)
             sd, percent = beside.mean, beside.unit == "%" or "%" in column
         if not sd:
             return ""
-        if float(sd) < 0:
-            raise BadValue(file=self.source.shown, line=row.line, column=column, value=sd)
-        return f"{float(sd) / 100 * float(cell.mean):.9g}" if percent else sd
+        absolute = f"{float(sd) / 100 * float(cell.mean):.9g}" if percent else sd
+        for number in (sd, absolute):
+            if float(number) < 0 or is_beyond(number):
+                raise refusal(self.source.shown, row.line, column, self._at(row, column), number)
+        return absolute
 
     def _size(self, row: Row, what: str) -> int:
         text = self._text(row, "n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-import scipy
+from scipy import special
 
 from kdyno.judge.planning.levels import Components
 
@@ -18,7 +18,7 @@ CONFIDENCE = 0.85
 
 def estimated(components: Components, iterations: float, boots: float) -> float:
     """Variance of one replicate's logarithm: a layout of so many boots (or one boot) of so many readings."""
-    boot = components.boot + (components.iteration or 0.0) / iterations
+    boot = components.boot + components.within(iterations)
     return boot if components.layout is None else components.layout + boot / boots
 
 
@@ -27,20 +27,20 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
 
     With infinitely many readings, or boots, it is what the level above them adds.
     """
-    reading = components.iteration or 0.0
-    of_boots = components.boot + reading / components.iterations
+    of_boots = components.boot + components.within(components.iterations)
     df_boots = components.boots - components.layouts
-    df_readings = components.boots * (components.iterations - 1)
-    # the variance is a weighted sum of independent mean squares: those of layouts, of boots and of readings
-    more_readings = 1 / iterations - 1 / components.iterations
+    # of medians, as simulated: a spread around a median is known by the readings near it
+    df_readings = components.boots * math.sqrt(components.iterations)
+    # the variance is a weighted sum of mean squares next to independent: those of layouts, of boots and of readings
+    of_readings = components.within(iterations) - components.within(components.iterations)
     if components.layout is None:
-        parts = [(of_boots, df_boots), (more_readings * reading, df_readings)]
+        parts = [(of_boots, float(df_boots)), (of_readings, df_readings)]
     else:
         boots_per_layout = components.boots / components.layouts
         parts = [
             (components.layout + of_boots / boots_per_layout, components.layouts - 1),
             ((1 / boots - 1 / boots_per_layout) * of_boots, df_boots),
-            (more_readings * reading / boots, df_readings),
+            (of_readings / boots, df_readings),
         ]
     reaches = [part * _reach(part, df, confidence) for part, df in parts if part]
     return estimated(components, iterations, boots) + math.hypot(*reaches)
@@ -49,4 +49,4 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
 def _reach(part: float, df: float, confidence: float) -> float:
     """How far the bound of one mean square is from it, as a share: above where it is added, below where taken away."""
     share = 1 - confidence if part > 0 else confidence
-    return df / float(scipy.stats.chi2.ppf(share, df)) - 1
+    return df / float(special.chdtri(df, 1 - share)) - 1

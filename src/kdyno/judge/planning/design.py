@@ -1,9 +1,9 @@
 """The cheapest plan that can see an effect: how many iterations, boots and layouts.
 
 Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013): the optimal number of repetitions of a level
-is √(cost of the level above / its cost · variance of the level / that of the level above), whatever is to be seen;
-only the topmost level grows with precision. That level is planned on an upper bound of the noise: a plan that trusts
-what a short pilot saw has too little power in almost every second case.
+is the one whose variance times cost is least, whatever is to be seen; only the topmost level grows with precision. That
+is planned on an upper bound of the noise: a plan that trusts what a short pilot saw has too little power in almost
+every second case.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def plan(
     """
     limits = bounds or Bounds()
     iterations = _iterations(components, costs, limits)
-    boot = components.boot + (components.iteration or 0.0) / iterations
+    boot = components.boot + components.within(iterations)
     boot_cost = costs.boot + iterations * costs.iteration
     boots, cost = 1, boot_cost
     if components.layout is not None:
@@ -110,10 +110,12 @@ def plan(
 
 
 def _iterations(components: Components, costs: Costs, limits: Bounds) -> int:
-    if not components.iteration:
-        return limits.iterations[0]
-    of_boots = bound.upper(components.model_copy(update={"layout": None}), math.inf, 1)
-    return _clamped(_ratio(components.iteration, of_boots, costs.boot, costs.iteration), limits.iterations)
+    low, high = limits.iterations
+    of_boot = components.model_copy(update={"layout": None})
+    return min(
+        range(low, high + 1),
+        key=lambda count: bound.upper(of_boot, count, 1) * (costs.boot + count * costs.iteration),
+    )
 
 
 def _ratio(variance: float, above: float, cost_above: float, cost: float) -> float:
