@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower  # type: ignore[import-untyped]
 
+from kdyno.arrays import Values
 from kdyno.judge.estimate import Limits
-from kdyno.judge.observations import Values
 from kdyno.judge.planning import bound, power
 from kdyno.judge.planning.design import Bounds, Costs, plan
 from kdyno.judge.planning.levels import Components, components, of_median

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from kdyno.judge import bootstrap
-from kdyno.judge.checks import boots, replication
-from kdyno.judge.checks.holes import holes
-from kdyno.judge.checks.plans import PILOTS, READINGS, Pilot, Readings, plans, widths
-from kdyno.judge.checks.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
-from kdyno.judge.checks.skewed import skewed
 from kdyno.judge.sequential import TooManyLooks, nominal_levels, spent_by
+from tests.judge_simulation import boots, replication
+from tests.judge_simulation.holes import holes
+from tests.judge_simulation.plans import PILOTS, READINGS, Pilot, Readings, plans, widths
+from tests.judge_simulation.simulation import NOISES, Noise, coverage, family_errors, layout_false_positives
+from tests.judge_simulation.skewed import skewed
 
 DRAWS = 20_000
 

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, MINT, UBUNTU
 
 ROOT = Path(__file__).parent.parent.parent
+LOCK = "requirements/dev.txt"
 TABLE, UBUNTU_TABLE = "src/kdyno/data/debian-packages.txt", "src/kdyno/data/ubuntu-24.04-packages.txt"
 PYTHON = """\
 case "$*" in
@@ -34,7 +35,7 @@ class Checkout:
         self.place = directory / "kernels für alle"
         self.calls_file = directory / "calls"
         self.os_release = directory / "os-release"
-        for name in ("tools/setup", TABLE, UBUNTU_TABLE, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
+        for name in ("tools/setup", TABLE, UBUNTU_TABLE, LOCK, "pyproject.toml", "Cargo.toml", "Cargo.lock"):
             (self.place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.place / name)
         self.edit("tools/setup", "/etc/os-release", f"{self.os_release}")
@@ -87,6 +88,10 @@ class Checkout:
         return self.calls("python3").count("-m venv --clear .venv")
 
 
+def calls_of_pip(checkout: Checkout) -> list[str]:
+    return [call for call in checkout.calls("python3") if call.startswith("-m pip ")]
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
@@ -137,6 +142,21 @@ def test_changed_sources_of_rust_programs_are_installed_without_a_new_environmen
     changed = checkout.setup()
     assert (changed.returncode, checkout.environments_made()) == (0, 0)
     assert "installing kdyno" in changed.stderr
+
+
+def test_libraries_are_those_of_the_lock_and_kdyno_brings_no_others(checkout: Checkout) -> None:
+    assert checkout.setup().returncode == 0
+    lock, kdyno = (call for call in calls_of_pip(checkout) if " install " in call)
+    assert f"--require-hashes -r {LOCK}" in lock
+    assert "--no-deps --no-build-isolation -e ." in kdyno
+
+
+def test_a_new_lock_is_installed_without_a_new_environment(checkout: Checkout) -> None:
+    assert checkout.setup().returncode == 0
+    with (checkout.place / LOCK).open("a", encoding="utf-8") as lock:
+        lock.write("# another\n")
+    assert (checkout.setup().returncode, checkout.environments_made()) == (0, 0)
+    assert len(calls_of_pip(checkout)) == 3
 
 
 def test_only_missing_packages_are_installed_and_by_one_call(checkout: Checkout) -> None:

@@ -427,7 +427,7 @@ def test_a_console_that_does_not_fit_on_the_disk_is_not_kept_in_part(lab: Lab, m
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def full_file(source: str, target: str, **_: object) -> None:
-        with open(source, "rb") as read, open(target, "wb") as written:
+        with Path(source).open("rb") as read, Path(target).open("wb") as written:
             full(read, written)
 
     monkeypatch.setattr("shutil.copyfileobj", full)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.cli.verbs import VERBS
+
 SOURCE = Path(__file__).parents[2] / "src" / "kdyno"
 FILES = sorted(SOURCE.rglob("*.py"))
 UNDER_THE_JUDGE = ("kdyno.judge", "kdyno.arrays", "kdyno.measurement", "kdyno.text", "kdyno.errors", "kdyno.frozen")
@@ -78,6 +80,18 @@ def test_what_decides_a_verdict_imports_nothing_that_only_doubts_plans_or_checks
 def test_planning_a_run_needs_no_diagnostics() -> None:
     modules = [module for file in of_package("judge/planning") for module in imports(file)]
     assert not [module for module in modules if lies_in(module, "kdyno.judge.diagnostics", "kdyno.judge.checks")]
+
+
+def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
+    """What only tests and tools call lies with them."""
+    imported = {name_of(file): set(imports(file)) for file in FILES}
+    reached: set[str] = set()
+    new = {"kdyno.__main__", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
+    while new:
+        module = new.pop()
+        reached |= {module, module.rpartition(".")[0]}
+        new |= imported[module] - reached
+    assert sorted(set(imported) - reached) == []
 
 
 def test_only_the_command_line_imports_the_report() -> None:

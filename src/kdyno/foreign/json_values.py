@@ -61,7 +61,7 @@ def require_moderate(text: str) -> None:
         raise TooManyValues()
 
 
-class TooManyValues(ValueError):
+class TooManyValues(Unfit):
     def __init__(self) -> None:
         super().__init__(f"it may hold more than {MOST_VALUES:,} values")
 

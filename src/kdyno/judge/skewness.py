@@ -2,7 +2,7 @@
 
 The t interval bears noise that is skewed alike in both variants, since differences are then even. It doesn't bear rare
 large values in one of the two: most runs lack them, and are too sure of a mean that lies elsewhere. How often this is
-seen, and how often without reason, is simulated in checks/skewed.py.
+seen, and how often without reason, is simulated in tests/judge_simulation.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Checks of results: published statistics against their own means, and this judge against simulated truths."""
+"""Checks of results: published statistics against their own means."""

@@ -29,7 +29,7 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
 
     Intervals and p are from t with the degrees of freedom that hold the effects (containment): what blocks leave or,
     where layout was sampled, what images differ by within blocks. How often these intervals hold is simulated in
-    checks/holes.py. Never raises for a fit that fails: the table says so.
+    tests/judge_simulation. Never raises for a fit that fails: the table says so.
     """
     table = in_blocks(observed)
     blank = MixedTable(confidence=1 - alpha)

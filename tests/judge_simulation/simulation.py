@@ -1,7 +1,4 @@
-"""The judge against known truths: simulated runs in which it is known what there is to be found.
-
-Used by the tests with few draws and by tools/simulate with many. All draws are seeded.
-"""
+"""Intervals, layouts and planned looks against known truths. All draws are seeded."""
 
 from __future__ import annotations
 
