@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
@@ -123,8 +124,16 @@ class Profile(ProfileSettings):
         return self
 
 
-RUNTIME_KNOBS = ("page_size", "sysctl", "block", "cmdline")
-"""What a kernel that runs, or is built, can be told."""
+@dataclass(frozen=True)
+class Runtime:
+    """Marks a field of the recipe that only starts an image: a kernel that runs, or is built, can be told it, too."""
+
+    words: Callable[[Any, Recipe], Iterable[str]]
+    """How the kernel command line says a value of it."""
+
+
+def _assignments(prefix: str) -> Runtime:
+    return Runtime(lambda value, _: (f"{prefix}.{name}={setting}" for name, setting in value.items()))
 
 
 class Recipe(Frozen):
@@ -168,46 +177,57 @@ class Recipe(Frozen):
     patches: tuple[str, ...] = ()
     """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source; a word without a
     dot and a slash is a patch of kdyno's own."""
-    page_size: Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None = None
+    page_size: Annotated[
+        Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None,
+        Runtime(lambda value, recipe: page_size_words(value, recipe.patches)),
+    ] = None
     """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
     `madvise` for memory that asks for it. With the patch page-block sizes are blocks of small pages."""
-    sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int] = Field(
-        default_factory=dict
-    )
+    sysctl: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int],
+        _assignments("sysctl"),
+    ] = Field(default_factory=dict)
     """Settings of the running kernel, as `sysctl` names them, and the value each gets."""
-    block: dict[
-        Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$")],
-        Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] | Annotated[int, Field(ge=0, lt=2**31)],
+    block: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$")],
+            Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] | Annotated[int, Field(ge=0, lt=2**31)],
+        ],
+        _assignments("block"),
     ] = Field(default_factory=dict)
     """Settings of disks of the host itself, `vda.scheduler` and `vda.read_ahead_kb`, and the value each gets. A guest
     can't be told them."""
-    cmdline: tuple[str, ...] = ()
+    cmdline: Annotated[tuple[str, ...], Runtime(lambda value, _: value)] = ()
     """Words added to the kernel command line. They don't change the image."""
 
     @model_validator(mode="after")
     def _is_built_once(self) -> Self:
         if self.image is not None:
             fields_set = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
-            if knobs := [name for name in fields_set if name not in ("image", *RUNTIME_KNOBS)]:
+            if knobs := [name for name in fields_set if name not in ("image", *RUNTIME)]:
                 raise PydanticCustomError(
                     "image",
                     "`image` names a kernel that is built already, and {knobs} would build it otherwise; beside it "
                     "there may be {runtime}",
-                    {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME_KNOBS)},
+                    {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME)},
                 )
         return self
 
     @property
     def built(self) -> Self:
         """The same without what only starts the image."""
-        return self.model_copy(update={"page_size": None, "sysctl": {}, "block": {}, "cmdline": ()})
+        return self.model_copy(update={name: _default(Recipe.model_fields[name]) for name in RUNTIME})
 
     @property
     def words(self) -> tuple[str, ...]:
         """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
-        of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
-        of_block = (f"block.{name}={value}" for name, value in self.block.items())
-        return (*page_size_words(self.page_size, self.patches), *of_sysctl, *of_block, *self.cmdline)
+        return tuple(word for name, mark in RUNTIME.items() for word in mark.words(getattr(self, name), self))
+
+
+RUNTIME = {
+    name: mark for name, field in Recipe.model_fields.items() for mark in field.metadata if isinstance(mark, Runtime)
+}
+"""The fields that only start an image, in the order of the recipe."""
 
 
 def _default(field: FieldInfo) -> Any:

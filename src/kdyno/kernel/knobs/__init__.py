@@ -26,7 +26,7 @@ from kdyno.kernel.knobs import (
     sysctl,
     toolchain,
 )
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob, combined
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob, combined
 from kdyno.kernel.recipe import Recipe
 
 __all__ = [
@@ -35,7 +35,9 @@ __all__ = [
     "Context",
     "ContradictoryAsks",
     "Contribution",
+    "Host",
     "KconfigRequest",
+    "check",
     "combined",
     "contributions",
     "decided",
@@ -78,9 +80,18 @@ class ContradictoryAsks(UserError):
     hint = "drop one of the two"
 
 
-def contributions(recipe: Recipe, context: Context) -> Contribution:
-    """What the whole recipe adds to a build; every knob has had its say about whether it can be had."""
-    return combined(knob.contribute(getattr(recipe, knob.field), context) for knob in KNOBS)
+def check(recipe: Recipe, host: Host) -> None:
+    """Raise UserError for what knobs refuse before there is a source."""
+    for knob in KNOBS:
+        knob.check(getattr(recipe, knob.field), host)
+
+
+def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = False) -> Contribution:
+    """What the recipe adds to a build, or asks of a kernel that is built; each knob has said whether it can be had."""
+    chosen = {knob: getattr(recipe, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
+    for knob, value in chosen.items():
+        knob.check(value, context)
+    return combined(knob.contribute(value, context) for knob, value in chosen.items())
 
 
 def located(recipe: Recipe, base: Path) -> Recipe:
