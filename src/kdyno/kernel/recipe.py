@@ -1,4 +1,8 @@
-"""The recipe: everything that makes a kernel what it is, and how it is started."""
+"""The recipe: everything that makes a kernel what it is, and how it is started.
+
+A RecipeSpec is what a user may write. A Recipe is what that has become when an experiment was loaded: its profile knows
+the kernel that it is trained on, which is a Recipe as well.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,7 @@ class ProfileSettings(Frozen):
     """No benchmark may lose more than this, as a fraction, by an order; None: only the mean counts."""
 
 
-class Profile(ProfileSettings):
+class ProfileSpec(ProfileSettings):
     """Profile feedback: what a kernel is tuned by, and what is made of that."""
 
     use: Annotated[tuple[ProfileUse, ...], BeforeValidator(_listed)]
@@ -92,16 +96,12 @@ class Profile(ProfileSettings):
     from_: Annotated[str | None, Field(alias="from")] = None
     """Instead of training: the file of a profile that exists, for one `use`: clang's sample profile, clusters of
     blocks, an order of functions; for `pgo` what `kdyno profile pull` wrote, or clang's indexed profile."""
-    trainee: Trainee | None = None
-    """What is booted for training: filled in when the experiment is loaded."""
-    trained_for: ProfileUse | None = None
-    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if not self.use and self.trained_for is None:
+        if not self.use and not self._may_use_nothing:
             raise PydanticCustomError("profile", "`use` names nothing")
         if len(set(self.use)) < len(self.use):
             raise PydanticCustomError("profile", "`use` names something twice")
@@ -123,20 +123,42 @@ class Profile(ProfileSettings):
             raise PydanticCustomError("profile", "`cold` must be less than `hot`")
         return self
 
+    @property
+    def _may_use_nothing(self) -> bool:
+        return False
+
+
+class Profile(ProfileSpec):
+    """Profile feedback with the kernel that is trained on: what a kernel is built by."""
+
+    trainee: Trainee | None = None
+    """What is booted for training; None for a profile that exists."""
+    trained_for: ProfileUse | None = None
+    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
+
+    @property
+    def _may_use_nothing(self) -> bool:
+        return self.trained_for is not None
+
 
 @dataclass(frozen=True)
 class Runtime:
     """Marks a field of the recipe that only starts an image: a kernel that runs, or is built, can be told it, too."""
 
-    words: Callable[[Any, Recipe], Iterable[str]]
+    words: Callable[[Any, RecipeSpec], Iterable[str]]
     """How the kernel command line says a value of it."""
+
+
+def _planned(profile: Any) -> Any:
+    """What is written of a profile is all that a Profile needs."""
+    return profile.model_dump(exclude_unset=True) if type(profile) is ProfileSpec else profile
 
 
 def _assignments(prefix: str) -> Runtime:
     return Runtime(lambda value, _: (f"{prefix}.{name}={setting}" for name, setting in value.items()))
 
 
-class Recipe(Frozen):
+class RecipeSpec(Frozen):
     """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
 
     image: str | None = None
@@ -166,7 +188,7 @@ class Recipe(Frozen):
     order: str | None = None
     """A file of functions that come first in the kernel's text, in its order. The rest follows as the linker has them,
     or as the seed has them if there is one."""
-    profile: Profile | None = None
+    profile: ProfileSpec | None = None
     """Profile feedback: what the kernel is trained on, and what is made of that."""
     cflags: tuple[Annotated[str, Field(max_length=200)], ...] = ()
     """Words for the compiler, last on its command, for which there is no knob: `-fno-ipa-cp`, `--param=NAME=VALUE`."""
@@ -203,7 +225,8 @@ class Recipe(Frozen):
     @model_validator(mode="after")
     def _is_built_once(self) -> Self:
         if self.image is not None:
-            fields_set = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
+            fields = RecipeSpec.model_fields.items()
+            fields_set = [name for name, field in fields if getattr(self, name) != _default(field)]
             if knobs := [name for name in fields_set if name not in ("image", *RUNTIME)]:
                 raise PydanticCustomError(
                     "image",
@@ -212,6 +235,13 @@ class Recipe(Frozen):
                     {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME)},
                 )
         return self
+
+
+class Recipe(RecipeSpec):
+    """What a variant is made of, as it is built and started."""
+
+    profile: Annotated[Profile | None, BeforeValidator(_planned)] = None
+    """Profile feedback: what the kernel is trained on, and what is made of that."""
 
     @property
     def built(self) -> Self:
@@ -225,7 +255,10 @@ class Recipe(Frozen):
 
 
 RUNTIME = {
-    name: mark for name, field in Recipe.model_fields.items() for mark in field.metadata if isinstance(mark, Runtime)
+    name: mark
+    for name, field in RecipeSpec.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Runtime)
 }
 """The fields that only start an image, in the order of the recipe."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 from kdyno.errors import UserError
 from kdyno.kernel.knobs import (
@@ -27,7 +28,7 @@ from kdyno.kernel.knobs import (
     toolchain,
 )
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob, combined
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.recipe import Recipe, RecipeSpec
 
 __all__ = [
     "KNOBS",
@@ -75,6 +76,9 @@ YIELDING = ("kdyno", "kconfig", "fragment ")
 """Who may be overruled by whoever asks later; between the others a contradiction is an error."""
 
 
+Written = TypeVar("Written", bound=RecipeSpec)
+
+
 class ContradictoryAsks(UserError):
     message = "{first} needs CONFIG_{symbol}={wanted}, but {second} asks for {other}"
     hint = "drop one of the two"
@@ -94,7 +98,7 @@ def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = Fals
     return combined(knob.contribute(value, context) for knob, value in chosen.items())
 
 
-def located(recipe: Recipe, base: Path) -> Recipe:
+def located(recipe: Written, base: Path) -> Written:
     """The recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
     return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 

@@ -16,7 +16,7 @@ from kdyno.kernel.inputs import DIRECTORY, Input, read_input
 from kdyno.kernel.knobs import profile_given, profile_pgo
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
-from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
+from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
 from kdyno.names import absolute
 from kdyno.packages import way_to_install
 from kdyno.toolchain import Toolchain
@@ -180,7 +180,7 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
     return plain.model_copy(update={"profile": profile.model_copy(update={"use": uses, "trained_for": use})})
 
 
-def located(value: Profile | None, base: Path) -> Profile | None:
+def located(value: ProfileSpec | None, base: Path) -> ProfileSpec | None:
     if value is None:
         return None
     train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
