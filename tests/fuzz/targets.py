@@ -590,7 +590,7 @@ TARGETS = {
         Target("run-file-unpacked", run_file_unpacked, lambda: [gzip.decompress(_run_file())], examples=100),
         Target("run-file-forged", run_file_forged, lambda: [_parts_of_run_file()["run.json"]], examples=100),
         Target("sizes", sizes, objects, examples=100),
-        Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
+        Target("order", order.check_file, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
         Target("delegation", delegation_plan, lambda: [PLAN.encode()], TOML, file="plan.toml"),
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),

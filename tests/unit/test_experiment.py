@@ -19,7 +19,7 @@ from kdyno.experiment.load import (
     load_experiment,
     only_variants,
 )
-from kdyno.experiment.models import Experiment, VariantSpec
+from kdyno.experiment.models import Experiment, ExperimentFile, VariantSpec
 from kdyno.experiment.plan import PlannedBoot, block_seed, plan_boots, recipes
 from kdyno.experiment.toml_lines import line_of
 from kdyno.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
@@ -245,3 +245,11 @@ def test_automatic_blocks_begin_with_a_pilot_in_which_every_layout_is_there_twic
     assert load_experiment(written(tmp_path, text)).blocks == 8
     bad = MINIMAL.replace("\n\n[", '\nblocks = "many"\n\n[')
     assert "`blocks`" in complaint(tmp_path, bad)
+
+
+@pytest.mark.parametrize("key", ["trainee", "trained_for"])
+def test_what_kdyno_finds_out_of_a_profile_is_no_key_of_the_file(tmp_path: Path, key: str) -> None:
+    text = MINIMAL + f'[variants.tuned]\nprofile = {{ use = "order", {key} = "order" }}\n'
+    assert f"unknown key `variants.tuned.profile.{key}`" in complaint(tmp_path, text)
+    kinds = ExperimentFile.model_json_schema()["$defs"]
+    assert key not in kinds["ProfileSpec"]["properties"] and not {"Profile", "Trainee"} & kinds.keys()

@@ -47,7 +47,6 @@ def plan(key: str, recipe: Recipe, *, cached: bool = False) -> BuildPlan:
         asks=(),
         make=(),
         environment={},
-        cmdline=recipe.cmdline,
     )
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from kdyno.errors import UserError
 from kdyno.kernel import knobs
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import (
     KNOBS,
     Context,
     Contribution,
+    Host,
     KconfigRequest,
     block,
     cflags,
@@ -26,6 +28,8 @@ from kdyno.kernel.knobs import (
     page_size,
     sysctl,
 )
+from kdyno.kernel.knobs.base import Knob
+from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.march import compiler
@@ -45,10 +49,17 @@ def context(name: str = "gcc", version: str = "12.2.0") -> Context:
 
 
 def contribute(knob: str, value: Any, where: Context | None = None) -> Contribution:
-    [contribute_] = (row.contribute for row in KNOBS if row.field == knob)
-    made = contribute_(value, where or context())
-    assert isinstance(made, Contribution)
-    return made
+    """What the knob adds, after its early check."""
+    [row] = (row for row in KNOBS if row.field == knob)
+    check(knob, value, where)
+    return row.contribute(value, where or context())
+
+
+def check(knob: str, value: Any, where: Host | None = None) -> None:
+    """The knob's early check, which sees nothing but the host."""
+    [row] = (row for row in KNOBS if row.field == knob)
+    host = where or context()
+    row.check(value, Host(host.toolchain, host.state))
 
 
 def asked(contribution: Contribution) -> dict[str, str]:
@@ -225,7 +236,7 @@ def test_a_fragment_that_contradicts_a_knob_is_an_error() -> None:
 def test_all_sizes_of_pages_ask_for_the_same_kernel() -> None:
     sizes = [contribute("page_size", size) for size in ("4k", "64k", "2M", "madvise")]
     assert [asked(size) for size in sizes] == [{"TRANSPARENT_HUGEPAGE": "y"}] * 4
-    assert len({size.cmdline for size in sizes}) == 4
+    assert len({Recipe(page_size=size).words for size in ("4k", "64k", "2M", "madvise")}) == 4
 
 
 def test_a_kernel_that_takes_no_sizes_on_its_command_line_is_named() -> None:
@@ -234,7 +245,8 @@ def test_a_kernel_that_takes_no_sizes_on_its_command_line_is_named() -> None:
     old = replace(old, source=old.source.model_copy(update={"identity": identity}))
     with pytest.raises(page_size.NoSuchSizes, match=r"needs Linux 6\.12 or newer, and .* 6\.6\.100"):
         contribute("page_size", "64k", old)
-    assert contribute("page_size", "2M", old).cmdline == ("transparent_hugepage=always",)
+    assert asked(contribute("page_size", "2M", old)) == {"TRANSPARENT_HUGEPAGE": "y"}
+    assert Recipe(page_size="2M").words == ("transparent_hugepage=always",)
 
 
 def test_a_disk_of_the_host_is_nothing_that_a_guest_can_be_told_of() -> None:
@@ -245,13 +257,15 @@ def test_a_disk_of_the_host_is_nothing_that_a_guest_can_be_told_of() -> None:
 
 
 def test_a_sysctl_on_a_command_line_is_one_word() -> None:
-    assert contribute("sysctl", {"vm.swappiness": 10}).cmdline == ("sysctl.vm.swappiness=10",)
+    assert asked(contribute("sysctl", {"vm.swappiness": 10})) == {"PROC_SYSCTL": "y"}
+    assert Recipe(sysctl={"vm.swappiness": 10}).words == ("sysctl.vm.swappiness=10",)
     with pytest.raises(sysctl.SysctlUnfit, match="tcp_rmem can't be '1 2 3'"):
         contribute("sysctl", {"net.ipv4.tcp_rmem": "1 2 3"})
 
 
 def test_command_line_words_are_words() -> None:
-    assert contribute("cmdline", ("quiet", 'dyndbg="file a.c +p"')).cmdline == ("quiet", 'dyndbg="file a.c +p"')
+    words = ("quiet", 'dyndbg="file a.c +p"')
+    assert contribute("cmdline", words) == Contribution() and Recipe(cmdline=words).words == words
     for word in ("", "a b", "a\nb"):
         with pytest.raises(cmdline.CmdlineWordUnfit):
             contribute("cmdline", (word,))
@@ -307,3 +321,55 @@ def test_a_word_that_the_compiler_does_not_know_is_refused_in_its_words(compiler
         contribute("cflags", ("-fno-such-thing",), context(compiler_name))
     with pytest.raises(cflags.WordRefused):
         contribute("cflags", ("--param=max-inline-insns-auto=many",), context(compiler_name))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "error"),
+    [
+        ({"mtune": "hasswell"}, "hasswell"),
+        ({"march": "hasswell"}, "hasswell"),
+        ({"lto": "thin"}, 'lto = "thin" needs clang'),
+        ({"profile": {"use": "autofdo"}}, r"use = \[\"autofdo\"\] needs clang"),
+        ({"profile": {"use": "order", "from": "/nowhere"}}, "can't read /nowhere"),
+        ({"delegation": "/nowhere.toml"}, "can't read .*/nowhere.toml"),
+        ({"order": "/nowhere"}, "can't read /nowhere"),
+        ({"cflags": ("-O3",)}, "has a knob of its own"),
+        ({"kconfig": {"HZ=1000": True}}, "no name of a Kconfig symbol"),
+        ({"fragments": ("/nowhere",)}, "can't read the Kconfig fragment /nowhere"),
+        ({"patches": ("/nowhere.patch",)}, "can't read the patch /nowhere.patch"),
+        ({"page_size": "3k"}, "page_size can't be"),
+        ({"sysctl": {"net.ipv4.tcp_rmem": "1 2 3"}}, "tcp_rmem can't be"),
+        ({"block": {"vda.scheduler": "none"}}, "can't be told"),
+        ({"cmdline": ("a b",)}, "can't be a word of the kernel command line"),
+        ({"image": "/boot/vmlinuz"}, "is a built kernel"),
+        ({"toolchain": "gcc-99"}, "there is no gcc-99 here"),
+        ({"config": "dino"}, "dino"),
+    ],
+)
+def test_what_needs_no_source_to_be_refused_is_refused_before_one_is_unpacked(
+    tmp_path: Path, recipe: dict[str, Any], error: str
+) -> None:
+    asked_for = Recipe.model_validate(recipe)
+    with pytest.raises(UserError, match=error):
+        check_early([Recipe(), asked_for], "dyno", State(tmp_path))
+
+
+@pytest.mark.parametrize("only_runtime", [False, True])
+def test_a_plan_makes_the_early_checks_too(monkeypatch: pytest.MonkeyPatch, only_runtime: bool) -> None:
+    asked_of: list[str] = []
+
+    def row(knob: Knob) -> Knob:
+        return Knob(knob.field, lambda *_: Contribution(), lambda *_: asked_of.append(knob.field))
+
+    monkeypatch.setattr(knobs, "KNOBS", tuple(map(row, KNOBS)))
+    contributions(Recipe(), context(), only_runtime=only_runtime)
+    assert asked_of == [knob.field for knob in KNOBS if knob.runtime or not only_runtime]
+
+
+def test_a_recipe_without_what_only_starts_it_has_no_runtime_knob_and_no_words() -> None:
+    assert [knob.field for knob in KNOBS if knob.runtime] == ["page_size", "sysctl", "block", "cmdline"]
+    whole = Recipe(
+        opt="O3", page_size="2M", sysctl={"a.b": 1}, block={"vda.read_ahead_kb": 0}, cmdline=("quiet", "nosmt")
+    )
+    assert whole.words == ("transparent_hugepage=always", "sysctl.a.b=1", "block.vda.read_ahead_kb=0", "quiet", "nosmt")
+    assert whole.built == Recipe(opt="O3") and whole.built.words == ()

@@ -17,7 +17,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import SECTIONS, content_digest
 from kdyno.kernel.inputs import InputUnreadable
 from kdyno.kernel.knobs import ContradictoryAsks, order
-from kdyno.kernel.plan import BuildPlan, check_without_source
+from kdyno.kernel.plan import BuildPlan, check_early
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
 from kdyno.kernel.source import Source
@@ -133,7 +133,7 @@ def test_what_is_no_order_is_refused_before_the_build(
     with pytest.raises(order.OrderUnfit, match=f"bad.order is no order of functions: {why}"):
         plan(Recipe(order=str(tmp_path / "bad.order")), source, state)
     with pytest.raises(order.OrderUnfit):
-        check_without_source([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)
+        check_early([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)
 
 
 def test_an_order_that_is_not_there_names_its_path(tmp_path: Path, source: Source, state: State) -> None:

@@ -161,7 +161,10 @@ def context(tree: Path, state: Path) -> Context:
     identity = ToolchainIdentity(name="gcc", family="gcc", version="12.2.0", banner="", digest="")
     source = Source(identity=SourceIdentity(spec="x", identity="tree:0", version="6.12", origin="x"), tree=tree)
     return Context(
-        source, Toolchain(identity=identity, command="gcc", make=("CC=gcc",)), read_cpu, State(state / "state")
+        source=source,
+        toolchain=Toolchain(identity=identity, command="gcc", make=("CC=gcc",)),
+        cpu=read_cpu,
+        state=State(state / "state"),
     )
 
 

@@ -12,7 +12,7 @@ from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.knobs import page_size
 from kdyno.kernel.knobs.patches import located
 from kdyno.kernel.patches import read_patch
-from kdyno.kernel.plan import check_without_source, plan_build
+from kdyno.kernel.plan import check_early, plan_build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.state import State
@@ -56,8 +56,8 @@ def test_another_version_is_refused_with_those_that_there_are(version: str) -> N
 
 def test_an_unknown_name_is_refused_before_a_source_is_unpacked_with_the_names_that_there_are(state: State) -> None:
     with pytest.raises(own_patches.UnknownPatch, match=r"name page-blok; it has page-block"):
-        check_without_source([Recipe(patches=("page-blok",))], TINY, state)
-    check_without_source([Recipe(patches=("page-block",))], TINY, state)
+        check_early([Recipe(patches=("page-blok",))], TINY, state)
+    check_early([Recipe(patches=("page-block",))], TINY, state)
 
 
 @pytest.mark.parametrize("version", ["5.10.221", "6.12.74"])

@@ -23,7 +23,7 @@ from kdyno.experiment.short import SHOWN, Piece, pieces, table
 from kdyno.frozen import Frozen
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.recipe import RecipeSpec
 from kdyno.kernel.source import FETCHERS
 from kdyno.kernel_version import NotAKernelTree, kernel_version
 from kdyno.machine.base import MachineSettings
@@ -95,12 +95,12 @@ class Side:
     """A source that it begins with is one of them."""
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> RecipeSpec:
         """Raises BadRecipe and NotShort."""
         try:
-            return Recipe.model_validate(table(self.pieces, Recipe))
+            return RecipeSpec.model_validate(table(self.pieces, RecipeSpec))
         except ValidationError as error:
-            problem_text = "; ".join(problems(error, Recipe))
+            problem_text = "; ".join(problems(error, RecipeSpec))
             raise BadRecipe(text=self.text[:SHOWN], problems=problem_text) from None
 
 

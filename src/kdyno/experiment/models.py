@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.experiment.tune import TuneConfig
 from kdyno.frozen import Frozen
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.recipe import Recipe, RecipeSpec
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.registry import MachineConfig
 from kdyno.measurement import Correction
@@ -46,19 +46,13 @@ def _count_or_auto(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
 BlocksOrAuto = Annotated[BlockCount | Literal["auto"], WrapValidator(_count_or_auto)]
 
 
-class VariantSpec(Recipe):
+class VariantSpec(RecipeSpec):
     """A variant as written: a recipe, perhaps on top of another, perhaps standing for several."""
 
     extends: Name | None = None
     """Another variant to start from: single values replace, tables merge, lists append."""
     matrix: dict[str, Annotated[tuple[MatrixValue, ...], Field(min_length=1)]] = {}
     """Knobs and the values that each takes; every combination becomes a variant NAME-value-value."""
-
-    @model_validator(mode="after")
-    def _says_what_is_its_own(self) -> Self:
-        if self.profile and (self.profile.trainee or self.profile.trained_for):
-            raise PydanticCustomError("profile", "`trainee` and `trained_for` are filled in by kdyno: leave them out")
-        return self
 
 
 class JudgeConfig(Frozen):

@@ -28,7 +28,7 @@ from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config, sele
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, QUOTED, read_fragments
-from kdyno.kernel.plan import check_without_source
+from kdyno.kernel.plan import check_early
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import Source, fetch
 from kdyno.line.forecast import forecast_builds
@@ -124,7 +124,7 @@ class Bench:
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
         self.recipe = Recipe(toolchain=self.request.toolchain, lines=True, kconfig=_asked(self.request, needs.kconfig))
-        check_without_source([self.recipe], self.request.config, self.session.state)
+        check_early([self.recipe], self.request.config, self.session.state)
         self.source: Source = fetch(self.request.source, self.session.state, self.session.talk.say)
 
     def asked(self) -> dict[str, str]:

@@ -14,8 +14,8 @@ from kdyno.experiment.plan import recipes
 from kdyno.instrument.job import Job
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
-from kdyno.kernel.plan import check_without_source
-from kdyno.kernel.recipe import RUNTIME_KNOBS, Recipe
+from kdyno.kernel.plan import check_early
+from kdyno.kernel.recipe import RUNTIME, Recipe
 from kdyno.kernel.source import fetch
 from kdyno.kernel.source import require as require_source
 from kdyno.line.derive import PlannedTraining, TrainingPlanner
@@ -130,8 +130,8 @@ def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> No
 def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
     """Raise NothingBuilt for a recipe that says more than a kernel that runs can be told."""
     for knob in sorted(recipe.model_fields_set):
-        if knob not in RUNTIME_KNOBS and getattr(recipe, knob) != getattr(Recipe(), knob):
-            raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME_KNOBS))
+        if knob not in RUNTIME and getattr(recipe, knob) != getattr(Recipe(), knob):
+            raise NothingBuilt(variant=variant, knob=knob, type=machine_type, runtime=", ".join(RUNTIME))
 
 
 def plan_builds(
@@ -148,7 +148,7 @@ def plan_builds(
     """
     given = given_plans(experiment, state, talk) if given is None else given
     built_here = [recipe for recipe in experiment.variants.values() if recipe.image is None]
-    check_without_source(built_here, experiment.config, state)
+    check_early(built_here, experiment.config, state)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
     source_of = cache(lambda spec: fetch(spec, state, talk.say))

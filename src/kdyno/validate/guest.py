@@ -17,7 +17,7 @@ from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
 from kdyno.kernel.build import build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import read_config
-from kdyno.kernel.plan import check_without_source, plan_build
+from kdyno.kernel.plan import check_early, plan_build
 from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import fetch
 from kdyno.line.session import Session
@@ -51,7 +51,7 @@ def build_as_host(
 ) -> tuple[Image, dict[str, str]]:
     """The image of this configuration with what is asked on top, and its own .config. Raises what builds raise."""
     recipe, base = Recipe(kconfig=dict(asked)), f"file:{config}"
-    check_without_source([recipe], base, state)
+    check_early([recipe], base, state)
     plan = plan_build(recipe, fetch(source, state, talk.say), base, state, talk.say)
     with talk.working("building the kernel as this host's", about=True) as advance:
         image = build(plan, state, advance)

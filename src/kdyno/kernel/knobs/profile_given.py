@@ -61,7 +61,7 @@ def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
     refuse_other_tools(path, _first_bytes(path, use), TAKEN[use])
     match use:
         case "order":
-            order.check(path)
+            order.check_file(path)
         case "propeller":
             _check_clusters(path)
         case "autofdo":
