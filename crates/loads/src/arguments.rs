@@ -1,12 +1,10 @@
 //! The command line, strictly: what isn't known is refused.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, SEE_HELP};
 use crate::load::Program;
 use crate::loads::LOADS;
 use crate::parameters::{Kind, Parameters, REPEAT, Setting, Value};
 use std::ffi::OsString;
-
-pub const SEE_HELP: &str = "`kdyno-loads --help` says what there is";
 
 #[derive(Debug)]
 pub enum Verb {

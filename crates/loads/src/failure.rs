@@ -12,6 +12,9 @@ const SURROUNDINGS: u8 = 3;
 /// The command line can't be understood: EX_USAGE of <sysexits.h>.
 const USAGE: u8 = 64;
 
+/// The way out of most mistakes on the command line.
+pub const SEE_HELP: &str = "`kdyno-loads --help` says what there is";
+
 /// A process can hand it to another.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {

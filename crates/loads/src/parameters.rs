@@ -1,7 +1,7 @@
 //! What a load can be asked for: a table of settings, and the values that were chosen.
 
 use crate::area::Advice;
-use crate::failure::Failure;
+use crate::failure::{Failure, SEE_HELP};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -57,9 +57,8 @@ pub const ADVISE: Setting =
 
 impl Setting {
     pub fn read(&self, text: &str) -> Result<Value, Failure> {
-        let refused = |wanted: String| {
-            Failure::of_usage(format!("--{} takes {wanted}, not '{text}'", self.name), crate::arguments::SEE_HELP)
-        };
+        let refused =
+            |wanted: String| Failure::of_usage(format!("--{} takes {wanted}, not '{text}'", self.name), SEE_HELP);
         let within = |number: Option<u64>, least: u64, most: u64| number.filter(|n| (least..=most).contains(n));
         match self.kind {
             Kind::Number { least, most } => within(text.parse().ok(), least, most)

@@ -3,7 +3,6 @@
 use crate::bench;
 use crate::measure::Clock;
 use crate::nearest::nearest;
-use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
 use crate::test::Test;
@@ -110,7 +109,7 @@ fn plan(tests: &[&'static Test], given: &[String], lane: Lane) -> Result<Vec<Pla
     }
     let planned = |test: &&'static Test| {
         let own = params.iter().filter(|(key, _)| has(test, key)).map(|(key, value)| (key.clone(), *value)).collect();
-        Ok(Planned { test, params: Params::resolve(test, lane, &own)? })
+        Ok(Planned { test, params: test.resolve(lane, &own)? })
     };
     tests.iter().map(planned).collect()
 }
