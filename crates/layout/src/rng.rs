@@ -11,12 +11,12 @@ impl Rng {
 
     /// Less than a number that is not 0.
     pub fn below(&mut self, most: u64) -> u64 {
-        ((u128::from(self.0.next()) * u128::from(most)) >> 64) as u64
+        ((u128::from(self.0.next_u64()) * u128::from(most)) >> 64) as u64
     }
 
     /// From 0 to less than 1.
     pub fn fraction(&mut self) -> f64 {
-        (self.0.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 

@@ -18,7 +18,10 @@ mod tests {
 
     #[test]
     fn an_index_gives_the_same_numbers_for_ever() {
-        assert_eq!((fraction(0), fraction(1), whole(0, 3), whole(1, 3)), (0.7666216164272852, -0.13694400590298006, -1.0, -2.0));
+        assert_eq!(
+            (fraction(0), fraction(1), whole(0, 3), whole(1, 3)),
+            (0.7666216164272852, -0.13694400590298006, -1.0, -2.0)
+        );
     }
 
     #[test]

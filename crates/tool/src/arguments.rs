@@ -43,7 +43,7 @@ impl Arguments {
     }
 
     /// None: there are no more.
-    pub fn next(&mut self) -> Result<Option<Argument>, String> {
+    pub fn next_argument(&mut self) -> Result<Option<Argument>, String> {
         Ok(match self.0.next().map_err(said)? {
             None => None,
             Some(Arg::Short(letter)) => Some(Argument::Option(format!("-{letter}"))),
@@ -72,9 +72,10 @@ fn said(error: Error) -> String {
 
 /// The value of an option that takes a whole number.
 pub fn whole_number(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
-        format!("{option} takes a whole number from {} to {}, not '{text}'", range.start(), range.end())
-    })
+    text.parse()
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("{option} takes a whole number from {} to {}, not '{text}'", range.start(), range.end()))
 }
 
 /// `4096`, `500K`: a whole number with at most one unit behind it.
@@ -95,7 +96,7 @@ mod tests {
     }
 
     fn all(mut arguments: Arguments) -> Result<Vec<Argument>, String> {
-        std::iter::from_fn(|| arguments.next().transpose()).collect()
+        std::iter::from_fn(|| arguments.next_argument().transpose()).collect()
     }
 
     #[test]
@@ -110,16 +111,16 @@ mod tests {
     fn a_value_is_the_next_word_or_stands_behind_an_equals_sign() {
         for line in ["--every -5s x", "--every=-5s x"] {
             let mut arguments = arguments(line);
-            assert_eq!(arguments.next().unwrap().unwrap().text(), "--every");
+            assert_eq!(arguments.next_argument().unwrap().unwrap().text(), "--every");
             assert_eq!(arguments.value(), Ok("-5s".into()));
-            assert_eq!(arguments.next(), Ok(Some(Argument::Word("x".into()))));
+            assert_eq!(arguments.next_argument(), Ok(Some(Argument::Word("x".into()))));
         }
     }
 
     #[test]
     fn what_is_wrong_is_said_with_the_word() {
         let mut without = arguments("--every");
-        without.next().unwrap();
+        without.next_argument().unwrap();
         assert_eq!(without.value().unwrap_err(), "--every needs a value");
         assert_eq!(all(arguments("--json=yes")).unwrap_err(), "--json takes no value, not 'yes'");
         let bytes = Arguments::new([OsString::from_vec(vec![b'a', 0xff])].into_iter());
@@ -145,7 +146,7 @@ mod tests {
             takes_values in any::<bool>(),
         ) {
             let mut arguments = Arguments::new(words.into_iter().map(OsString::from_vec));
-            while let Ok(Some(argument)) = arguments.next() {
+            while let Ok(Some(argument)) = arguments.next_argument() {
                 if takes_values && argument.text().starts_with('-') {
                     let _ = arguments.value();
                 }

@@ -13,8 +13,7 @@ impl SplitMix64 {
     }
 
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "it never ends")]
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,7 +25,7 @@ impl SplitMix64 {
 /// The number at a place, from 0, of the sequence of seed 0.
 #[inline]
 pub fn nth(place: u64) -> u64 {
-    SplitMix64(place.wrapping_mul(STEP)).next()
+    SplitMix64(place.wrapping_mul(STEP)).next_u64()
 }
 
 #[cfg(test)]
@@ -38,14 +37,14 @@ mod tests {
         // The first values for seed 1234567, as published with the reference implementation.
         let mut numbers = SplitMix64::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
-        assert_eq!([numbers.next(), numbers.next(), numbers.next()], expected);
+        assert_eq!([numbers.next_u64(), numbers.next_u64(), numbers.next_u64()], expected);
     }
 
     #[test]
     fn a_number_can_be_had_by_its_place() {
         assert_eq!([nth(0), nth(1)], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
         let mut numbers = SplitMix64::new(0);
-        assert!((0..1000).all(|place| nth(place) == numbers.next()));
-        assert_eq!(nth(u64::MAX), SplitMix64::new(0_u64.wrapping_sub(STEP)).next());
+        assert!((0..1000).all(|place| nth(place) == numbers.next_u64()));
+        assert_eq!(nth(u64::MAX), SplitMix64::new(0_u64.wrapping_sub(STEP)).next_u64());
     }
 }

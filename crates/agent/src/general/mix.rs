@@ -10,7 +10,7 @@ impl Mix {
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0.next()
+        self.0.next_u64()
     }
 
     /// 0 to `end` - 1; `end` is not 0.
