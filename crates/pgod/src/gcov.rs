@@ -4,7 +4,7 @@
 //! The kernel copies an object's counters when its file is opened, and the file is that copy: what is read is of one
 //! moment, however long the reading takes. Different objects are read one after the other.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use crate::regular;
 use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
 use std::fs::{self, OpenOptions};

@@ -1,6 +1,6 @@
 //! The last snapshot of each run as one tar archive on standard output, `listing.json` first.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use crate::listing::Listing;
 use crate::regular;
 use crate::store::Store;

@@ -6,7 +6,7 @@
 //! Everything is written beside its place, in `.writing`, and renamed. So whatever has a name is whole, and a program
 //! that was killed leaves one file more at most, which the next one removes.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use crate::kernel::is_boot_id;
 use crate::regular;
 use nix::fcntl::{Flock, FlockArg};
