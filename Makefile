@@ -3,6 +3,7 @@
 # make test-long   the tests marked `long`
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
+# make sanitize   the tests of the Rust crates that have `unsafe`, under AddressSanitizer; ten minutes
 # make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
 # make bench  the harness's own figures beside their aims, as ratios where a host's speed would matter
 
@@ -19,7 +20,7 @@ T ?= -m "not long"
 S ?= 3600
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: demo test test-long check fuzz audit bench setup-demo setup-test setup-check setup-bench
+.PHONY: demo test test-long check fuzz sanitize audit bench setup-demo setup-test setup-check setup-bench
 
 demo: setup-demo
 	kdyno doctor
@@ -44,6 +45,9 @@ fuzz: setup-test
 	tools/fuzz --seconds $(S)
 	timeout $(S) sh -c 'while PROPTEST_CASES=2000 PROPTEST_RNG_SEED=$$(od -An -N4 -tu4 /dev/urandom | tr -d " ") \
 	    cargo test --workspace --quiet --bins --lib -- fuzz any_job; do :; done'; test $$? = 124
+
+sanitize: setup-test
+	nice tools/sanitize
 
 audit:
 	cargo deny --offline check bans licenses sources
