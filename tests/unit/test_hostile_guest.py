@@ -27,6 +27,7 @@ from tests.unit.fake_qemu import FakeQemu
 from tests.unit.test_stream import HELLO, line
 
 MB = 1_000_000
+WAITS = "while [ ! -e go ]; do sleep 0.01; done"
 
 
 @pytest.fixture
@@ -58,8 +59,9 @@ def test_a_stream_that_floods_ends_the_boot(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_flood_is_cut_at_its_limit_however_late_the_watch_comes(
-    qemu: FakeQemu, tmp_path: Path
+    qemu: FakeQemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Watch, "broken_limit", lambda _watch: None)  # it never comes while the guest is there
     qemu.leaves(stream=outputs(3 * MB), console=b"y\n" * 2 * MB)
     end = boot(tmp_path, stream_mb=1.5, console_mb=0.5)
     assert (end.status, end.reason) == ("failed", "console flooded: more than 0.5 MB")
@@ -75,19 +77,17 @@ def test_a_guest_that_floods_its_stream_and_ends_at_once_has_failed_for_that(qem
 
 def test_the_kernel_itself_ends_a_program_that_writes_on_while_nobody_watches(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
-    with (
-        flood.open("wb") as file,
-        spawned(["sh", "-c", "sleep 0.2; exec head -c 300000000 /dev/zero"], stdout=file) as child,
-    ):
+    command = ["sh", "-c", f"{WAITS}; exec head -c 300000000 /dev/zero"]
+    with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
         bound_files(child.pid, 5 * MB)
+        (tmp_path / "go").touch()
         assert child.wait() < 0
     assert flood.stat().st_size == 5 * MB
 
 
 def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
-    waits = "touch ready; while [ ! -e go ]; do sleep 0.01; done"
-    command = ["sh", "-c", f"ulimit -S -f 1000; {waits}; exec head -c 9M /dev/zero"]
+    command = ["sh", "-c", f"ulimit -S -f 1000; touch ready; {WAITS}; exec head -c 9M /dev/zero"]
     with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
         while not (tmp_path / "ready").exists():
             time.sleep(0.01)
