@@ -79,6 +79,8 @@ from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
+from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
+from tests.unit.foreign_outputs import OUTPUTS
 from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
 from tests.unit.test_store_exchange import exported
 
@@ -88,34 +90,7 @@ SOURCE = HERE.parents[1] / "src" / "kdyno"
 EXPERIMENTS = HERE.parents[1] / "experiments"
 FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
-FOREIGN = {
-    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
-    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json", "hyperfine-means-after.csv"),
-    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
-    "google-benchmark": ("google-before.json", "google-after.json", "google-means-after.json"),
-    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt", "rustc-perf.json"),
-    "phoronix": ("phoronix-before.xml", "phoronix-after.xml", "phoronix.xml"),
-    "pgbench": ("pgbench-before.txt", "pgbench-after.txt", "pgbench-progress.txt", "pgbench-rate.txt"),
-    "criterion": ("criterion-before.csv", "criterion-after.csv"),
-    "perf": ("perf-r-before.csv", "perf-r-after.csv", "perf-j-after.json"),
-    "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
-    "fio": ("fio-before.json", "fio-after.json"),
-    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
-    "lkp": ("lkp-before.json", "lkp-after.json", "lkp.txt"),
-    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
-    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
-    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
-    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
-    "wrk": ("wrk-before.txt", "wrk-after.txt"),
-    "ab": ("ab-before.txt", "ab-after.txt"),
-    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
-    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
-    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
-    "time": ("time-before.txt", "time-after.txt"),
-    "numbers": ("numbers-before.txt", "numbers-after.txt"),
-    "table": ("compiler_patch.md", "compiler_patch.md"),
-    "csv": ("values.csv", "values.csv"),
-}
+FOREIGN = {**OUTPUTS, "table": ("compiler_patch.md",) * 2, "csv": ("values.csv",) * 2}
 """By format of `kdyno judge`: a file that stays as it is, and those that are changed."""
 ALONE = ("csv", "table")
 """Formats whose files hold several variants."""
@@ -284,8 +259,7 @@ def _no_number(name: str) -> None:
 
 def foreign_seeds(*names: str) -> Callable[[], Sequence[bytes]]:
     return lambda: [
-        VALUES_CSV.encode() if name == "values.csv" else (DATA / "foreign" / name).read_bytes()[:LARGEST]
-        for name in names
+        VALUES_CSV.encode() if name == "values.csv" else (FOREIGN_DATA / name).read_bytes()[:LARGEST] for name in names
     ]
 
 
@@ -608,7 +582,7 @@ TARGETS = {
         *(
             Target(
                 f"judge-{reader.name}",
-                judged(reader.name, DATA / "foreign" / FOREIGN[reader.name][0]),
+                judged(reader.name, FOREIGN_DATA / FOREIGN[reader.name][0]),
                 foreign_seeds(*FOREIGN[reader.name][1:]),
                 examples=100,
             )
