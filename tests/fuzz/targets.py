@@ -219,7 +219,7 @@ def built_kernels() -> Sequence[bytes]:
     inner = vmlinux(
         [(TEXT + 16 * number, "T_text" if not number else f"tf{number}") for number in range(600)], "CONFIG_X86=y\n"
     )
-    return [bz_image(inner), bz_image(gzip.compress(inner))]
+    return [bz_image(inner), bz_image(gzip.compress(inner, mtime=0))]
 
 
 def console_words() -> Sequence[bytes]:
@@ -467,7 +467,7 @@ def pulled(path: Path) -> object:
 def pulled_snapshot(path: Path) -> object:
     """The same, where the inner archive is what was changed."""
     run, _ = pgod_specimen.snapshot(COUNTERS)
-    content = gzip.compress(path.read_bytes())
+    content = gzip.compress(path.read_bytes(), mtime=0)
     sent = pgod_specimen.sent((run | {"file_bytes": len(content)}, content))
     return list(read_sent(io.BytesIO(sent).read, "m"))
 
@@ -487,7 +487,7 @@ def run_file(path: Path) -> None:
 def run_file_unpacked(path: Path) -> None:
     """The same, where the archive is what was changed."""
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(path.read_bytes(), 1))
+        packed.write(gzip.compress(path.read_bytes(), 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
@@ -505,7 +505,7 @@ def run_file_forged(path: Path) -> None:
     parts["manifest.json"] = json.dumps(manifest).encode()
     archive = b"".join(plain_tar.entry(name, content) for name, content in parts.items()) + plain_tar.END
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(archive, 1))
+        packed.write(gzip.compress(archive, 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
