@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from kdyno.cli.main import make_parser
 from kdyno.instrument.follow import follow_output
 from kdyno.instrument.job import Job, Program
 from kdyno.instrument.stream_records import LONGEST_LINE
+from kdyno.lanes import Lane
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
+from kdyno.machine.platforms import Platform
 from kdyno.machine.qemu import QemuMachine
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.watch import Watch, bound_files
@@ -27,6 +30,8 @@ from tests.unit.fake_qemu import FakeQemu
 from tests.unit.test_stream import HELLO, line
 
 MB = 1_000_000
+MONITORS = ("-monitor", "-mon", "-qmp", "-qmp-pretty", "-gdb")
+"""Options that let somebody steer QEMU."""
 WAITS = "while [ ! -e go ]; do sleep 0.01; done"
 
 
@@ -95,6 +100,23 @@ def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) ->
         (tmp_path / "go").touch()
         child.wait()
     assert flood.stat().st_size <= 1000 * 1024
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+@pytest.mark.parametrize("platform", ["microvm", "q35"])
+@pytest.mark.parametrize("lane", ["model", "wall"])
+def test_no_guest_reaches_a_monitor_of_qemu_s(
+    qemu: FakeQemu, tmp_path: Path, lane: Lane, platform: Platform, on_terminal: bool
+) -> None:
+    machine = QemuMachine(
+        QemuConfig(lane=lane, platform=platform, accel="tcg", share=tmp_path, disk_mb=1 if lane == "wall" else None)
+    )
+    order = BootOrder("x", Path("/k"), (), Job(lane=lane, iterations=1), 1, tmp_path)
+    (machine.converse if on_terminal else machine.boot)(order)
+    [words] = [command.split() for command in qemu.commands if "-initrd" in command]
+    monitors = [value for option, value in pairwise(words) if option in MONITORS]
+    assert "-nodefaults" in words and "-s" not in words  # without it there would be one of its own accord
+    assert monitors == (["none"] if on_terminal else [])
 
 
 @pytest.mark.parametrize("limit", ["boot", "silence", "total", "console_mb", "stream_mb"])
