@@ -75,7 +75,7 @@ def repacked(path: Path, parts: dict[str, bytes], *, with_digests: bool = True) 
             if name != "manifest.json"
         ]
     parts = {**parts, "manifest.json": json.dumps(manifest).encode()}
-    path.write_bytes(gzip.compress(b"".join(entry(name, content) for name, content in parts.items()) + END))
+    path.write_bytes(gzip.compress(b"".join(entry(name, content) for name, content in parts.items()) + END, mtime=0))
     return path
 
 

@@ -79,6 +79,8 @@ from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
+from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
+from tests.unit.foreign_outputs import OUTPUTS
 from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
 from tests.unit.test_store_exchange import exported
 
@@ -88,34 +90,7 @@ SOURCE = HERE.parents[1] / "src" / "kdyno"
 EXPERIMENTS = HERE.parents[1] / "experiments"
 FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
-FOREIGN = {
-    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
-    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json", "hyperfine-means-after.csv"),
-    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
-    "google-benchmark": ("google-before.json", "google-after.json", "google-means-after.json"),
-    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt", "rustc-perf.json"),
-    "phoronix": ("phoronix-before.xml", "phoronix-after.xml", "phoronix.xml"),
-    "pgbench": ("pgbench-before.txt", "pgbench-after.txt", "pgbench-progress.txt", "pgbench-rate.txt"),
-    "criterion": ("criterion-before.csv", "criterion-after.csv"),
-    "perf": ("perf-r-before.csv", "perf-r-after.csv", "perf-j-after.json"),
-    "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
-    "fio": ("fio-before.json", "fio-after.json"),
-    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
-    "lkp": ("lkp-before.json", "lkp-after.json", "lkp.txt"),
-    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
-    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
-    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
-    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
-    "wrk": ("wrk-before.txt", "wrk-after.txt"),
-    "ab": ("ab-before.txt", "ab-after.txt"),
-    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
-    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
-    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
-    "time": ("time-before.txt", "time-after.txt"),
-    "numbers": ("numbers-before.txt", "numbers-after.txt"),
-    "table": ("compiler_patch.md", "compiler_patch.md"),
-    "csv": ("values.csv", "values.csv"),
-}
+FOREIGN = {**OUTPUTS, "table": ("compiler_patch.md",) * 2, "csv": ("values.csv",) * 2}
 """By format of `kdyno judge`: a file that stays as it is, and those that are changed."""
 ALONE = ("csv", "table")
 """Formats whose files hold several variants."""
@@ -244,7 +219,7 @@ def built_kernels() -> Sequence[bytes]:
     inner = vmlinux(
         [(TEXT + 16 * number, "T_text" if not number else f"tf{number}") for number in range(600)], "CONFIG_X86=y\n"
     )
-    return [bz_image(inner), bz_image(gzip.compress(inner))]
+    return [bz_image(inner), bz_image(gzip.compress(inner, mtime=0))]
 
 
 def console_words() -> Sequence[bytes]:
@@ -284,8 +259,7 @@ def _no_number(name: str) -> None:
 
 def foreign_seeds(*names: str) -> Callable[[], Sequence[bytes]]:
     return lambda: [
-        VALUES_CSV.encode() if name == "values.csv" else (DATA / "foreign" / name).read_bytes()[:LARGEST]
-        for name in names
+        VALUES_CSV.encode() if name == "values.csv" else (FOREIGN_DATA / name).read_bytes()[:LARGEST] for name in names
     ]
 
 
@@ -493,7 +467,7 @@ def pulled(path: Path) -> object:
 def pulled_snapshot(path: Path) -> object:
     """The same, where the inner archive is what was changed."""
     run, _ = pgod_specimen.snapshot(COUNTERS)
-    content = gzip.compress(path.read_bytes())
+    content = gzip.compress(path.read_bytes(), mtime=0)
     sent = pgod_specimen.sent((run | {"file_bytes": len(content)}, content))
     return list(read_sent(io.BytesIO(sent).read, "m"))
 
@@ -513,7 +487,7 @@ def run_file(path: Path) -> None:
 def run_file_unpacked(path: Path) -> None:
     """The same, where the archive is what was changed."""
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(path.read_bytes(), 1))
+        packed.write(gzip.compress(path.read_bytes(), 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
@@ -531,7 +505,7 @@ def run_file_forged(path: Path) -> None:
     parts["manifest.json"] = json.dumps(manifest).encode()
     archive = b"".join(plain_tar.entry(name, content) for name, content in parts.items()) + plain_tar.END
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(archive, 1))
+        packed.write(gzip.compress(archive, 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
@@ -608,7 +582,7 @@ TARGETS = {
         *(
             Target(
                 f"judge-{reader.name}",
-                judged(reader.name, DATA / "foreign" / FOREIGN[reader.name][0]),
+                judged(reader.name, FOREIGN_DATA / FOREIGN[reader.name][0]),
                 foreign_seeds(*FOREIGN[reader.name][1:]),
                 examples=100,
             )

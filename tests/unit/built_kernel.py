@@ -28,7 +28,7 @@ def bz_image(payload: bytes, banner: str = BANNER, protocol: int = 0x020F, flags
 
 def ikconfig(config: str) -> bytes:
     """A configuration as kernel/configs.c keeps it."""
-    return b"IKCFG_ST" + gzip.compress(config.encode()) + b"IKCFG_ED"
+    return b"IKCFG_ST" + gzip.compress(config.encode(), mtime=0) + b"IKCFG_ED"
 
 
 def module(name: str, depends: Sequence[str] = ()) -> bytes:

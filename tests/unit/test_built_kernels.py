@@ -46,7 +46,7 @@ def kernel_in(directory: Path, config: str = CONFIG, inner: bytes | None = None)
     boot = directory / "boot"
     boot.mkdir()
     path = boot / f"vmlinuz-{RELEASE}"
-    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS) if inner is None else inner)))
+    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS) if inner is None else inner, mtime=0)))
     (boot / f"config-{RELEASE}").write_text(config, encoding="utf-8")
     return path
 
@@ -129,7 +129,7 @@ def test_a_configuration_inside_the_kernel_will_do_and_none_at_all_will_not(tmp_
     beside.unlink()
     with pytest.raises(adopt.ConfigMissing):
         adopt.adopted(str(path), state, lambda _: None)
-    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS, CONFIG))))
+    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS, CONFIG), mtime=0)))
     assert adopt.adopted(str(path), state, lambda _: None).config.read_text() == CONFIG
     assert configuration_in(b"IKCFG_ST\x1f\x8b\x08brokenIKCFG_ED") is None
 
@@ -143,19 +143,19 @@ def test_a_missing_file_a_damaged_payload_and_a_missing_module_are_named(tmp_pat
     with pytest.raises(kernel_modules.ModuleMissing, match="virtio_ring"):
         adopt.adopted(str(path), state, lambda _: None)
     shutil.rmtree(tmp_path / "lib")
-    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS))[:-20]))
+    path.write_bytes(bz_image(gzip.compress(vmlinux(SYMBOLS), mtime=0)[:-20]))
     with pytest.raises(packed.NotUnpackable, match="damaged"):
         adopt.adopted(str(path), state, lambda _: None)
     path.write_bytes(bz_image(b"\0" * 100))
     with pytest.raises(packed.NotUnpackable, match="format"):
         adopt.adopted(str(path), state, lambda _: None)
-    path.write_bytes(bz_image(gzip.compress(b"no ELF at all")))
+    path.write_bytes(bz_image(gzip.compress(b"no ELF at all", mtime=0)))
     with pytest.raises(header.NotABootableKernel, match="no vmlinux"):
         adopt.adopted(str(path), state, lambda _: None)
 
 
 def test_what_comes_out_of_a_file_is_bounded() -> None:
-    bomb = gzip.compress(bytes(10_000_000))
+    bomb = gzip.compress(bytes(10_000_000), mtime=0)
     with pytest.raises(packed.NotUnpackable, match="more than 1,000,000 bytes"):
         packed.unpacked(bomb, 1_000_000, "it")
     assert packed.unpacked(b"plain", 10, "it") == b"plain"

@@ -16,37 +16,10 @@ from kdyno.foreign.request import JudgeRequest
 from kdyno.foreign.sheet import grids, has_pipe_table, last_place, shape_of
 from kdyno.foreign.source import Source, read_all
 from kdyno.verdicts.of_files import judge_files
+from tests.unit.foreign_outputs import DATA, OUTPUTS
 
-DATA = Path(__file__).parent.parent / "data" / "foreign"
 VALUES = "time_ms\n1.5\n1.25\n1.75\n"
 MEANS = "test,mean,sd,n,unit\npipe,{},0.1,12,us\nfork,{},0.5,12,us\n"
-FILES = {
-    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
-    "perf": ("perf-before-1.csv", "perf-after-1.csv"),
-    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json"),
-    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
-    "google-benchmark": ("google-before.json", "google-after.json"),
-    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt"),
-    "phoronix": ("phoronix-before.xml", "phoronix-after.xml"),
-    "pgbench": ("pgbench-before.txt", "pgbench-after.txt"),
-    "criterion": ("criterion-before.csv", "criterion-after.csv"),
-    "stress-ng": ("stress-before.txt", "stress-after.txt"),
-    "fio": ("fio-before.json", "fio-after.json"),
-    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
-    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
-    "lkp": ("lkp-before.json", "lkp-after.json"),
-    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
-    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
-    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
-    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
-    "wrk": ("wrk-before.txt", "wrk-after.txt"),
-    "ab": ("ab-before.txt", "ab-after.txt"),
-    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
-    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
-    "time": ("time-before.txt", "time-after.txt"),
-    "numbers": ("numbers-before.txt", "numbers-after.txt"),
-}
-"""By format: a file of either variant; those of tables are made here."""
 
 
 def made(directory: Path, *names: str, text: str = VALUES) -> list[str]:
@@ -63,8 +36,8 @@ def names(paths: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("form", [reader.name for reader in READERS])
 def test_one_file_for_each_variant_is_judged_in_every_format(form: str, tmp_path: Path) -> None:
-    if form in FILES:
-        files = [str(DATA / name) for name in FILES[form]]
+    if form in OUTPUTS:
+        files = [str(DATA / name) for name in OUTPUTS[form][:2]]
     else:
         texts = (
             (MEANS.format(8.0, 70), MEANS.format(7.8, 69)) if form == "table" else (VALUES, VALUES.replace("5", "4"))
@@ -80,7 +53,7 @@ def test_one_file_for_each_variant_is_judged_in_every_format(form: str, tmp_path
 
 @pytest.mark.parametrize("form", [reader.name for reader in READERS])
 def test_the_error_for_a_single_variant_says_how_to_name_two_files(form: str, tmp_path: Path) -> None:
-    file = str(DATA / FILES[form][0]) if form in FILES else ""
+    file = str(DATA / OUTPUTS[form][0]) if form in OUTPUTS else ""
     if not file:
         [file] = made(tmp_path, "my data.csv", text=MEANS.format(8, 70) if form == "table" else VALUES)
     command = "hyperfine-before.json" if form == "hyperfine" else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kdyno.errors import KdynoError
 from kdyno.machine.guest_root import NoUserNamespace, RootFailed, guest_root
 from kdyno.state import DiskFull, State
 from kdyno.talk import Talk
+from tests.unit.test_process import is_running, wait_until
 
 PACKER = "cat > /dev/null"
 
@@ -83,11 +83,8 @@ def test_an_interrupt_ends_mmdebstrap_with_all_that_it_has_started_and_leaves_no
     stand_in(tmp_path / "bin", monkeypatch, script)
     with pytest.raises(KeyboardInterrupt):
         guest_root(["hello"], {}, state, Talk(quiet=True))
-    deadline = time.monotonic() + 10
-    own, child = pids.read_text().split()
-    while any(_runs(pid) for pid in (own, child)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not _runs(own) and not _runs(child)
+    started = pids.read_text().split()
+    wait_until(lambda: not any(map(is_running, started)))
     assert left_behind(state) == []
 
 
@@ -98,11 +95,3 @@ def test_a_packer_that_ends_early_is_heard(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(error):
             guest_root(["hello"], {}, state, Talk(quiet=True))
         assert left_behind(state) == []
-
-
-def _runs(pid: str) -> bool:
-    """Whether a process is there, and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from kdyno.cli.main import make_parser
 from kdyno.instrument.follow import follow_output
 from kdyno.instrument.job import Job, Program
 from kdyno.instrument.stream_records import LONGEST_LINE
+from kdyno.lanes import Lane
 from kdyno.machine.base import BootEnd, BootOrder, Limits
 from kdyno.machine.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
+from kdyno.machine.platforms import Platform
 from kdyno.machine.qemu import QemuMachine
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.machine.watch import Watch, bound_files
@@ -27,6 +30,9 @@ from tests.unit.fake_qemu import FakeQemu
 from tests.unit.test_stream import HELLO, line
 
 MB = 1_000_000
+MONITORS = ("-monitor", "-mon", "-qmp", "-qmp-pretty", "-gdb")
+"""Options that let somebody steer QEMU."""
+WAITS = "while [ ! -e go ]; do sleep 0.01; done"
 
 
 @pytest.fixture
@@ -58,8 +64,9 @@ def test_a_stream_that_floods_ends_the_boot(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_flood_is_cut_at_its_limit_however_late_the_watch_comes(
-    qemu: FakeQemu, tmp_path: Path
+    qemu: FakeQemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Watch, "broken_limit", lambda _watch: None)  # it never comes while the guest is there
     qemu.leaves(stream=outputs(3 * MB), console=b"y\n" * 2 * MB)
     end = boot(tmp_path, stream_mb=1.5, console_mb=0.5)
     assert (end.status, end.reason) == ("failed", "console flooded: more than 0.5 MB")
@@ -75,19 +82,17 @@ def test_a_guest_that_floods_its_stream_and_ends_at_once_has_failed_for_that(qem
 
 def test_the_kernel_itself_ends_a_program_that_writes_on_while_nobody_watches(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
-    with (
-        flood.open("wb") as file,
-        spawned(["sh", "-c", "sleep 0.2; exec head -c 300000000 /dev/zero"], stdout=file) as child,
-    ):
+    command = ["sh", "-c", f"{WAITS}; exec head -c 300000000 /dev/zero"]
+    with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
         bound_files(child.pid, 5 * MB)
+        (tmp_path / "go").touch()
         assert child.wait() < 0
     assert flood.stat().st_size == 5 * MB
 
 
 def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) -> None:
     flood = tmp_path / "flood"
-    waits = "touch ready; while [ ! -e go ]; do sleep 0.01; done"
-    command = ["sh", "-c", f"ulimit -S -f 1000; {waits}; exec head -c 9M /dev/zero"]
+    command = ["sh", "-c", f"ulimit -S -f 1000; touch ready; {WAITS}; exec head -c 9M /dev/zero"]
     with flood.open("wb") as file, spawned(command, stdout=file, cwd=tmp_path) as child:
         while not (tmp_path / "ready").exists():
             time.sleep(0.01)
@@ -95,6 +100,23 @@ def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) ->
         (tmp_path / "go").touch()
         child.wait()
     assert flood.stat().st_size <= 1000 * 1024
+
+
+@pytest.mark.parametrize("on_terminal", [False, True])
+@pytest.mark.parametrize("platform", ["microvm", "q35"])
+@pytest.mark.parametrize("lane", ["model", "wall"])
+def test_no_guest_reaches_a_monitor_of_qemu_s(
+    qemu: FakeQemu, tmp_path: Path, lane: Lane, platform: Platform, on_terminal: bool
+) -> None:
+    machine = QemuMachine(
+        QemuConfig(lane=lane, platform=platform, accel="tcg", share=tmp_path, disk_mb=1 if lane == "wall" else None)
+    )
+    order = BootOrder("x", Path("/k"), (), Job(lane=lane, iterations=1), 1, tmp_path)
+    (machine.converse if on_terminal else machine.boot)(order)
+    [words] = [command.split() for command in qemu.commands if "-initrd" in command]
+    monitors = [value for option, value in pairwise(words) if option in MONITORS]
+    assert "-nodefaults" in words and "-s" not in words  # without it there would be one of its own accord
+    assert monitors == (["none"] if on_terminal else [])
 
 
 @pytest.mark.parametrize("limit", ["boot", "silence", "total", "console_mb", "stream_mb"])

@@ -117,8 +117,8 @@ def test_an_option_of_make_is_no_target() -> None:
 
 def test_pipes_devices_bombs_and_broken_archives_are_no_configurations(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"\n" * 20 * MOST_BYTES, 1))
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"CONFIG_A=y\n" * 1000)[:-9])
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"\n" * 20 * MOST_BYTES, 1, mtime=0))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"CONFIG_A=y\n" * 1000, mtime=0)[:-9])
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", MOST_BYTES + 1)
     for name in ("pipe", "bomb.gz", "cut.gz", "huge", "/dev/zero"):

@@ -7,10 +7,9 @@ import json
 import math
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from typing import IO, Any
 
 import jsonschema
@@ -39,6 +38,7 @@ from tests.unit import specimen
 from tests.unit.fake_qemu import FakeQemu
 from tests.unit.kernel_toy import built, toy_source
 from tests.unit.soak_specimen import ASKED, LOADS, failed, looks, memory, sound, stream, tally
+from tests.unit.test_process import wait_until
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -476,11 +476,15 @@ def test_a_stream_that_lies_fails_the_soak(lab: Lab) -> None:
 def test_ctrl_c_ends_the_guest_and_leaves_a_record_of_what_there_was(lab: Lab) -> None:
     lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)[:3], whole=False))
     lab.qemu.hangs()
-    interrupt = Timer(4.0, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
-    began = time.monotonic()
+
+    def interrupt() -> None:
+        wait_until(lab.qemu.is_hanging)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupter = Thread(target=interrupt)
+    interrupter.start()
     lab(status=130)
-    assert time.monotonic() - began < 40
+    interrupter.join()
     assert (lab.record["verdict"], lab.record["reasons"]) == ("unfinished", ["interrupted"])
     assert (lab.record["boot"], lab.record["loads"][0]["rounds"]) == ("lost: interrupted", 5)
     assert lab.record["hours_lived"] == 0.005

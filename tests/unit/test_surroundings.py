@@ -40,17 +40,34 @@ def test_a_killed_kdyno_leaves_no_program_and_runs_no_module_of_its_directory(tm
     assert not mark.exists()
 
 
-def test_an_empty_entry_of_pythonpath_runs_no_module_of_the_directory(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ([], ""),  # what `python -m` puts first
+        (["-P"], ":"),  # -P: nothing but the entry
+        (["-P"], ":/nowhere"),
+        (["-P"], "/nowhere:"),
+        (["-P"], "."),
+        (["-P"], "{here}"),
+    ],
+)
+def test_no_entry_of_what_python_searches_is_the_directory_where_kdyno_is_called(
+    tmp_path: Path, options: list[str], searched: str
+) -> None:
     mark, here = tmp_path / "ran", tmp_path / "here"
     here.mkdir()
     for name in ("argparse", "importlib_metadata", "json", "signal", "psycopg"):  # what Python starts with comes before
         (here / f"{name}.py").write_text(f"import posix\nposix.mkdir({str(mark)!r})\n")
-    for path, words in (("", ["-m", "kdyno"]), (":", ["-m", "kdyno"]), (f"{here}:", ["-m", "kdyno"])):
-        command = [sys.executable, *words, "completion", "bash"]
-        done = subprocess.run(
-            command, cwd=here, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False
-        )
-        assert (done.returncode, mark.exists()) == (0, False), done.stderr
+
+    def python(*words: str) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "PYTHONPATH": searched.format(here=here)}
+        command = [sys.executable, *options, *words]
+        return subprocess.run(command, cwd=here, env=environment, capture_output=True, check=False)
+
+    python("-c", "import argparse")
+    mark.rmdir()  # so that it would have run
+    done = python("-m", "kdyno", "completion", "bash")
+    assert (done.returncode, mark.exists()) == (0, False), done.stderr
 
 
 @pytest.mark.parametrize("start", ["", ".:", "bin:", ":/nowhere:", "./bin/:"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-import time
 import unicodedata
 
 import pytest
@@ -15,6 +14,7 @@ from rich.text import Text
 from kdyno import terminal
 from kdyno.talk import Talk
 from kdyno.text import clean, clean_line, clean_lines, cut, harmless_json
+from tests.unit.growth import repeated, too_steep
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202egnp.exe\n\u2028next"
 SHOWN = "red\\u202egnp.exe \\u2028next"
@@ -141,15 +141,4 @@ def test_text_is_cut_in_its_middle() -> None:
     "part", ["\x1b[", "\x1b[0", "\x9b", "\x1b]", "\x1b]0;x", "\x1bP\x1b", "\x1b ", "\x1b[ ", "\x9b0 "]
 )
 def test_cleaning_takes_time_in_proportion(part: str) -> None:
-    def seconds(text: str) -> float:
-        return min(_timed(text) for _ in range(3))
-
-    once = seconds(part * 50_000)
-    assert seconds(part * 200_000) < 12 * once + 0.1
-    assert once < 2
-
-
-def _timed(text: str) -> float:
-    began = time.perf_counter()
-    clean_lines(text)
-    return time.perf_counter() - began
+    assert not too_steep(clean_lines, repeated("", part, ""), most=48_000)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kdyno.foreign.roles import Roles
-from kdyno.foreign.sheet import LARGEST, LEAST, LIMITS, Grid
+from kdyno.foreign.sheet import LARGEST, LEAST, LIMITS, Grid, last_place
 from kdyno.measurement import Direction
 
 Frame = Any
@@ -108,6 +108,11 @@ class SummaryTables:
 
 
 Reading = ProgramOutput | LongTable | SummaryTables
+
+
+def printed_series(benchmark: str, unit: str, texts: Sequence[str], direction: Direction | None = None) -> Series:
+    """The series of one or more numbers that a program printed, which it rounded to the last place that one has."""
+    return Series(benchmark, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
 
 
 def positive(all_series: list[Series]) -> tuple[tuple[Series, ...], tuple[str, ...]]:

@@ -8,8 +8,7 @@ from collections import defaultdict
 from kdyno.foreign import json_values as json
 from kdyno.foreign.cells import cell_of
 from kdyno.foreign.errors import Broken
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, Series, positive, printed_series
 from kdyno.foreign.source import Source
 
 TITLE = "fio output"
@@ -68,8 +67,5 @@ def _of_text(source: Source) -> ProgramOutput:
             cell = cell_of(match["rate"] or match["older"], ".")
             if cell:
                 rates[f"{name} {match['way']}"].append(cell.mean)
-    series = [
-        Series(name, "IOPS", tuple(map(float, texts)), direction="higher", step=max(map(last_place, texts)))
-        for name, texts in rates.items()
-    ]
+    series = [printed_series(name, "IOPS", texts, "higher") for name, texts in rates.items()]
     return ProgramOutput(*positive(series))

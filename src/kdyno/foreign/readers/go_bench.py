@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kdyno.foreign.readings import ONE_PROCESS, ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import find, shown
 
@@ -28,13 +27,7 @@ def read(source: Source) -> ProgramOutput:
                 name = row[1] if unit == "ns/op" else f"{row[1]} {unit}"
                 values[name, unit].append(text)
     series = [
-        Series(
-            name,
-            shown(unit),
-            tuple(map(float, texts)),
-            direction=None if find(unit) else "lower" if unit.endswith("/op") else None,
-            step=max(map(last_place, texts)),
-        )
+        printed_series(name, shown(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
         for (name, unit), texts in values.items()
     ]
     usable, unusable = positive(series)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
 from kdyno.measurement import Direction
@@ -50,10 +49,7 @@ def read(source: Source) -> ProgramOutput:
             heading = line.lstrip('"')
         elif not line:
             heading = ""
-    series = [
-        Series(name, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
-        for (name, unit, direction), texts in values.items()
-    ]
+    series = [printed_series(name, unit, texts, direction) for (name, unit, direction), texts in values.items()]
     return ProgramOutput(*positive(series))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 
 TITLE = "pgbench output"
@@ -55,13 +54,7 @@ def read(source: Source) -> ProgramOutput:
             notes.append("the lines of progress (-P) weren't read: parts of one run are no replicates")
     _close(run, printed)
     series = [
-        Series(
-            benchmark,
-            unit,
-            tuple(map(float, values)),
-            direction="lower" if unit == "ms" else "higher",
-            step=max(map(last_place, values)),
-        )
+        printed_series(benchmark, unit, values, "lower" if unit == "ms" else "higher")
         for (benchmark, unit), values in printed.items()
     ]
     usable, unusable = positive(series)

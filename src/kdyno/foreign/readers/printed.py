@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from kdyno.foreign.cells import cell_of
 from kdyno.foreign.errors import TooLarge, TwoMarks
 from kdyno.foreign.numerals import Mark, decimal_of
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 from kdyno.foreign.units import shown
 from kdyno.measurement import Direction
@@ -71,10 +70,7 @@ class Program:
             benchmark = ", ".join(filter(None, (" ".join(filter(None, (self.name, own))), *named)))
             if number := _number(match["value"], decimal.mark):
                 values[benchmark, unit, line.direction].append(number)
-        series = [
-            Series(name, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
-            for (name, unit, direction), texts in values.items()
-        ]
+        series = [printed_series(name, unit, texts, direction) for (name, unit, direction), texts in values.items()]
         return ProgramOutput(*positive(series))
 
     def _runs(self, source: Source) -> Iterator[tuple[tuple[str, ...], list[str]]]:

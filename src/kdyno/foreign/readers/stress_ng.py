@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 
 TITLE = "stress-ng output"
@@ -34,8 +33,5 @@ def read(source: Source) -> ProgramOutput:
             stressor = name[1]
         elif (rate := _RATE.match(line)) and stressor:
             rates[stressor].append(rate[1])
-    series = [
-        Series(benchmark, UNIT, tuple(map(float, texts)), direction="higher", step=max(map(last_place, texts)))
-        for benchmark, texts in rates.items()
-    ]
+    series = [printed_series(benchmark, UNIT, texts, "higher") for benchmark, texts in rates.items()]
     return ProgramOutput(*positive(series))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kdyno.foreign.readings import ProgramOutput, Series, positive
-from kdyno.foreign.sheet import last_place
+from kdyno.foreign.readings import ProgramOutput, positive, printed_series
 from kdyno.foreign.source import Source
 
 TITLE = "sysbench output"
@@ -55,8 +54,5 @@ def read(source: Source) -> ProgramOutput:
         for benchmark, unit, text in matches:
             if unit != "events/s" or len(units) == 1:  # 1.1 prints both
                 values[benchmark, unit].append(text)
-    series = [
-        Series(name, unit, tuple(map(float, texts)), direction="higher", step=max(map(last_place, texts)))
-        for (name, unit), texts in values.items()
-    ]
+    series = [printed_series(name, unit, texts, "higher") for (name, unit), texts in values.items()]
     return ProgramOutput(*positive(series))
