@@ -9,7 +9,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Thread
 from typing import IO, Any
 
 import jsonschema
