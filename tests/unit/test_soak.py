@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import IO, Any
 
 import jsonschema
 import numpy as np
@@ -417,6 +418,24 @@ def test_a_soak_that_passes_leaves_a_record_in_the_state_directory_and_where_it_
     assert kept[0].with_suffix(".console").read_bytes() == b"overlayfs: fine\n"
     [boot] = [command for command in lab.qemu.commands if "-initrd" in command]
     assert "-smp 2" in boot and "quiet" in boot and "loglevel=5" in boot
+
+
+def test_a_console_that_does_not_fit_on_the_disk_is_not_kept_in_part(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: IO[bytes], target: IO[bytes], *_: object) -> None:
+        target.write(source.read()[:10])
+        target.flush()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def full_file(source: Path, target: Path, **_: object) -> None:
+        with source.open("rb") as read, target.open("wb") as written:
+            full(read, written)
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    monkeypatch.setattr("shutil.copyfile", full_file)
+    lab.qemu.leaves(stream=stream(*sound(["quick"], seconds=36)), console=b"overlayfs: fine\n")
+    lab("--cpus", "2", status=3)
+    assert "is full" in lab.output
+    assert list((lab.directory / "state" / "soaks").iterdir()) == []
 
 
 def test_a_panic_in_the_middle_fails_the_soak_and_all_that_the_kernel_said_is_listed(lab: Lab) -> None:

@@ -188,9 +188,9 @@ def make_file(store: StoreUrl, path: Path) -> None:
             whole = Path(directory) / "store"
             engine = _file_engine(store, URL.create("sqlite", database=str(whole)))
             with _disposed_if_it_fails(engine), errors_are_said(store):
-                _set_wal(engine)
                 with writing(engine) as connection:
                     _make_tables(connection)
+                _set_wal(engine)  # last: what lies in a -wal gets into the file at the end, or not, and nothing says so
             engine.dispose()
             _take_name(whole, path)
         sync(path.parent)
