@@ -426,8 +426,8 @@ def test_a_console_that_does_not_fit_on_the_disk_is_not_kept_in_part(lab: Lab, m
         target.flush()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def full_file(source: str, target: str, **_: object) -> None:
-        with Path(source).open("rb") as read, Path(target).open("wb") as written:
+    def full_file(source: Path, target: Path, **_: object) -> None:
+        with source.open("rb") as read, target.open("wb") as written:
             full(read, written)
 
     monkeypatch.setattr("shutil.copyfileobj", full)
