@@ -29,6 +29,7 @@ from kdyno.state import State
 from kdyno.talk import Talk
 from tests.unit.host_specimen import BOOT_ID, put, snapshot
 from tests.unit.os_release import FEDORA
+from tests.unit.test_process import is_running, pids, wait_until
 
 THP = "sys/kernel/mm/transparent_hugepage"
 SWAPPINESS = "proc/sys/vm/swappiness"
@@ -193,6 +194,34 @@ def test_runs_of_a_command_are_measured_until_one_fails(root: Path, tmp_path: Pa
     assert taken == [("fails.step", 0, 10), *(("sleeps.step", run, 10) for run in range(3))]
     assert all(sample.elapsed and sample.elapsed > 20_000_000 for sample in end.report.samples[2:])
     assert [step.status for step in end.report.steps] == [0, 1, 0, 0, 0]
+
+
+DAEMON = "(setsid sh -c 'echo $$ > {pids}; exec sleep 600' &); while [ ! -s {pids} ]; do sleep 0.01; done; {then}"
+"""A program that leaves a daemon: in a session of its own, with no parent, as those that fork twice are."""
+
+
+@pytest.mark.parametrize(("then", "killed", "status"), [("exit 0", 1, "ok"), ("sleep 600", 0, "failed")])
+def test_no_daemon_outlives_a_round_that_ends_or_is_ended(
+    root: Path, tmp_path: Path, then: str, killed: int, status: str
+) -> None:
+    end = round_of(root, tmp_path / "round", "sh", "-c", DAEMON.format(pids=tmp_path / "pids", then=then), total=4)
+    assert (end.status, sum(end.report.left.values())) == (status, killed), end.reason
+    assert not is_running(*pids(tmp_path))
+
+
+def test_no_daemon_outlives_a_kdyno_that_is_killed(root: Path, tmp_path: Path) -> None:
+    command = ("sh", "-c", DAEMON.format(pids=tmp_path / "pids", then="sleep 600"))
+    code = f"""
+        from pathlib import Path
+        from tests.unit.test_machine_local import round_of
+        round_of(Path({str(root)!r}), Path({str(tmp_path / "round")!r}), *{command!r})
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(words, cwd=Path(__file__).parents[2]) as parent:
+        [daemon] = pids(tmp_path)
+        assert is_running(daemon)
+        parent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not is_running(daemon))
 
 
 @pytest.mark.parametrize(("number", "why"), [(22, "Invalid argument"), (13, "Permission denied")])
