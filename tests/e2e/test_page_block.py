@@ -29,7 +29,7 @@ def source(state: Path) -> Source:
 
 def test_the_patch_goes_into_linux_6_1_and_its_option_can_be_had(source: Source, state: Path) -> None:
     plan = plan_build(Recipe(patches=("page-block",), page_size="64k"), source, "dyno", State(state))
-    assert plan.cmdline == ("transparent_hugepage=never", "page_block=4")
+    assert plan.recipe.words == ("transparent_hugepage=never", "page_block=4")
     assert (plan.tree / "mm/page_block.c").exists() and not (source.tree / "mm/page_block.c").exists()
     check_configuration(plan, State(state))
 
