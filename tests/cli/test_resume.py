@@ -24,7 +24,7 @@ import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from kdyno.machine.fake import FakeMachine
+from kdyno.boot.fake import FakeMachine
 as_recorded, count = FakeMachine.boot, 0
 def boot(machine, order):
     global count
@@ -37,7 +37,7 @@ FakeMachine.boot = boot
 """
 SLOW = """
 import time
-from kdyno.machine.fake import FakeMachine
+from kdyno.boot.fake import FakeMachine
 as_recorded = FakeMachine.boot
 def boot(machine, order):
     time.sleep(0.2)

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.coverage.measure import Wanted, measure
-from kdyno.experiment.load import load_experiment
-from kdyno.instrument.job import Load
-from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.cpu import read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
 from kdyno.kernel.source_trees import tree_path
-from kdyno.line.images import build_images
-from kdyno.line.prepare import plan_builds
-from kdyno.line.session import Session
-from kdyno.line.single_boots import SingleBoots
-from kdyno.march.cpu import read_cpu
-from kdyno.state import State
+from kdyno.measure.guest.job import Load
+from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.run.experiment.load import load_experiment
+from kdyno.run.images import build_images
+from kdyno.run.prepare import plan_builds
+from kdyno.run.session import Session
+from kdyno.run.single_boots import SingleBoots
 from kdyno.store.store import Store
-from kdyno.talk import Talk
+from kdyno.understand.coverage.measure import Wanted, measure
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = """\

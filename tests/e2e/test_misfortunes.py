@@ -132,10 +132,10 @@ def test_a_kconfig_symbol_that_cannot_be_had_is_named_with_what_it_lacks(kdyno: 
 
 
 def test_clang_with_thin_lto_gets_the_configuration_that_it_asks_for(kdyno: Kdyno) -> None:
+    from kdyno.base.state import State
     from kdyno.kernel.build import check_configuration, plan_build
     from kdyno.kernel.recipe import Recipe
     from kdyno.kernel.source import fetch
-    from kdyno.state import State
 
     state = State(kdyno.state)
     source = fetch("debian:linux-source-6.12", state, print)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.kernel.build import check_configuration
 from kdyno.kernel.plan import plan_build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
 TARBALL = Path("/usr/src/linux-source-6.1.tar.xz")

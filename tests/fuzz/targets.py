@@ -18,25 +18,17 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from kdyno import plain_tar
-from kdyno.coverage.executions import Executions
-from kdyno.coverage.functions import Part, Parts
-from kdyno.coverage.kbuild import files_of_symbols, read_rules
-from kdyno.coverage.line_table import parse_line_table
-from kdyno.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
-from kdyno.cycles.family import read_family
-from kdyno.experiment.load import load_experiment, read_experiment
-from kdyno.experiment.plan import plan_boots
-from kdyno.foreign.readers.registry import READERS
-from kdyno.foreign.request import JudgeRequest
-from kdyno.hostknobs.journal import Journal, read_journal
-from kdyno.hostknobs.knobs import owner_of
-from kdyno.instrument.agent import catalogue
-from kdyno.instrument.job import Program
-from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.instrument.pmu_write import encode
-from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL
-from kdyno.instrument.stream import Asked, read_stream
+from kdyno.base import plain_tar
+from kdyno.base.state import State
+from kdyno.base.text import UNSHOWN, clean, clean_lines
+from kdyno.boot.console import MOST_FINDINGS, diagnose, read_console, warnings_of
+from kdyno.boot.console import findings as console_findings
+from kdyno.boot.host.journal import Journal, read_journal
+from kdyno.boot.host.knobs import owner_of
+from kdyno.boot.ktap import read_ktap, rest_of
+from kdyno.judge.verdicts.assemble import assemble
+from kdyno.judge.verdicts.model import to_json
+from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.header import read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
@@ -52,9 +44,15 @@ from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
-from kdyno.machine.console import MOST_FINDINGS, diagnose, read_console, warnings_of
-from kdyno.machine.console import findings as console_findings
-from kdyno.machine.ktap import read_ktap, rest_of
+from kdyno.measure.cycles.family import read_family
+from kdyno.measure.guest.agent import catalogue
+from kdyno.measure.guest.job import Program
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.guest.pmu_write import encode
+from kdyno.measure.guest.soak import MOST_FAILURES, MOST_TAIL
+from kdyno.measure.guest.stream import Asked, read_stream
+from kdyno.measure.readers.formats.registry import READERS
+from kdyno.measure.readers.request import JudgeRequest
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
@@ -64,25 +62,27 @@ from kdyno.profile.merge import Read, merge
 from kdyno.profile.pgod import read_sent
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
-from kdyno.size import compare
-from kdyno.size.elf import read_elf
-from kdyno.soak.growth import blocks_of, slopes
-from kdyno.state import State
+from kdyno.run.experiment.load import load_experiment, read_experiment
+from kdyno.run.experiment.plan import plan_boots
+from kdyno.run.soak.growth import blocks_of, slopes
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.run_file import read_run, why_not_whole
 from kdyno.store.store import Store
-from kdyno.text import UNSHOWN, clean, clean_lines
-from kdyno.verdicts.assemble import assemble
-from kdyno.verdicts.model import to_json
-from kdyno.verdicts.of_files import judge_files
+from kdyno.understand.coverage.executions import Executions
+from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
+from kdyno.understand.coverage.line_table import parse_line_table
+from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
+from kdyno.understand.size import compare
+from kdyno.understand.size.elf import read_elf
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
 from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
 from tests.unit.foreign_outputs import OUTPUTS
-from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
-from tests.unit.test_store_exchange import exported
+from tests.unit.store.test_store_exchange import exported
+from tests.unit.understand.test_coverage_line_table import DWARF_4, DWARF_5
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"

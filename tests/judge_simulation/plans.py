@@ -13,11 +13,11 @@ from typing import Literal, get_args
 import numpy as np
 from scipy import special
 
-from kdyno.arrays import Values
-from kdyno.judge.estimate import CONFIDENCE, exp
-from kdyno.judge.planning import bound, power
-from kdyno.judge.planning.design import Bounds, Costs, plan
-from kdyno.judge.planning.levels import Components, components
+from kdyno.base.arrays import Values
+from kdyno.judge.stats.estimate import CONFIDENCE, exp
+from kdyno.judge.stats.planning import bound, power
+from kdyno.judge.stats.planning.design import Bounds, Costs, plan
+from kdyno.judge.stats.planning.levels import Components, components
 
 Others = Literal["as noisy", "quiet"]
 """What the other benchmarks of the run are like."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.measurement import Benchmark, Sample
+from kdyno.base.measurement import Benchmark, Sample
 
 SCRIPT = """\
 #!/bin/sh

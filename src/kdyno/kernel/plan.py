@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from kdyno import toolchain
-from kdyno.frozen import Frozen, digest
-from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches
+from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.frozen import Frozen, digest
+from kdyno.base.state import State
+from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches, toolchain
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
@@ -18,9 +19,7 @@ from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import Say
-from kdyno.march.cpu import Cpu, read_cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 BUILD_FORMAT = 3
 """Part of every key; raised when the same inputs would give another image."""

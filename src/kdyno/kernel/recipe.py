@@ -14,9 +14,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from kdyno.frozen import Frozen
-from kdyno.instrument.job import Load
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
+from kdyno.measure.guest.job import Load
 
 KconfigValue = str | int | bool
 

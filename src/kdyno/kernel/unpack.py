@@ -14,12 +14,12 @@ from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
 from typing import IO
 
-from kdyno import git, process
-from kdyno.digests import recall, remember, stat_signature
-from kdyno.errors import InfrastructureError, UserError
+from kdyno.base import git, process
+from kdyno.base.digests import recall, remember, stat_signature
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.packages import requirements, way_to_install
+from kdyno.base.state import DiskFull, State, disk_full_is_said
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
-from kdyno.packages import requirements, way_to_install
-from kdyno.state import DiskFull, State, disk_full_is_said
 
 CHECKPOINT = 1000
 """tar records of 10 kB between two looks at how far it is, and at how many files there are."""

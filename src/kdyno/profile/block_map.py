@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno import elf_listing
-from kdyno.errors import UserError
-from kdyno.instrument.symbols import LINE
-from kdyno.llvm_tools import MOST_LISTED, find_tool
-from kdyno.process import attempt, failure
+from kdyno.base import elf_listing
+from kdyno.base.errors import UserError
+from kdyno.base.llvm_tools import MOST_LISTED, find_tool
+from kdyno.base.process import attempt, failure
+from kdyno.measure.guest.symbols import LINE
 
 BLOCK = np.dtype([("start", "<u8"), ("size", "<u4"), ("id", "<u4"), ("function", "<u4"), ("falls", "?")])
 """`function` is an index, and `falls` says whether control may go on to the next block without a jump."""

@@ -15,8 +15,8 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from pathlib import Path
 
-from kdyno import elf_listing
-from kdyno.instrument.symbols import Symbol, functions
+from kdyno.base import elf_listing
+from kdyno.measure.guest.symbols import Symbol, functions
 from kdyno.profile.vmlinux import NotAVmlinux, vmlinux_bytes
 
 PT_LOAD = 1

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno import elf_listing
-from kdyno.instrument.counters import BEFORE, read_snapshots
-from kdyno.instrument.symbols import LINE
+from kdyno.base import elf_listing
 from kdyno.kernel.image import Image
+from kdyno.measure.guest.counters import BEFORE, read_snapshots
+from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.instrumented import clang_counts, is_used, objects_of
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import Counted

@@ -18,7 +18,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 
 MAGIC = b"adcg"
 OTHER_ENDIAN = b"gcda"

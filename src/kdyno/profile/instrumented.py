@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.counters import BEFORE, Snapshots, read_snapshots
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import output
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
-from kdyno.llvm_tools import find_tool
-from kdyno.process import output
+from kdyno.measure.guest.counters import BEFORE, Snapshots, read_snapshots
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts, NothingCounted
 from kdyno.profile.gcda import Budget, GcovFile, read_gcda, written

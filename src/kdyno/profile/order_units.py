@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kdyno import elf_listing
-from kdyno.instrument.symbols import LINE, Symbol
+from kdyno.base import elf_listing
+from kdyno.measure.guest.symbols import LINE, Symbol
 from kdyno.profile.sources import NOWHERE, Sources, read_sources
 
 Kind = Literal["movable", "staying", "behind", "fixed"]

@@ -14,9 +14,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kdyno.errors import InfrastructureError
-from kdyno.frozen import Frozen
-from kdyno.plain_tar import ArchiveDamaged, Limits, Read, files
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.frozen import Frozen
+from kdyno.base.plain_tar import ArchiveDamaged, Limits, Read, files
 from kdyno.profile.gcda import Budget, GcovFile, read_gcda
 
 FORMAT = 1

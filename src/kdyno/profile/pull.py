@@ -11,17 +11,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import NotWritable, write_whole
-from kdyno.frozen import Frozen
+from kdyno.base.errors import UserError
+from kdyno.base.files import NotWritable, write_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import disk_full_is_said
+from kdyno.base.talk import Talk
+from kdyno.base.text import counted, harmless_json
 from kdyno.profile.gcda import WORD, Budget, GcovFile, written
 from kdyno.profile.gcda_sums import added, require_counts
 from kdyno.profile.instrumented import gcc_profile
 from kdyno.profile.pgod import Kernel, PgodRun, Sent, read_sent
 from kdyno.profile.remote import remote_output
-from kdyno.state import disk_full_is_said
-from kdyno.talk import Talk
-from kdyno.text import counted, harmless_json
 
 RECORD, PROFILE = "pulled.json", "gcc.profile"
 """Beside the counters; no names of theirs. The profile is what a recipe's `from` takes."""

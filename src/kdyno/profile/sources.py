@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno import elf_listing
-from kdyno.instrument.symbols import LINE
-from kdyno.llvm_tools import find_tool
-from kdyno.process import output
+from kdyno.base import elf_listing
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import output
+from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.vmlinux import require_line_tables
 
 UNIT = "DW_TAG_compile_unit"

@@ -21,8 +21,8 @@ from typing import Any, Literal
 from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from kdyno.files import sync
-from kdyno.state import disk_full_is_said
+from kdyno.base.files import sync
+from kdyno.base.state import disk_full_is_said
 from kdyno.store import plain_json, schema
 from kdyno.store.errors import (
     DriverMissing,

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from kdyno.measurement import Sample
+from kdyno.base.measurement import Sample
 from kdyno.store import schema
 
 LEFT_OUT = ("id", "sha256")

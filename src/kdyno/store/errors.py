@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.state import DiskFull, disk_full_is_said
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.state import DiskFull, disk_full_is_said
 from kdyno.store.url import StoreUrl, without_secrets
 
 

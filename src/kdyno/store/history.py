@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel, Json
 from sqlalchemy import Connection, func, select
 
-from kdyno.frozen import Frozen
-from kdyno.lanes import Lane
+from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import Lane
 from kdyno.store import rows, schema
 from kdyno.store.records import BlockCount, Seconds
 from kdyno.store.url import StoreUrl

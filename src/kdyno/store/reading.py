@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import AwareDatetime
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from kdyno.frozen import Frozen
-from kdyno.measurement import Benchmark, BootStatus, Sample
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import Benchmark, BootStatus, Sample
 from kdyno.store import digests, exchange, rows, schema
 from kdyno.store.checks import keys_of
 from kdyno.store.records import Boot, BootRecord, RunRecord, Seconds, VariantRecord

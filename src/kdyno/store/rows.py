@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, func, insert, select, text
 
-from kdyno.measurement import Benchmark, Sample
+from kdyno.base.measurement import Benchmark, Sample
 from kdyno.store import digests, plain_json, schema
 from kdyno.store.errors import BootInconsistent, RecordCorrupt
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord

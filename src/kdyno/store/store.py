@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, select
 
-from kdyno.lanes import Lane
-from kdyno.measurement import Benchmark
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
 from kdyno.store.database import Access

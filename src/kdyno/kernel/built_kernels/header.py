@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno import regex
-from kdyno.errors import UserError
-from kdyno.text import clean_line
+from kdyno.base import regex
+from kdyno.base.errors import UserError
+from kdyno.base.text import clean_line
 
 MAGIC, MAGIC_AT = b"HdrS", 0x202
 OLDEST = 0x020C

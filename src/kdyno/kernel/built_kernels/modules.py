@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
 from kdyno.kernel.built_kernels.packed import unpacked
 
 WANTED: Mapping[str, str] = {

@@ -12,10 +12,10 @@ from io import BytesIO
 from threading import Thread
 from typing import IO, Protocol
 
-from kdyno.errors import UserError
-from kdyno.installed import find_program
-from kdyno.packages import way_to_install
-from kdyno.process import spawned
+from kdyno.base.errors import UserError
+from kdyno.base.installed import find_program
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import spawned
 
 PIECE = 1 << 20
 SIZE_BYTES = 4

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
-from kdyno.frozen import Frozen
+from kdyno.base.cpu import read_cpu
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 from kdyno.kernel import kconfig, knobs
 from kdyno.kernel.built_kernels.adopt import adopted
 from kdyno.kernel.image import ImageRecord, SourceIdentity
@@ -13,9 +15,7 @@ from kdyno.kernel.knobs import Context
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import Say
-from kdyno.march.cpu import read_cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 
 class NotInThisKernel(UserError):

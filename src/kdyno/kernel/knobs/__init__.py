@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs import (
     block,
     cflags,

@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import Field
 
-from kdyno.frozen import Frozen
+from kdyno.base.cpu import Cpu
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
 from kdyno.kernel.recipe import RUNTIME, Training
 from kdyno.kernel.source import Source
-from kdyno.march.cpu import Cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 
 class KconfigRequest(Frozen):
@@ -55,12 +55,12 @@ class Contribution(Frozen):
 
 
 Trained = Callable[[str, Training, str], Input]
-"""From the name of an input, its training and its exporter (by its name in line/exporters.py) to the input."""
+"""From the name of an input, its training and its exporter (by its name in run/exporters.py) to the input."""
 
 
 def no_boots(name: str, training: Training, exporter: str) -> Input:  # noqa: ARG001
     """What stands in a Context where no boots can be planned."""
-    raise AssertionError(f"only line/prepare.py can plan the training on {training.variant} that {name} needs")
+    raise AssertionError(f"only run/prepare.py can plan the training on {training.variant} that {name} needs")
 
 
 @dataclass(frozen=True)

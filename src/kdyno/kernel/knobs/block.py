@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 

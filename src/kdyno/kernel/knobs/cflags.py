@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kdyno import process
-from kdyno.errors import UserError
+from kdyno.base import process
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
 """What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.installed import find_program
+from kdyno.base.installed import find_program
+from kdyno.base.names import absolute
 from kdyno.kernel.delegation.ccd import COMPILER_WORD
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, whole
 from kdyno.kernel.delegation.resolve import resolve
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.lkd import BINARY
-from kdyno.names import absolute
 
 
 def check(value: str | DelegationPlan | None, host: Host) -> None:  # noqa: ARG001

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
+from kdyno.base.names import absolute
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
-from kdyno.names import absolute
 
 DEBIAN = "debian:"
 """What the name of a package stands after."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.names import all_absolute
+from kdyno.base.text import clean
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 from kdyno.kernel.recipe import KconfigValue
-from kdyno.names import all_absolute
-from kdyno.text import clean
 
 SYMBOL = re.compile(r"(?:CONFIG_)?([A-Za-z0-9_]+)")
 SET = re.compile(r"CONFIG_([A-Za-z0-9_]+)=(.*)")

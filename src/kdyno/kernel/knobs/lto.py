@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 
 SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import hashlib
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.march.choose import choose
+from kdyno.kernel.march.compiler import check_cpu, flags, native_facts, used_in_kernel
+from kdyno.kernel.march.kernel_tree import AlreadyPatched
+from kdyno.kernel.march.patch import patch_of, symbol_in, write
 from kdyno.kernel.patches import Patch
-from kdyno.march.choose import choose
-from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
-from kdyno.march.kernel_tree import AlreadyPatched
-from kdyno.march.patch import patch_of, symbol_in, write
 
 PATCH = "patch:"
 AUTO = "auto"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
-from kdyno.march.compiler import check_cpu, native_facts
+from kdyno.kernel.march.compiler import check_cpu, native_facts
 
 
 def check(value: str | None, host: Host) -> None:

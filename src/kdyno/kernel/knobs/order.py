@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.names import absolute
 from kdyno.kernel import lkd
 from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable, read_input
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 from kdyno.kernel.knobs.layout_seed import ordered
-from kdyno.names import absolute
 
 NAME = "order"
 """Of the knob and of its input."""

@@ -6,7 +6,7 @@ with our own patch page-block maps as many pages at a fault as make up the size;
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 from kdyno.kernel.own_patches import release_of
 from kdyno.kernel.recipe import PAGE_SIZES, page_size_words

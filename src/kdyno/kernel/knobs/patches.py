@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from kdyno.base.names import absolute
 from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 from kdyno.kernel.own_patches import file_of, given_files, is_name, own
 from kdyno.kernel.patches import read_patches
-from kdyno.names import absolute
 
 
 def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
+from kdyno.base.names import absolute
+from kdyno.base.packages import way_to_install
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
 from kdyno.kernel.inputs import DIRECTORY, Input, read_input
@@ -17,9 +19,7 @@ from kdyno.kernel.knobs import profile_given, profile_pgo
 from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
-from kdyno.names import absolute
-from kdyno.packages import way_to_install
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
@@ -154,7 +154,7 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
 
 
 def _exporter(use: ProfileUse, context: Context) -> str:
-    """The name of what makes it, in line/exporters.py: compilers count each in their own way."""
+    """The name of what makes it, in run/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use
     return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"
