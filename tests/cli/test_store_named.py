@@ -51,17 +51,6 @@ def test_a_mistyped_store_is_refused_and_not_made_by_whatever_only_reads_it(lab:
     assert [path.name for path in lab.directory.glob("*typo*")] == []
 
 
-@pytest.mark.parametrize("what", ["plan", "coverage"])
-def test_so_is_one_by_whatever_needs_what_is_in_it(lab: Lab, what: str) -> None:
-    typo = lab.directory / "typo.sqlite"
-    words = {"plan": ["plan", lab.experiment()], "coverage": ["coverage", "latest"]}[what]
-    lab.patch.setenv("KDYNO_STORE", f"sqlite:///{typo}")
-    result = lab(*words)
-    assert (result.status, result.out) == (1, "")
-    assert f"kdyno: there is no store {typo}\nhint: " in result.err
-    assert not typo.exists()
-
-
 @pytest.mark.parametrize("is_there", [True, False], ids=["foreign", "missing"])
 def test_gc_of_a_directory_that_is_no_state_directory_says_so(lab: Lab, is_there: bool) -> None:
     foreign, store = lab.directory / "foreign", f"sqlite:///{lab.directory / 'named.sqlite'}"

@@ -153,10 +153,15 @@ def reader_may_leave() -> Iterator[None]:
 
 
 def flush() -> None:
-    """Write out what is left on standard output. Raises OSError."""
+    """Write out what is left on standard output, or forget it. Raises OSError."""
     with reader_may_leave():
-        if sys.stdout is not None:  # `kdyno ... >&-`
+        if sys.stdout is None:  # `kdyno ... >&-`
+            return
+        try:
             sys.stdout.flush()
+        except OSError:
+            forget(sys.stdout)
+            raise
 
 
 def forget(stream: IO[str]) -> None:

@@ -100,7 +100,7 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
     from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
-    with store_of(args, "change") as store:
+    with store_of(args) as store:
         return [
             find_subject(
                 SubjectRequest(

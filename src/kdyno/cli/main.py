@@ -176,7 +176,6 @@ def _flush() -> None:
     try:
         terminal.flush()
     except OSError as error:
-        terminal.forget(sys.stdout)
         if stop_signals.came():
             return
         terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")

@@ -11,7 +11,7 @@ from kdyno.base.errors import UserError
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.observations import Sample, Summary
 from kdyno.judge.verdicts import of_files
-from kdyno.measure.readers import json_values
+from kdyno.measure.readers import formats, json_values
 from kdyno.measure.readers.errors import Broken, CommaTwice, MixedUnits, NoSize, NothingThere, UnknownForm
 from kdyno.measure.readers.formats import hyperfine, lmbench, perf_stat, pyperf, stress_ng
 from kdyno.measure.readers.formats.printed import PROGRAMS
