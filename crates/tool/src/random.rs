@@ -15,17 +15,21 @@ impl SplitMix64 {
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        mixed(self.0)
     }
 }
 
 /// The number at a place, from 0, of the sequence of seed 0.
 #[inline]
 pub fn nth(place: u64) -> u64 {
-    SplitMix64(place.wrapping_mul(STEP)).next_u64()
+    mixed(place.wrapping_add(1).wrapping_mul(STEP))
+}
+
+#[inline]
+fn mixed(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
