@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -358,3 +360,64 @@ def test_options_that_make_no_sense_are_refused(words: list[str], capsys: pytest
         main(["judge", "file", *words])
     assert left.value.code == 1
     assert words[0] in capsys.readouterr().err
+
+
+def combined(
+    boots: int | None, readings: int, layouts: int | None, order: Sequence[float] | None, effect: float, cold: bool
+) -> str:
+    """CSV of two variants with this much known of each value."""
+    random = np.random.default_rng(boots or 0)
+    columns = [
+        *(["boot"] if boots else []),
+        *(["layout"] if layouts else []),
+        *(["order"] if order else []),
+        "variant,time_ns",
+    ]
+    lines = [",".join(columns)]
+    for number, (boot, reading) in enumerate(product(range(boots or 1), range(readings))):
+        for variant, factor in (("a", 1.0), ("b", 1 + effect)):
+            first = 1.5 if cold and (boot, reading) == (0, 0) else 1.0
+            place = {"a": order[0], "b": order[1]}[variant] + number if order else 0
+            cells = [
+                *([f"{variant}{boot}"] if boots else []),
+                *([str(boot % layouts)] if layouts else []),
+                *([f"{place:g}"] if order else []),
+                f"{variant},{100 * factor * first * random.normal(1, 0.002):.5f}",
+            ]
+            lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+DENIED = (
+    ("order", "were measured on other days", ("weren't interleaved, but one after", "if the rows are in the order")),
+    ("order", "weren't interleaved, but one after", ("if the rows are in the order",)),
+    ("first value", "far from all others", ("drifts by",)),
+    ("boot column", "a column `boot` says more", ("each boot counts once", "only one boot each")),
+    ("values", "so few hardly know", ("instead of a median for each boot",)),
+)
+"""What a note is about, words of it, and words of notes that must not stand beside it."""
+
+
+@pytest.mark.parametrize("boots", [None, 1, 2, 6])
+@pytest.mark.parametrize("order", [None, (0, 0.5), (0, 100)])
+def test_no_two_notes_contradict_each_other_or_say_one_thing_twice(
+    tmp_path: Path, boots: int | None, order: tuple[float, float] | None
+) -> None:
+    for readings, layouts, effect, cold in product((3, 8), (None, 2), (0.0, 0.05), (False, True)):
+        report = judged(tmp_path, combined(boots, readings, layouts if boots else None, order, effect, cold))
+        notices = report.notices
+        where = f"{boots=} {readings=} {layouts=} {order=} {effect=} {cold=}: {notices}"
+        assert len(set(notices)) == len(notices), where
+        for about, words, others in DENIED:
+            if has(report, words):
+                assert not any(has(report, other) for other in others), f"{about}: {where}"
+        [comparison] = report.comparisons
+        by_reading = has(report, "the single readings were judged instead")
+        assert by_reading == bool(
+            comparison.estimate and boots and comparison.estimate.units > boots and comparison.scope == "boots"
+        ), where
+        assert sum("about these boots" in notice or "says something about" in notice for notice in notices) <= 1, where
+        assert has(report, "replicates may be of one boot") <= (comparison.scope == "boots"), where
+        assert has(report, "layout wasn't sampled") == (comparison.scope != "kernels" or not layouts or not boots), (
+            where
+        )

@@ -384,3 +384,23 @@ def test_a_count_that_is_none_is_said_to_be_none_in_words_of_our_own(streams: st
 def test_what_python_says_of_a_value_reaches_nobody() -> None:
     assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds what JSON doesn't have"
     assert json_values.why(json_values.Unfit("jobs is no list")) == "jobs is no list"
+
+
+def lines_of(*benchmarks: str) -> str:
+    return "".join(f"Benchmark{name}-8\t100\t{time} ns/op\n" for name in benchmarks for time in (90.1, 90.5, 91.2))
+
+
+def test_files_that_count_once_in_one_benchmark_and_are_pooled_in_another_are_told_apart() -> None:
+    texts = {"before": [lines_of("A", "B"), lines_of("A", "B")], "after": [lines_of("A", "B"), lines_of("A")]}
+    sources = [
+        Source(shown=f"{name}{number}.txt", name=name, data=text.encode())
+        for name, own in texts.items()
+        for number, text in enumerate(own)
+    ]
+    notes = of_files.gather(sources, BY_NAME["go-bench"], JudgeRequest()).notes
+    by_file = [note for note in notes if note.startswith("each file counts once")]
+    pooled = [note for note in notes if "taken together" in note]
+    assert len(by_file) == len(pooled) == 1
+    assert "A" in by_file[0].partition("values")[2] and "B" not in by_file[0]
+    assert pooled[0].endswith("(B-8)")
+    assert not any("several files of each variant, named alike, say more" in note for note in notes)

@@ -27,16 +27,19 @@ LEAST_COLD = 0.02
 def caveats(
     gathered: Gathered, baseline: str, analyses: Sequence[Analysis], comparisons: Sequence[Comparison], alpha: float
 ) -> tuple[str, ...]:
-    """Everything that a reader must know of the data, one sentence each."""
+    """Everything that a reader must know of the data, one sentence for each fact."""
+    by_reading = _judged_by_reading(gathered, baseline, comparisons)
+    cold = _cold(gathered)
+    known = {observed.benchmark for observed, _, _ in cold}
     return (
         *_boots(gathered),
         *gathered.confounded,
         *_layout(gathered),
         *_days(gathered, baseline),
-        *_cold(gathered),
-        *_drift(analyses, alpha),
-        *_by_reading(gathered, comparisons),
-        *_few(gathered),
+        *_cold_note(gathered, cold),
+        *_drift([analysis for analysis in analyses if analysis.benchmark not in known], len(analyses), alpha),
+        *_by_reading(by_reading, one_boot=bool(gathered.boots)),
+        *_few(gathered, by_reading),
         *_equal(gathered),
         *_wide(gathered),
         *_dropped(comparisons),
@@ -45,7 +48,8 @@ def caveats(
 
 def _boots(gathered: Gathered) -> Iterator[str]:
     if gathered.boots:
-        more = "; a column `boot` says more" if gathered.columns and not gathered.published else ""
+        known = "boot" in gathered.columns
+        more = "; a column `boot` says more" if gathered.columns and not (gathered.published or known) else ""
         yield (
             f"replicates may be of one boot: {gathered.boots}. What changes from boot to boot isn't in the interval, "
             f"and verdicts are about these boots{more}"
@@ -103,14 +107,20 @@ def _one_after_other(observed: Observations, variant: str, baseline: str) -> boo
     return bool(ours.max() < theirs.min() or theirs.max() < ours.min())
 
 
-def _cold(gathered: Gathered) -> Iterator[str]:
-    """First values that are far worse than all others of their variant."""
-    cold = [
+Cold = tuple[Observations, str, float]
+"""A benchmark and a variant whose first value is far off the others, and how far, on the logarithmic scale."""
+
+
+def _cold(gathered: Gathered) -> list[Cold]:
+    return [
         (observed, variant, excess)
         for observed in gathered.observations
         for variant, group in observed.groups.items()
         if isinstance(group, Sample) and (excess := _excess_of_first(group, observed.direction))
     ]
+
+
+def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
     if cold:
         lone = len(gathered.observations) == 1
         names = [
@@ -141,39 +151,53 @@ def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
     return excess if worse > max(LEAST_COLD, bound) else 0.0
 
 
-def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:
+def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Iterator[str]:
     """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
     for analysis in analyses:
         checks = analysis.assumptions
         if checks is None or checks.drift is None or checks.drift_p is None:
             continue
-        if checks.drift_p * len(analyses) < alpha:
+        if checks.drift_p * benchmarks < alpha:
             yield (
                 f"{analysis.benchmark} drifts by {signed(checks.drift)} % in 100 measurements "
                 f"(p = {checks.drift_p:.2g}): values that were measured together must be compared together"
             )
 
 
-def _by_reading(gathered: Gathered, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Verdicts that boots alone would not have given."""
-    by_boots = {observed.benchmark for observed in gathered.observations if observed.readings is not None}
-    by_reading = {
-        comparison.benchmark: None
-        for comparison in comparisons
-        if comparison.scope == "boots" and comparison.benchmark in by_boots
+def _judged_by_reading(gathered: Gathered, baseline: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Benchmarks with verdicts that boots alone would not have given: those rest on more than there are boots."""
+    boots = {
+        (observed.benchmark, variant): min(len(ours.values), len(theirs.values))
+        for observed in gathered.observations
+        if observed.readings is not None and (theirs := observed.sample(baseline))
+        for variant in observed.groups
+        if (ours := observed.sample(variant))
     }
-    if by_reading:
+    return tuple(
+        dict.fromkeys(
+            comparison.benchmark
+            for comparison in comparisons
+            if comparison.estimate
+            and comparison.estimate.units > boots.get((comparison.benchmark, comparison.variant), math.inf)
+        )
+    )
+
+
+def _by_reading(benchmarks: Sequence[str], *, one_boot: bool) -> Iterator[str]:
+    if benchmarks:
+        meaning = "" if one_boot else ", which says something about these boots"
         yield (
-            f"boots are too few to decide about kernels ({listed(list(by_reading))}): the single readings were judged "
-            "instead, which says something about these boots"
+            f"boots are too few to decide about kernels ({listed(list(benchmarks))}): the single readings were judged "
+            f"instead of a median for each boot{meaning}"
         )
 
 
-def _few(gathered: Gathered) -> Iterator[str]:
+def _few(gathered: Gathered, by_reading: Sequence[str]) -> Iterator[str]:
     boots = any(observed.readings is not None for observed in gathered.observations)
     sizes = [
         (group.n if isinstance(group, Summary) else len(group.values), variant, observed.benchmark)
         for observed in gathered.observations
+        if observed.benchmark not in by_reading
         for variant, group in observed.groups.items()
     ]
     few = [size for size in sizes if size[0] < FEW]

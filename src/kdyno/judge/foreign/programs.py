@@ -12,7 +12,7 @@ from kdyno.judge.foreign.gathered import Directions, Gathered
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import MixedUnits, NoSize, NothingThere
-from kdyno.measure.readers.readings import ProgramOutput, Series
+from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import whole_number
 from kdyno.measure.readers.source import Source
@@ -39,15 +39,18 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
         for series in output.series:
             benchmark, variant = _names(source, series, lone, several)
             benchmarks.setdefault(benchmark, {}).setdefault(variant, []).append((number, series))
-    directions, single, observations = Directions(request), True, []
-    pooled: dict[str, None] = {}
+    directions, observations = Directions(request), []
+    by_file: list[str] = []
+    pooled: dict[str, list[str]] = {}
     for benchmark, as_read in benchmarks.items():
         by_variant, unit = _one_unit(benchmark, as_read, request.unit)
         counts = {variant: len({file for file, _ in measured}) for variant, measured in by_variant.items()}
         count = min(counts.values())
-        single &= count == 1
-        if count == 1:
-            pooled |= {variant: None for variant, number in counts.items() if number > 1}
+        if count > 1:
+            by_file.append(benchmark)
+        for variant, number in counts.items() if count == 1 else ():
+            if number > 1:
+                pooled.setdefault(variant, []).append(benchmark)
         all_series = [series for measured in by_variant.values() for _, series in measured]
         direction = directions.of(benchmark, unit, all_series[0].direction or "")
         observations.append(
@@ -63,19 +66,26 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
                 step=max(series.step for series in all_series),
             )
         )
-    notes = _notes(files)
-    if not single:
-        notes.append("each file counts once for its variant, with the median of its values")
-    if pooled:
-        names = listed(list(pooled))
+    notes = [note for note in _notes(files) if not (by_file and ONE_PROCESS in note)]
+
+    def of(some: Sequence[str]) -> str:
+        return "" if len(some) == len(benchmarks) else f" ({listed(list(some))})"
+
+    if by_file:
+        notes.append(f"each file counts once for its variant, with the median of its values{of(by_file)}")
+    for some in dict.fromkeys(tuple(names) for names in pooled.values()):
+        names = listed([variant for variant, own in pooled.items() if tuple(own) == some])
         notes.append(
             f"all values of the files of {names} are taken together, because another variant has only one file"
+            f"{of(some)}"
         )
     return Gathered(
         observations=tuple(observations),
         notes=(*notes, *directions.notes),
         columns={},
-        boots="each file's values look like one boot's" if single else "nothing says whether each file is another boot",
+        boots="each file's values look like one boot's"
+        if not by_file
+        else "nothing says whether each file is another boot",
     )
 
 
