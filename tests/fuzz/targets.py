@@ -529,9 +529,7 @@ def selftest_record(path: Path) -> None:
         file.flush()
         with closing(sqlite3.connect(file.name)) as connection, connection:
             found = path.read_bytes().decode(errors="replace")
-            connection.execute(
-                "INSERT INTO kdyno_selftest (run, created, found) SELECT id, created, ? FROM kdyno_run", [found]
-            )
+            connection.execute("INSERT INTO kdyno_selftest SELECT id, created, ? FROM kdyno_run", [found])
         with Store(f"sqlite:///{file.name}") as opened:
             last = last_of_host(opened, {"cpu": "a"}, "model")
     if last:
@@ -544,6 +542,7 @@ def needed(path: Path) -> None:
     """The record of a soak, or of how an input was made: what they say is needed is told by names alone."""
     with tempfile.TemporaryDirectory() as directory:
         state = State(Path(directory))
+        assert state.sources  # marks the directory as kdyno's
         image = specimen.image("a", Recipe()).model_copy(update={"inputs": {"profile": "1234"}})
         for place, content in (
             (Path("soaks") / "a.json", path.read_bytes()),
@@ -745,7 +744,7 @@ TARGETS = {
         Target("claims", claims, files(FOREIGN_DATA / "compiler_patch_claims.csv"), examples=100),
         Target("self-test", selftest_record, lambda: [SELFTEST.model_dump_json().encode()], examples=100),
         Target("needed", needed, lambda: [SOAKED, DERIVED], (b'"kernel":', b'"image":', b'"boots":', b"../")),
-        Target("page", page, lambda: [HOSTILE.encode()], (b"</script>", b"<!--", b"<img src=x onerror=", b"{{"), examples=60),
+        Target("page", page, lambda: [HOSTILE.encode()], (b"</script>", b"<!--", b"<img src="), examples=50),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(
