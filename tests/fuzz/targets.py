@@ -6,11 +6,13 @@ import gzip
 import hashlib
 import io
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from kdyno.base import plain_tar
+from kdyno.base.cpu import family_of, identify, read_cpu
 from kdyno.base.state import State
 from kdyno.base.text import UNSHOWN, clean, clean_lines
 from kdyno.boot.console import MOST_FINDINGS, diagnose, read_console, warnings_of
@@ -27,8 +30,9 @@ from kdyno.boot.host.journal import Journal, read_journal
 from kdyno.boot.host.knobs import owner_of
 from kdyno.boot.ktap import read_ktap, rest_of
 from kdyno.judge.verdicts.assemble import assemble
-from kdyno.judge.verdicts.model import to_json
+from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import judge_files
+from kdyno.judge.verdicts.selftest import Rate, SelfTest, Tested, last_of_host
 from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.header import read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
@@ -46,6 +50,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
 from kdyno.measure.cycles.family import read_family
 from kdyno.measure.guest.agent import catalogue
+from kdyno.measure.guest.counters import read_snapshots
 from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.guest.pmu_write import encode
@@ -53,6 +58,7 @@ from kdyno.measure.guest.soak import MOST_FAILURES, MOST_TAIL
 from kdyno.measure.guest.stream import Asked, read_stream
 from kdyno.measure.readers.formats.registry import READERS
 from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.workload.definition import definition, own_names, own_text
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
@@ -61,6 +67,8 @@ from kdyno.profile.ir_profile import counted_functions, counters_range, counts_o
 from kdyno.profile.merge import Read, merge
 from kdyno.profile.pgod import read_sent
 from kdyno.profile.sources import Sources, read_units
+from kdyno.report.html import render as render_page
+from kdyno.report.page import parts
 from kdyno.report.terminal import render
 from kdyno.run.experiment.load import load_experiment, read_experiment
 from kdyno.run.experiment.plan import plan_boots
@@ -68,19 +76,23 @@ from kdyno.run.soak.growth import blocks_of, slopes
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.run_file import read_run, why_not_whole
 from kdyno.store.store import Store
+from kdyno.store.upkeep.references import references
 from kdyno.understand.coverage.executions import Executions
 from kdyno.understand.coverage.functions import Part, Parts
 from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
 from kdyno.understand.coverage.line_table import parse_line_table
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
+from kdyno.understand.selftest.terminal import render as render_selftest
 from kdyno.understand.size import compare
 from kdyno.understand.size.elf import read_elf
 from tests.fuzz.check import LARGEST, Target
-from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
+from tests.unit import foreign_specimen, ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
 from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
 from tests.unit.foreign_outputs import OUTPUTS
+from tests.unit.measure.test_instrument_counters import WHOLE as COUNTED
+from tests.unit.report.test_report_html import HOSTILE, Page
 from tests.unit.store.test_store_exchange import exported
 from tests.unit.understand.test_coverage_line_table import DWARF_4, DWARF_5
 
@@ -90,6 +102,8 @@ SOURCE = HERE.parents[1] / "src" / "kdyno"
 EXPERIMENTS = HERE.parents[1] / "experiments"
 FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
+CORPUS = HERE / "corpus"
+"""Inputs by which the fuzzer reached much of a reader, in a directory with the reader's name."""
 FOREIGN = {**OUTPUTS, "table": ("compiler_patch.md",) * 2, "csv": ("values.csv",) * 2}
 """By format of `kdyno judge`: a file that stays as it is, and those that are changed."""
 ALONE = ("csv", "table")
@@ -126,6 +140,12 @@ UNITS = b"""0x0000000b: DW_TAG_compile_unit
 
 def findings() -> list[Path]:
     return sorted(path for path in FINDINGS.glob("*/*") if path.is_file())
+
+
+def starts(target: Target) -> list[bytes]:
+    """What a reader's inputs are made of: the sound ones, and those in the tree, which may be anything."""
+    kept = sorted(path for folder in (CORPUS, FINDINGS) for path in (folder / target.name).glob("*"))
+    return [*target.seeds(), *(path.read_bytes() for path in kept)]
 
 
 def files(*paths: Path) -> Callable[[], Sequence[bytes]]:
@@ -476,6 +496,95 @@ def all_foreign() -> Sequence[bytes]:
     return [seed for name, names in FOREIGN.items() if name not in ALONE for seed in foreign_seeds(*names)()]
 
 
+def cpuinfo(path: Path) -> None:
+    cpu = read_cpu(path)
+    identify(cpu)
+    assert family_of(cpu) is None or cpu.flags
+
+
+def workload(path: Path) -> None:
+    found = definition(str(path))
+    assert found.metrics and all(len(name) < 200 for name in (*found.metrics, *found.parameters))
+
+
+def workloads() -> Sequence[bytes]:
+    return [own_text(name).encode() for name in own_names()]
+
+
+def claims(path: Path) -> None:
+    """Published statistics, held against values that stay as they are."""
+    with tempfile.NamedTemporaryFile(suffix=".csv") as values:
+        values.write((FOREIGN_DATA / "compiler_patch.csv").read_bytes())
+        values.flush()
+        report = judge_files([values.name], JudgeRequest(), [str(path)])
+    text = io.StringIO()
+    render(report, Console(file=text, width=110, force_terminal=False))
+    assert is_shown_as_it_is(text.getvalue())
+
+
+def selftest_record(path: Path) -> None:
+    """The record of a self-test, as a stranger's store may have it."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(stores()[0])
+        file.flush()
+        with closing(sqlite3.connect(file.name)) as connection, connection:
+            found = path.read_bytes().decode(errors="replace")
+            connection.execute("INSERT INTO kdyno_selftest SELECT id, created, ? FROM kdyno_run", [found])
+        with Store(f"sqlite:///{file.name}") as opened:
+            last = last_of_host(opened, {"cpu": "a"}, "model")
+    if last:
+        text = io.StringIO()
+        render_selftest(last, Console(file=text, width=110, force_terminal=False))
+        assert is_shown_as_it_is(text.getvalue())
+
+
+def needed(path: Path) -> None:
+    """The record of a soak, or of how an input was made: what they say is needed is told by names alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        state = State(Path(directory))
+        assert state.sources  # marks the directory as kdyno's
+        image = specimen.image("a", Recipe()).model_copy(update={"inputs": {"profile": "1234"}})
+        for place, content in (
+            (Path("soaks") / "a.json", path.read_bytes()),
+            (Path("soaks") / "b.json", json.dumps({"kernel": {"image": image.key}}).encode()),
+            (Path("images") / image.key / "image.json", image.model_dump_json().encode()),
+            (Path("inputs") / "1234.json", path.read_bytes()),
+        ):
+            (state.root / place).parent.mkdir(parents=True, exist_ok=True)
+            (state.root / place).write_bytes(content)
+        refs = references([], state)
+    assert image.key in refs.images
+
+
+def counters(path: Path) -> None:
+    """What a guest sends of its kernel's counters."""
+    items = read_snapshots(path).items
+    assert items and len({len(history) for history in items.values()}) == 1
+
+
+def page(path: Path) -> None:
+    """Names of a report: whatever they are, its page has the same elements, and no script of theirs."""
+    names = path.read_bytes().decode(errors="replace").split("\n")
+    text = foreign_specimen.values(layouts=2).model_dump_json()
+    for number, name in enumerate(NAMED):
+        text = text.replace(f'"{name}"', json.dumps(name + names[number % len(names)]))
+    shown = page_of(FileReport.model_validate_json(text))
+    assert shown.tags == page_as_it_is().tags
+    for ours, theirs in zip(page_as_it_is().scripts, shown.scripts, strict=True):
+        assert "<" not in theirs or ours == theirs
+
+
+@cache
+def page_as_it_is() -> Shape:
+    return page_of(foreign_specimen.values(layouts=2))
+
+
+def page_of(report: FileReport) -> Shape:
+    """The elements and scripts of a report's page, without plotly, which takes a second to look through."""
+    whole = Page(render_page(report).replace(str(parts().plotly), ""))
+    return Shape([(tag, frozenset(attributes)) for tag, attributes in whole.tags], whole.scripts)
+
+
 def run_file(path: Path) -> None:
     kept: dict[str, bytes] = {}
     with path.open("rb") as file:
@@ -521,6 +630,58 @@ def _parts_of_run_file() -> dict[str, bytes]:
     return dict(plain_tar.files(io.BytesIO(gzip.decompress(_run_file())).read, limits, "it"))
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What of a page a browser acts on."""
+
+    tags: list[tuple[str, frozenset[str]]]
+    """Elements, with the names of their attributes."""
+    scripts: list[str]
+
+
+NAMED = ("pipe", "tuned", "stock", "long-form CSV", "ns", "pipes.csv")
+"""Names in the report whose page is looked at."""
+CPUINFO = b"""processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 33
+model name\t: AMD Ryzen 9 5950X
+stepping\t: 2
+flags\t\t: lm cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave pni
+
+processor\t: 1
+"""
+SOAKED = b'{"kernel": {"image": "ab12", "variant_of": "cd34", "release": "6.12"}, "verdict": "passed"}'
+DERIVED = (
+    b'{"exporter": "order", "version": 1, "image": "ab12", "boots": ["0123"], "settings": {}, "families": {"a": "b"}}'
+)
+RATE = Rate(count=2, of=200, rate=0.01, low=0.0012, high=0.036)
+SELFTEST = SelfTest(
+    run="ab" * 32,
+    created=specimen.NOON,
+    host={"cpu": "a"},
+    lane="model",
+    machine={},
+    image=None,
+    experiments=200,
+    blocks=4,
+    planned=12,
+    margin=0.01,
+    alpha=0.05,
+    correction="holm",
+    family_wise=RATE,
+    benchmarks=(
+        Tested(
+            benchmark="pipe",
+            unit="ns",
+            false_verdicts=RATE,
+            false_positives=RATE,
+            covered=RATE,
+            spread=0.004,
+            detectable=0.0036,
+        ),
+    ),
+)
 PMU_HEADER = pmu_header()
 COUNTERS = {"kernel/fork.gcda": pgod_specimen.gcda([5, 0], [100]), f"{'a' * 90}/mm/slub.gcda": pgod_specimen.gcda([1])}
 TOML = (
@@ -577,6 +738,13 @@ TARGETS = {
         Target("instrumented", instrumented, instrumented_programs, examples=200),
         Target("pulled", pulled, lambda: [pgod_specimen.sent(pgod_specimen.snapshot(COUNTERS))]),
         Target("pulled-snapshot", pulled_snapshot, lambda: [gzip.decompress(pgod_specimen.snapshot(COUNTERS)[1])]),
+        Target("counters", counters, lambda: [COUNTED], (b'"snapshot":1', b'"bytes":', b'"snapshots":')),
+        Target("cpuinfo", cpuinfo, lambda: [CPUINFO], (b"cpu family\t:", b"model\t\t:", b"flags\t\t:", b"\n\n")),
+        Target("workload", workload, workloads, (b"[metrics.a]\n", b"pattern = ", b"[unpack]\n"), file="workload.toml"),
+        Target("claims", claims, files(FOREIGN_DATA / "compiler_patch_claims.csv"), examples=100),
+        Target("self-test", selftest_record, lambda: [SELFTEST.model_dump_json().encode()], examples=100),
+        Target("needed", needed, lambda: [SOAKED, DERIVED], (b'"kernel":', b'"image":', b'"boots":', b"../")),
+        Target("page", page, lambda: [HOSTILE.encode()], (b"</script>", b"<!--", b"<img src="), examples=50),
         Target("family", read_family, files(*sorted((SOURCE / "data" / "families").glob("*.toml")))),
         Target("judge", judged(None), all_foreign, examples=150),
         *(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.check import Target, Trespass, check
 from tests.fuzz.mutations import mutated
-from tests.fuzz.targets import FINDINGS, TARGETS, findings
+from tests.fuzz.targets import CORPUS, FINDINGS, TARGETS, findings, starts
 
 NAMES = sorted(TARGETS)
 
@@ -33,7 +32,7 @@ def test_a_reader_of_foreign_bytes_reads_them_or_says_why_not(name: str) -> None
     )
     @given(st.data())
     def reads(data: st.DataObject) -> None:
-        content = data.draw(mutated(target.seeds(), target.words))
+        content = data.draw(mutated(starts(target), target.words))
         with tempfile.TemporaryDirectory() as directory:
             check(target, content, Path(directory))
 
@@ -50,6 +49,12 @@ def test_what_a_reader_starts_from_is_sound(name: str, tmp_path: Path) -> None:
         (tmp_path / target.file).unlink()
 
 
+def test_the_corpus_in_the_tree_is_small_and_of_readers_that_there_are() -> None:
+    kept = [path for path in CORPUS.rglob("*") if path.is_file()]
+    assert {path.relative_to(CORPUS).parts[0] for path in kept} <= TARGETS.keys()
+    assert sum(path.stat().st_size for path in kept) < 300_000
+
+
 @pytest.mark.parametrize("path", findings(), ids=lambda path: str(path.relative_to(FINDINGS)))
 def test_what_once_broke_a_reader_does_so_no_more(path: Path, tmp_path: Path) -> None:
     check(TARGETS[path.parent.name], path.read_bytes(), tmp_path)
@@ -60,8 +65,7 @@ def _hogs(_path: Path) -> None:
 
 
 def _hangs(_path: Path) -> None:
-    end = time.process_time() + 0.2
-    while time.process_time() < end:
+    while True:
         pass
 
 
@@ -69,7 +73,7 @@ def _hangs(_path: Path) -> None:
     ("read", "trespass"),
     [
         (_hogs, "more than 512 MB of memory"),
-        (_hangs, "s of CPU time"),
+        (_hangs, "more than 0.1 s of CPU time"),
         (lambda path: (path.parent / "left").touch(), "it left"),
     ],
 )
