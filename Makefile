@@ -6,6 +6,7 @@
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
 # make lock   requirements/dev.txt from pyproject.toml; versions that still fit stay, unless: make lock U=--upgrade
+# make sanitize   the tests of the Rust crates that have `unsafe`, under AddressSanitizer; ten minutes
 # make audit  licences and sources of the Rust crates; needs `cargo install --locked cargo-deny`, ten minutes
 # make bench  the harness's own figures beside their aims, as ratios where a host's speed would matter
 
@@ -22,7 +23,8 @@ T ?= -m "not long"
 S ?= 3600
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: demo test test-quick test-e2e test-long check fuzz lock audit bench setup-demo setup-test setup-check setup-bench
+.PHONY: demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test setup-check \
+    setup-bench
 
 demo: setup-demo
 	kdyno doctor
@@ -59,6 +61,9 @@ lock:
 	build/uv/bin/python -m pip install -q --disable-pip-version-check uv
 	build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra dev --no-emit-package kdyno \
 	    --generate-hashes --custom-compile-command "make lock" $(U) --output-file requirements/dev.txt pyproject.toml
+
+sanitize: setup-test
+	nice tools/sanitize
 
 audit:
 	cargo deny --offline check bans licenses sources

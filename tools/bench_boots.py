@@ -15,27 +15,28 @@ from threading import Thread
 
 from bench_figures import Row
 
-from kdyno.cycles.family import load_family
-from kdyno.experiment.models import Experiment
-from kdyno.instrument.job import Load, Program
-from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.lanes import Lane
-from kdyno.line.images import build_images
-from kdyno.line.pmuboot import pmu_boot
-from kdyno.line.prepare import plan_builds, prepare
-from kdyno.machine.base import BootOrder
-from kdyno.machine.initramfs import file, guest_tools, newc
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_config import QemuConfig
-from kdyno.march.cpu import read_cpu
-from kdyno.measurement import value
-from kdyno.process import output, spawned
-from kdyno.state import State
+from kdyno.base.cpu import read_cpu
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import value
+from kdyno.base.process import output, spawned
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootOrder
+from kdyno.boot.initramfs import file, guest_tools, newc
+from kdyno.boot.qemu import QemuMachine
+from kdyno.boot.qemu_config import QemuConfig
+from kdyno.measure.cycles.family import load_family
+from kdyno.measure.guest.job import Load, Program
+from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.programs import OF_ROOT
+from kdyno.run.experiment.models import Experiment
+from kdyno.run.images import build_images
+from kdyno.run.prepare import plan_builds, prepare
+from kdyno.run.session import Session
+from kdyno.run.single_boots import SingleBoots
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
-from kdyno.talk import Talk
-from kdyno.workload.programs import OF_ROOT
 
 POLL_SECONDS = 0.001
 TOO_LONG = 120.0
@@ -215,15 +216,12 @@ def seed_rows(experiment: Experiment, state: State, store_file: Path, seeds: int
     counts: dict[str, list[float]] = {name: [] for name in benchmarks.values()}
     for seed in range(1, seeds + 1):
         with Store(sqlite_file(store_file)) as store:
-            made = pmu_boot(
+            made = SingleBoots(Session(state, store, Talk(quiet=True))).count(
                 image,
                 Load(tests=tuple(benchmarks)),
                 seed=seed,
                 events="edges",
                 family=PmuConfig().family,
-                state=state,
-                store=store,
-                talk=Talk(quiet=True),
             )
         record = read_pmu_record(made.record)
         column = record.names.index("instructions")

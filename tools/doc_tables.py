@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.judge.observations import Sample
-from kdyno.judge.scaling.levels import Level, ratio_of
+from kdyno.judge.stats.observations import Sample
+from kdyno.judge.stats.scaling.levels import Level, ratio_of
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "results"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kdyno.instrument.agent import catalogue
-from kdyno.lanes import Lane
+from kdyno.base.lanes import Lane
+from kdyno.measure.guest.agent import catalogue
 
 HERE = "127.0.0.1"
 FILES = "against-lmbench"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.boot.base import BootEnd, BootOrder
+from kdyno.boot.fake import FakeMachine
 from kdyno.cli.main import main
-from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.fake import FakeMachine
 from kdyno.store.records import BootRecord
 from kdyno.store.store import Store
 from tests.cli.replay import Recording

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 from kdyno.cli.schema import FORMATS
+from kdyno.cli.schemas import schema
 from kdyno.cli.verbs import VERBS
-from kdyno.experiment.load import load_experiment
-from kdyno.schemas import schema
+from kdyno.run.experiment.load import load_experiment
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 

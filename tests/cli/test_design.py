@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.machine.base import Description, MachineSettings
-from kdyno.machine.registry import open_machine
+from kdyno.boot.base import Description, MachineSettings
+from kdyno.boot.registry import open_machine
+from kdyno.judge.verdicts.selftest import last_of_host
 from kdyno.store.store import Store
-from kdyno.verdicts.selftest import last_of_host
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, slower
 
@@ -139,7 +139,7 @@ class Built:
 @pytest.fixture
 def linked(lab: Lab) -> str:
     """Four pairs of links in five blocks each; B's null call is slower in every link but the first."""
-    lab.patch.setattr("kdyno.selftest.carry_out.open_machine", Built)
+    lab.patch.setattr("kdyno.understand.selftest.carry_out.open_machine", Built)
     lab.recording.add("A")
     lab.recording.add("B")
     repeat(lab, 60)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import kdyno
-from kdyno.experiment.load import load_experiment
-from kdyno.host import host_facts
+from kdyno.base.host import host_facts
+from kdyno.run.experiment.load import load_experiment
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import died, slower
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.surroundings import handed_on
 from kdyno.cli.verbs import VERBS
-from kdyno.surroundings import handed_on
 from tests.cli.conftest import Lab
+from tests.unit.base.test_process import FAMILY, is_running, pids, wait_until
 from tests.unit.kernel_toy import toy_repository
-from tests.unit.test_process import FAMILY, is_running, pids, wait_until
 
 PROGRAMS = (
     *("git", "tar", "xz", "cp", "rm", "env", "sh", "make", "gcc", "cc1", "as", "ld", "ccache", "nm", "readelf", "grep"),
@@ -108,7 +108,7 @@ def test_the_command_itself_imports_nothing_of_the_directory(tmp_path: Path) -> 
 def test_a_guarded_program_dies_with_kdyno_in_a_directory_full_of_traps(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     full_of_traps(tmp_path, mark)
-    code = f"from kdyno.process import attempt; attempt({FAMILY!r}, guarded=True)"
+    code = f"from kdyno.base.process import attempt; attempt({FAMILY!r}, guarded=True)"
     with subprocess.Popen([sys.executable, "-P", "-c", code], cwd=tmp_path) as parent:
         started = pids(tmp_path)
         parent.send_signal(signal.SIGKILL)
@@ -117,7 +117,7 @@ def test_a_guarded_program_dies_with_kdyno_in_a_directory_full_of_traps(tmp_path
 
 
 def test_git_hears_of_no_repository_but_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kdyno import git as kdyno_git
+    from kdyno.base import git as kdyno_git
 
     for name in ("ours", "theirs"):
         (tmp_path / name).mkdir()
@@ -134,7 +134,7 @@ def test_git_hears_of_no_repository_but_the_one_that_is_named(tmp_path: Path, mo
 
 
 def test_tools_hear_of_no_variable_that_bends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kdyno.process import output
+    from kdyno.base.process import output
 
     outputs = tmp_path / "dependencies"
     for name, value in {

@@ -8,7 +8,7 @@ import shutil
 import jsonschema
 import pytest
 
-from kdyno.schemas import schema
+from kdyno.cli.schemas import schema
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 

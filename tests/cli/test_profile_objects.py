@@ -7,10 +7,10 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from kdyno.base.state import State
+from kdyno.cli.schemas import schema
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.schemas import schema
-from kdyno.state import State
 from tests.cli.conftest import Lab
 from tests.cli.test_golden import check
 from tests.unit.objects_specimen import COUNTING, TUNED, keep_all, keep_image

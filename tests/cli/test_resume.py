@@ -20,8 +20,11 @@ ALL = sorted((variant, block) for variant in ("baseline", "slow") for block in B
 
 STUCK = """
 import signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in a background job, which ignores it
-from kdyno.machine.fake import FakeMachine
+# The tests may run in a background job or under nohup, which ignore some of these.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+from kdyno.boot.fake import FakeMachine
 as_recorded, count = FakeMachine.boot, 0
 def boot(machine, order):
     global count
@@ -34,7 +37,7 @@ FakeMachine.boot = boot
 """
 SLOW = """
 import time
-from kdyno.machine.fake import FakeMachine
+from kdyno.boot.fake import FakeMachine
 as_recorded = FakeMachine.boot
 def boot(machine, order):
     time.sleep(0.2)

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kdyno.schemas import schema
+from kdyno.cli.schemas import schema
 from kdyno.store.artefacts import Artefacts
 from tests.cli.conftest import Lab
 from tests.cli.replay import UNSOUND, died, ended, slower

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kdyno.scaling.names import counted
-from kdyno.schemas import schema
+from kdyno.cli.schemas import schema
+from kdyno.judge.curves.names import counted
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, ran
 from tests.cli.test_golden import check
-from tests.unit.test_report_html import Page
+from tests.unit.report.test_report_html import Page
 
 SIEVE = Path(__file__).parents[1] / "data" / "scaling" / "sieve.csv"
 METRICS = {1: 100.0, 2: 190.0, 4: 340.0}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kdyno.schemas import schema
+from kdyno.cli.schemas import schema
 from tests.cli.conftest import Lab
 from tests.cli.test_golden import check
 

@@ -51,6 +51,19 @@ def test_a_mistyped_store_is_refused_and_not_made_by_whatever_only_reads_it(lab:
     assert [path.name for path in lab.directory.glob("*typo*")] == []
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["foreign", "missing"])
+def test_gc_of_a_directory_that_is_no_state_directory_says_so(lab: Lab, is_there: bool) -> None:
+    foreign, store = lab.directory / "foreign", f"sqlite:///{lab.directory / 'named.sqlite'}"
+    assert lab("run", lab.experiment(), "-q", "--store", store).status == 0
+    if is_there:
+        (foreign / "artefacts").mkdir(parents=True)
+    for words in (["--dry-run"], ["--yes"]):
+        result = lab("store", "gc", *words, "--state", str(foreign), "--store", store)
+        assert (result.status, result.out) == (1, "")
+        assert result.err.startswith(f"kdyno: {foreign} is no state directory of kdyno's: nothing was removed\nhint: ")
+    assert [path.name for path in foreign.rglob("*")] == ["artefacts"] * is_there
+
+
 @pytest.mark.parametrize("url", ["postgresql://kdyno:hush@h:port/db", "postgresql://kdyno:hush@127.0.0.1:1/db"])
 def test_a_password_is_said_by_no_verb_however_much_is_said(lab: Lab, url: str) -> None:
     for words in (["runs"], ["show", "latest", "-v"], ["run", lab.experiment(), "-v"], ["selftest", "-v"]):

@@ -13,9 +13,9 @@ from uuid import uuid4
 import jsonschema
 import pytest
 
-from kdyno.plain_tar import END, Limits, entry, files
-from kdyno.schemas import schema
-from kdyno.state import State
+from kdyno.base.plain_tar import END, Limits, entry, files
+from kdyno.base.state import State
+from kdyno.cli.schemas import schema
 from kdyno.store.errors import RunThere
 from kdyno.store.store import Store
 from kdyno.store.whole import WholeRun
@@ -75,7 +75,7 @@ def repacked(path: Path, parts: dict[str, bytes], *, with_digests: bool = True) 
             if name != "manifest.json"
         ]
     parts = {**parts, "manifest.json": json.dumps(manifest).encode()}
-    path.write_bytes(gzip.compress(b"".join(entry(name, content) for name, content in parts.items()) + END))
+    path.write_bytes(gzip.compress(b"".join(entry(name, content) for name, content in parts.items()) + END, mtime=0))
     return path
 
 
@@ -366,7 +366,7 @@ def test_gc_leaves_all_alone_while_a_run_is_under_way(done: Lab) -> None:
 def test_a_run_that_goes_on_in_another_process_loses_nothing(lab: Lab) -> None:
     others = strays(lab)
     slowly = (
-        "import time\nfrom kdyno.machine.fake import FakeMachine\nboot = FakeMachine.boot\n"
+        "import time\nfrom kdyno.boot.fake import FakeMachine\nboot = FakeMachine.boot\n"
         "def late(machine, order):\n    print('booting', flush=True)\n    time.sleep(5)\n"
         "    return boot(machine, order)\n"
         "FakeMachine.boot = late\n"

@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.coverage.measure import Wanted, measure
-from kdyno.experiment.load import load_experiment
-from kdyno.instrument.job import Load
-from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.cpu import read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
 from kdyno.kernel.source_trees import tree_path
-from kdyno.line.images import build_images
-from kdyno.line.pmuboot import pmu_boot
-from kdyno.line.prepare import plan_builds
-from kdyno.march.cpu import read_cpu
-from kdyno.state import State
+from kdyno.measure.guest.job import Load
+from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.run.experiment.load import load_experiment
+from kdyno.run.images import build_images
+from kdyno.run.prepare import plan_builds
+from kdyno.run.session import Session
+from kdyno.run.single_boots import SingleBoots
 from kdyno.store.store import Store
-from kdyno.talk import Talk
+from kdyno.understand.coverage.measure import Wanted, measure
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = """\
@@ -47,10 +48,8 @@ def test_a_line_on_the_path_of_read_is_executed_as_often_as_the_benchmark_reads(
     kdyno: Kdyno, image: Image, state: Path
 ) -> None:
     with Store(kdyno.store) as store:
-        run = pmu_boot(
-            image, Load(tests=("lat_syscall",)), seed=1, events="edges", family=PmuConfig().family,
-            state=State(state), store=store, talk=Talk(quiet=True),
-        )  # fmt: skip
+        boots = SingleBoots(Session(State(state), store, Talk(quiet=True)))
+        run = boots.count(image, Load(tests=("lat_syscall",)), seed=1, events="edges", family=PmuConfig().family)
     record = read_pmu_record(run.record)
     measured = measure(record, image.vmlinux, Wanted(regions=("lat_syscall.read",), contexts=("task",)), "a boot")
     reads = sum(run.work["lat_syscall.read"])

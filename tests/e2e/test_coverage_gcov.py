@@ -16,23 +16,23 @@ from pathlib import Path
 
 import pytest
 
-from kdyno import process
-from kdyno.coverage.line_table import in_tree
-from kdyno.coverage.measure import Wanted, measure
-from kdyno.experiment.load import load_experiment
-from kdyno.instrument.job import Program
-from kdyno.instrument.pmu import RECORD, PmuConfig
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base import process
+from kdyno.base.cpu import read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootOrder
+from kdyno.boot.qemu import QemuMachine
+from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import NOTES
-from kdyno.line.images import build_images
-from kdyno.line.prepare import plan_builds
-from kdyno.machine.base import BootOrder
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_config import QemuConfig
-from kdyno.march.cpu import read_cpu
-from kdyno.state import State
-from kdyno.talk import Talk
+from kdyno.measure.guest.job import Program
+from kdyno.measure.guest.pmu import RECORD, PmuConfig
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.run.experiment.load import load_experiment
+from kdyno.run.images import build_images
+from kdyno.run.prepare import plan_builds
+from kdyno.understand.coverage.line_table import in_tree
+from kdyno.understand.coverage.measure import Wanted, measure
 
 pytestmark = pytest.mark.long
 

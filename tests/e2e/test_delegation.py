@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.kernel.build import build_layouts, plan_build
 from kdyno.kernel.delegation.records import Records, read_records
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
 SOURCE = "debian:linux-source-6.12"

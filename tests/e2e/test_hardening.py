@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.kernel import kconfig
 from kdyno.kernel.build import check_configuration, plan_build
 from kdyno.kernel.hardening import candidates, protections, table
@@ -14,7 +15,6 @@ from kdyno.kernel.make import build_workspace
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.state import State
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.experiment.models import Experiment
-from kdyno.experiment.plan import recipes
-from kdyno.judge.verdict import DIFFERENT
+from kdyno.base.state import State
+from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.kernel.build import build_layouts, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.state import State
+from kdyno.run.experiment.models import Experiment
+from kdyno.run.experiment.plan import recipes
 from tests.e2e.conftest import Kdyno
 
 RECIPES = {"one": Recipe(opt="O2", lines=True), "other": Recipe(opt="O2", lines=True, layout_seed=7)}

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kdyno.experiment.models import Experiment
+from kdyno.base.state import State
 from kdyno.kernel.build import build, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.state import State
+from kdyno.run.experiment.models import Experiment
 from tests.e2e.conftest import Kdyno
 
 EXPERIMENT = Experiment(

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
+from kdyno.boot.base import CpuLacks
+from kdyno.boot.cpu_flags import CpuUnusable
+from kdyno.boot.qemu import QemuMachine
+from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.build import check_configuration, plan_build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.machine.base import CpuLacks
-from kdyno.machine.cpu_flags import CpuUnusable
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_config import QemuConfig
-from kdyno.state import State
 from tests.e2e.conftest import ROOT, Kdyno
 
 V3 = ("cx16", "popcnt", "abm", "bmi1", "bmi2", "movbe")

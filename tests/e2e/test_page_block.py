@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.kernel.build import check_configuration
 from kdyno.kernel.plan import plan_build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.state import State
 from tests.e2e.conftest import Kdyno
 
 TARBALL = Path("/usr/src/linux-source-6.1.tar.xz")
@@ -28,8 +28,9 @@ def source(state: Path) -> Source:
 
 
 def test_the_patch_goes_into_linux_6_1_and_its_option_can_be_had(source: Source, state: Path) -> None:
-    plan = plan_build(Recipe(patches=("page-block",), page_size="64k"), source, "dyno", State(state))
-    assert plan.cmdline == ("transparent_hugepage=never", "page_block=4")
+    recipe = Recipe(patches=("page-block",), page_size="64k")
+    plan = plan_build(recipe, source, "dyno", State(state))
+    assert recipe.words == ("transparent_hugepage=never", "page_block=4")
     assert (plan.tree / "mm/page_block.c").exists() and not (source.tree / "mm/page_block.c").exists()
     check_configuration(plan, State(state))
 

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kdyno.coverage.executions import executions
-from kdyno.instrument.counters import read_snapshots
-from kdyno.instrument.job import ClangCounters, Load
-from kdyno.instrument.pmu_parts import CONTEXTS
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.process import output
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
 from kdyno.kernel.delegation.records import read_records
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import load_image
-from kdyno.line.boot_once import Wanted
-from kdyno.line.pmuboot import pmu_job, pmu_machine
-from kdyno.process import output
+from kdyno.measure.guest.counters import read_snapshots
+from kdyno.measure.guest.job import ClangCounters, Load
+from kdyno.measure.guest.pmu_parts import CONTEXTS
+from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.code import Code
 from kdyno.profile.ir_profile import counted_functions, counts_of
-from kdyno.state import State
-from kdyno.talk import Talk
+from kdyno.run.one_boot import Wanted
+from kdyno.run.single_boots import pmu_job, pmu_machine
+from kdyno.understand.coverage.executions import executions
 from tests.e2e.conftest import Kdyno
 from tests.e2e.test_feedback import COMPILED, image, ratios
 

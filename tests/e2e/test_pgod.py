@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kdyno.installed import find_program
+from kdyno.base.installed import find_program
 from kdyno.profile.counters import Counts
 from kdyno.profile.gcda import read_gcda
 from tests.e2e.conftest import Kdyno

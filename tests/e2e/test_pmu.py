@@ -10,25 +10,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno import process
-from kdyno.cycles.family import load_family
-from kdyno.experiment.load import load_experiment
-from kdyno.instrument import agent
-from kdyno.instrument.job import Job, Measured, Program
-from kdyno.instrument.pmu import PmuConfig
-from kdyno.instrument.pmu_parts import Region
-from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
-from kdyno.instrument.stream import read_stream
+from kdyno.base import process
+from kdyno.base.cpu import read_cpu
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootEnd, BootOrder
+from kdyno.boot.qemu import QemuMachine
+from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.image import Image
-from kdyno.line.images import build_images
-from kdyno.line.prepare import plan_builds
-from kdyno.machine.base import BootEnd, BootOrder
-from kdyno.machine.qemu import QemuMachine
-from kdyno.machine.qemu_config import QemuConfig
-from kdyno.march.cpu import read_cpu
+from kdyno.measure.cycles.family import load_family
+from kdyno.measure.guest import agent
+from kdyno.measure.guest.job import Job, Measured, Program
+from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.guest.pmu_parts import Region
+from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
+from kdyno.measure.guest.stream import read_stream
 from kdyno.profile.calls import calls
-from kdyno.state import State
-from kdyno.talk import Talk
+from kdyno.run.experiment.load import load_experiment
+from kdyno.run.images import build_images
+from kdyno.run.prepare import plan_builds
 from tests.e2e.conftest import PATCHES, Kdyno
 
 PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno import process
-from kdyno.cycles.family import load_family
-from kdyno.cycles.measure import QEMU_USER
-from kdyno.state import State
-from kdyno.talk import Talk
-from kdyno.validate.library import measure_library
-from kdyno.validate.library_build import UNITS, OptionSet
-from kdyno.validate.library_compare import compare_library
+from kdyno.base import process
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.measure.cycles.family import load_family
+from kdyno.measure.cycles.measure import QEMU_USER
+from kdyno.understand.validate.library import measure_library
+from kdyno.understand.validate.library_build import UNITS, OptionSet
+from kdyno.understand.validate.library_compare import compare_library
 
 SETS = (OptionSet("gcc -O2", "gcc"), OptionSet("gcc -Os", "gcc", ("-Os",)))
 NAMES = ("list_sort", "lz4")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from kdyno.boot import initramfs, qemu
 from kdyno.cli.main import main
-from kdyno.machine import initramfs, qemu
 
 if __name__ == "__main__":
     dashes = sys.argv.index("--")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.errors import KdynoError
+from kdyno.base.errors import KdynoError
 
 MOST_SECONDS = 5.0
 """Of CPU time, for an input of LARGEST bytes or less; the slowest sound one takes a tenth."""

@@ -18,25 +18,17 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from kdyno import plain_tar
-from kdyno.coverage.executions import Executions
-from kdyno.coverage.functions import Part, Parts
-from kdyno.coverage.kbuild import files_of_symbols, read_rules
-from kdyno.coverage.line_table import parse_line_table
-from kdyno.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
-from kdyno.cycles.family import read_family
-from kdyno.experiment.load import load_experiment, read_experiment
-from kdyno.experiment.plan import plan_boots
-from kdyno.foreign.readers.registry import READERS
-from kdyno.foreign.request import JudgeRequest
-from kdyno.hostknobs.journal import Journal, read_journal
-from kdyno.hostknobs.knobs import owner_of
-from kdyno.instrument.agent import catalogue
-from kdyno.instrument.job import Program
-from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.instrument.pmu_write import encode
-from kdyno.instrument.soak import MOST_FAILURES, MOST_TAIL
-from kdyno.instrument.stream import Asked, read_stream
+from kdyno.base import plain_tar
+from kdyno.base.state import State
+from kdyno.base.text import UNSHOWN, clean, clean_lines
+from kdyno.boot.console import MOST_FINDINGS, diagnose, read_console, warnings_of
+from kdyno.boot.console import findings as console_findings
+from kdyno.boot.host.journal import Journal, read_journal
+from kdyno.boot.host.knobs import owner_of
+from kdyno.boot.ktap import read_ktap, rest_of
+from kdyno.judge.verdicts.assemble import assemble
+from kdyno.judge.verdicts.model import to_json
+from kdyno.judge.verdicts.of_files import judge_files
 from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.header import read_header
 from kdyno.kernel.built_kernels.kallsyms import kallsyms
@@ -52,9 +44,15 @@ from kdyno.kernel.knobs import order
 from kdyno.kernel.patches import read_patches
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.sections import read_sections
-from kdyno.machine.console import MOST_FINDINGS, diagnose, read_console, warnings_of
-from kdyno.machine.console import findings as console_findings
-from kdyno.machine.ktap import read_ktap, rest_of
+from kdyno.measure.cycles.family import read_family
+from kdyno.measure.guest.agent import catalogue
+from kdyno.measure.guest.job import Program
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.guest.pmu_write import encode
+from kdyno.measure.guest.soak import MOST_FAILURES, MOST_TAIL
+from kdyno.measure.guest.stream import Asked, read_stream
+from kdyno.measure.readers.formats.registry import READERS
+from kdyno.measure.readers.request import JudgeRequest
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
@@ -64,23 +62,27 @@ from kdyno.profile.merge import Read, merge
 from kdyno.profile.pgod import read_sent
 from kdyno.profile.sources import Sources, read_units
 from kdyno.report.terminal import render
-from kdyno.size import compare
-from kdyno.size.elf import read_elf
-from kdyno.soak.growth import blocks_of, slopes
-from kdyno.state import State
+from kdyno.run.experiment.load import load_experiment, read_experiment
+from kdyno.run.experiment.plan import plan_boots
+from kdyno.run.soak.growth import blocks_of, slopes
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.run_file import read_run, why_not_whole
 from kdyno.store.store import Store
-from kdyno.text import UNSHOWN, clean, clean_lines
-from kdyno.verdicts.assemble import assemble
-from kdyno.verdicts.model import to_json
-from kdyno.verdicts.of_files import judge_files
+from kdyno.understand.coverage.executions import Executions
+from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
+from kdyno.understand.coverage.line_table import parse_line_table
+from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
+from kdyno.understand.size import compare
+from kdyno.understand.size.elf import read_elf
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
-from tests.unit.test_coverage_line_table import DWARF_4, DWARF_5
-from tests.unit.test_store_exchange import exported
+from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
+from tests.unit.foreign_outputs import OUTPUTS
+from tests.unit.store.test_store_exchange import exported
+from tests.unit.understand.test_coverage_line_table import DWARF_4, DWARF_5
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -88,34 +90,7 @@ SOURCE = HERE.parents[1] / "src" / "kdyno"
 EXPERIMENTS = HERE.parents[1] / "experiments"
 FINDINGS = HERE / "findings"
 """Inputs that once broke a reader, in a directory with the reader's name."""
-FOREIGN = {
-    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
-    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json", "hyperfine-means-after.csv"),
-    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
-    "google-benchmark": ("google-before.json", "google-after.json", "google-means-after.json"),
-    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt", "rustc-perf.json"),
-    "phoronix": ("phoronix-before.xml", "phoronix-after.xml", "phoronix.xml"),
-    "pgbench": ("pgbench-before.txt", "pgbench-after.txt", "pgbench-progress.txt", "pgbench-rate.txt"),
-    "criterion": ("criterion-before.csv", "criterion-after.csv"),
-    "perf": ("perf-r-before.csv", "perf-r-after.csv", "perf-j-after.json"),
-    "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
-    "fio": ("fio-before.json", "fio-after.json"),
-    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
-    "lkp": ("lkp-before.json", "lkp-after.json", "lkp.txt"),
-    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
-    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
-    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
-    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
-    "wrk": ("wrk-before.txt", "wrk-after.txt"),
-    "ab": ("ab-before.txt", "ab-after.txt"),
-    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
-    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
-    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
-    "time": ("time-before.txt", "time-after.txt"),
-    "numbers": ("numbers-before.txt", "numbers-after.txt"),
-    "table": ("compiler_patch.md", "compiler_patch.md"),
-    "csv": ("values.csv", "values.csv"),
-}
+FOREIGN = {**OUTPUTS, "table": ("compiler_patch.md",) * 2, "csv": ("values.csv",) * 2}
 """By format of `kdyno judge`: a file that stays as it is, and those that are changed."""
 ALONE = ("csv", "table")
 """Formats whose files hold several variants."""
@@ -244,7 +219,7 @@ def built_kernels() -> Sequence[bytes]:
     inner = vmlinux(
         [(TEXT + 16 * number, "T_text" if not number else f"tf{number}") for number in range(600)], "CONFIG_X86=y\n"
     )
-    return [bz_image(inner), bz_image(gzip.compress(inner))]
+    return [bz_image(inner), bz_image(gzip.compress(inner, mtime=0))]
 
 
 def console_words() -> Sequence[bytes]:
@@ -284,8 +259,7 @@ def _no_number(name: str) -> None:
 
 def foreign_seeds(*names: str) -> Callable[[], Sequence[bytes]]:
     return lambda: [
-        VALUES_CSV.encode() if name == "values.csv" else (DATA / "foreign" / name).read_bytes()[:LARGEST]
-        for name in names
+        VALUES_CSV.encode() if name == "values.csv" else (FOREIGN_DATA / name).read_bytes()[:LARGEST] for name in names
     ]
 
 
@@ -493,7 +467,7 @@ def pulled(path: Path) -> object:
 def pulled_snapshot(path: Path) -> object:
     """The same, where the inner archive is what was changed."""
     run, _ = pgod_specimen.snapshot(COUNTERS)
-    content = gzip.compress(path.read_bytes())
+    content = gzip.compress(path.read_bytes(), mtime=0)
     sent = pgod_specimen.sent((run | {"file_bytes": len(content)}, content))
     return list(read_sent(io.BytesIO(sent).read, "m"))
 
@@ -513,7 +487,7 @@ def run_file(path: Path) -> None:
 def run_file_unpacked(path: Path) -> None:
     """The same, where the archive is what was changed."""
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(path.read_bytes(), 1))
+        packed.write(gzip.compress(path.read_bytes(), 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
@@ -531,7 +505,7 @@ def run_file_forged(path: Path) -> None:
     parts["manifest.json"] = json.dumps(manifest).encode()
     archive = b"".join(plain_tar.entry(name, content) for name, content in parts.items()) + plain_tar.END
     with tempfile.NamedTemporaryFile() as packed:
-        packed.write(gzip.compress(archive, 1))
+        packed.write(gzip.compress(archive, 1, mtime=0))
         packed.flush()
         run_file(Path(packed.name))
 
@@ -590,7 +564,7 @@ TARGETS = {
         Target("run-file-unpacked", run_file_unpacked, lambda: [gzip.decompress(_run_file())], examples=100),
         Target("run-file-forged", run_file_forged, lambda: [_parts_of_run_file()["run.json"]], examples=100),
         Target("sizes", sizes, objects, examples=100),
-        Target("order", order.check, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
+        Target("order", order.check_file, lambda: [b"# first\nvfs_read\nf.cold\n\nf.part.0 # 3 %\r\n"], (b"#", b"\n")),
         Target("delegation", delegation_plan, lambda: [PLAN.encode()], TOML, file="plan.toml"),
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
@@ -608,7 +582,7 @@ TARGETS = {
         *(
             Target(
                 f"judge-{reader.name}",
-                judged(reader.name, DATA / "foreign" / FOREIGN[reader.name][0]),
+                judged(reader.name, FOREIGN_DATA / FOREIGN[reader.name][0]),
                 foreign_seeds(*FOREIGN[reader.name][1:]),
                 examples=100,
             )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from kdyno.arrays import Values
-from kdyno.judge.compare import judge
-from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Observations, Sample
+from kdyno.base.arrays import Values
+from kdyno.judge.stats.compare import judge
+from kdyno.judge.stats.estimate import CONFIDENCE
+from kdyno.judge.stats.observations import Observations, Sample
 
 MARGIN, ALPHA = 0.01, 0.05
 

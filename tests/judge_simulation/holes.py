@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from kdyno.judge.diagnostics.mixed import mixed
-from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.observations import Observations, Sample
+from kdyno.judge.stats.diagnostics.mixed import mixed
+from kdyno.judge.stats.estimate import CONFIDENCE
+from kdyno.judge.stats.observations import Observations, Sample
 
 NOISE = 0.01
 FEWEST = 2

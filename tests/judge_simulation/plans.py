@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
+from scipy import special
 
-from kdyno.arrays import Values
-from kdyno.judge.planning import bound, power
-from kdyno.judge.planning.design import Bounds, Costs, plan
-from kdyno.judge.planning.levels import Components, components
+from kdyno.base.arrays import Values
+from kdyno.judge.stats.estimate import CONFIDENCE, exp
+from kdyno.judge.stats.planning import bound, power
+from kdyno.judge.stats.planning.design import Bounds, Costs, plan
+from kdyno.judge.stats.planning.levels import Components, components
 
 Others = Literal["as noisy", "quiet"]
 """What the other benchmarks of the run are like."""
@@ -28,7 +31,7 @@ AIM, TOO_LITTLE = 0.9, 0.8
 NOISE = 0.01
 """Standard deviation of one replicate's log-ratio, at the topmost level."""
 WITHIN = 0.02
-"""The same of one reading of five, around its boot."""
+"""The same of one reading of the two boots, around them."""
 BOOTS = 0.005
 """The same of a boot around its layout."""
 
@@ -43,6 +46,12 @@ SHAPES: dict[Pilot, tuple[int, int, int]] = {
 }
 """Layouts, boots of each, readings of each."""
 REACH = Bounds(iterations=(1, 20), replicates=(4, 10_000))
+
+Readings = Literal["normal", "one slow in ten"]
+READINGS: tuple[Readings, ...] = get_args(Readings)
+LIKE_A_GUEST = Costs(iteration=0.2, boot=2.2)
+SLOW = math.log(1.5)
+"""What a slow reading takes more."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,20 @@ class Plans:
     before: float
     """Time that a plan takes, on average, in that of the plan that knew the noise."""
     now: float
+
+
+@dataclass(frozen=True)
+class Widths:
+    """What became of plans for boots that are alike; medians over the plans."""
+
+    blocks: float
+    iterations: float
+    planned: float
+    """Half the width of the 95 % interval at most, says the plan; a fraction."""
+    measured: float
+    """The same of a run after the plan."""
+    kept: float
+    """Share of the runs whose interval is no wider than planned."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +123,36 @@ def plans(pilot: Pilot, benchmarks: int, others: Others, effect: float, draws: i
     )
 
 
+def widths(readings: Readings, effect: float, draws: int, seed: int) -> Widths:
+    """Plan for boots that are all alike, 6 pilot blocks of 11 readings, and measure what was planned."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(draws):
+        known = components([list(zip(*_alike(readings, (2, 6, 11), random), strict=True))])
+        assert known is not None
+        made = plan(known, LIKE_A_GUEST, effect, aim=AIM, bounds=Bounds(iterations=(3, 100)))
+        ours, theirs = np.median(_alike(readings, (2, made.blocks, made.iterations), random), axis=2)
+        error = float(np.std(ours - theirs, ddof=1)) / math.sqrt(made.blocks)
+        measured = exp(float(special.stdtrit(made.blocks - 1, (1 + CONFIDENCE) / 2)) * error) - 1
+        rows.append((made.blocks, made.iterations, made.half_width, measured, measured <= made.half_width))
+    blocks, iterations, planned, measured = np.median(np.array(rows)[:, :4], axis=0).tolist()
+    return Widths(blocks, iterations, planned, measured, float(np.mean([kept for *_, kept in rows])))
+
+
+def _alike(readings: Readings, shape: tuple[int, ...], random: np.random.Generator) -> Values:
+    noise = random.normal(0, NOISE, shape)
+    return noise if readings == "normal" else noise + SLOW * (random.random(shape) < 0.1)
+
+
 def _trusting(variances: Components, effect: float, alpha: float) -> _Size:
     """The plan as it was: what was seen is taken for the truth, at every level."""
-    readings = boots = 1
-    if variances.iteration:
-        wanted = COSTS.boot / COSTS.iteration * variances.iteration / max(variances.boot, TINY)
-        readings = min(math.ceil(wanted**0.5), REACH.iterations[1])
+    boots = 1
+    readings = min(
+        range(1, REACH.iterations[1] + 1),
+        key=lambda count: (variances.boot + variances.within(count)) * (COSTS.boot + count * COSTS.iteration),
+    )
     if variances.layout is not None:
-        boot = variances.boot + (variances.iteration or 0.0) / readings
+        boot = variances.boot + variances.within(readings)
         wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(variances.layout, TINY)
         boots = max(1, min(math.ceil(wanted**0.5), REACH.boots[1]))
     sd = bound.estimated(variances, readings, boots) ** 0.5
@@ -132,19 +177,29 @@ def _estimated(pilot: Pilot, random: np.random.Generator) -> Components:
         middles = random.normal(0, NOISE, (1, boots))
     else:
         middles = random.normal(0, NOISE, layouts)[:, None] + random.normal(0, BOOTS, (layouts, boots))
-    values: Values = middles[:, :, None] + (random.normal(0, WITHIN, (layouts, boots, readings)) if readings > 1 else 0)
-    known = components([list(layout) for layout in values])
+    shape = (2, layouts, boots, readings)
+    noise = random.normal(0, WITHIN / math.sqrt(2), shape) if readings > 1 else np.zeros(shape)
+    ours, theirs = noise[0] + middles[:, :, None], noise[1]
+    known = components([list(zip(*sides, strict=True)) for sides in zip(ours, theirs, strict=True)])
     assert known is not None
     return known
 
 
+@cache
 def _truth(pilot: Pilot) -> Components:
     layouts, boots, readings = SHAPES[pilot]
+    of_medians = () if readings == 1 else tuple(_of_median(count) for count in range(1, REACH.iterations[1] + 1))
     return Components(
         layout=None if layouts == 1 else NOISE**2,
         boot=NOISE**2 if layouts == 1 else BOOTS**2,
-        iteration=None if readings == 1 else WITHIN**2,
+        medians=of_medians,
         layouts=layouts,
         boots=layouts * boots,
-        iterations=readings,
+        iterations=len(of_medians) or 1,
     )
+
+
+def _of_median(readings: int) -> float:
+    """True variance of the difference of two boots' medians, as drawn."""
+    drawn = np.random.default_rng(readings).normal(0, WITHIN / math.sqrt(2), (2, 20_000, readings))
+    return float(np.var(np.median(drawn, axis=2), axis=1).sum())

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from kdyno.arrays import Values
-from kdyno.judge.compare import Comparison, judge
-from kdyno.judge.estimate import CONFIDENCE, POWER
-from kdyno.judge.observations import Observations, Sample
+from kdyno.base.arrays import Values
+from kdyno.judge.stats.compare import Comparison, judge
+from kdyno.judge.stats.estimate import CONFIDENCE, POWER
+from kdyno.judge.stats.observations import Observations, Sample
 
 MARGIN, ALPHA = 0.01, 0.05
 NOISE = 0.01

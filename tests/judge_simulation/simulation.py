@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 import scipy
 
-from kdyno.arrays import Values
-from kdyno.judge import bootstrap, logratio
-from kdyno.judge.estimate import CONFIDENCE
-from kdyno.judge.sequential import nominal_levels
+from kdyno.base.arrays import Values
+from kdyno.judge.stats import bootstrap, logratio
+from kdyno.judge.stats.estimate import CONFIDENCE
+from kdyno.judge.stats.sequential import nominal_levels
 
 Noise = Literal["normal", "skewed", "heavy-tailed", "boot-clustered"]
 NOISES: tuple[Noise, ...] = get_args(Noise)

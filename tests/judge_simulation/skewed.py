@@ -11,9 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 import scipy
 
-from kdyno.arrays import Values
-from kdyno.judge import skewness
-from kdyno.judge.estimate import CONFIDENCE
+from kdyno.base.arrays import Values
+from kdyno.judge.stats import skewness
+from kdyno.judge.stats.estimate import CONFIDENCE
 
 Shape = Literal["normal", "lognormal 0.5", "lognormal 1", "heavy-tailed"]
 SHAPES: tuple[tuple[Shape, Shape], ...] = (

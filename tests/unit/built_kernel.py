@@ -28,7 +28,7 @@ def bz_image(payload: bytes, banner: str = BANNER, protocol: int = 0x020F, flags
 
 def ikconfig(config: str) -> bytes:
     """A configuration as kernel/configs.c keeps it."""
-    return b"IKCFG_ST" + gzip.compress(config.encode()) + b"IKCFG_ED"
+    return b"IKCFG_ST" + gzip.compress(config.encode(), mtime=0) + b"IKCFG_ED"
 
 
 def module(name: str, depends: Sequence[str] = ()) -> bytes:
@@ -45,15 +45,17 @@ def module(name: str, depends: Sequence[str] = ()) -> bytes:
     return head + info + names + headers
 
 
-def tables(symbols: Sequence[tuple[int, str]]) -> bytes:
-    """What scripts/kallsyms.c of Linux 6.1 writes of `kind and name`s at addresses, each letter being its own token."""
-    packed = [bytes([len(text)]) + text.encode() for _, text in symbols]
+def tables(symbols: Sequence[tuple[int, str]], last: bytes = b"\xff") -> bytes:
+    """What scripts/kallsyms.c of Linux 6.1 writes of `kind and name`s at addresses, each letter being its own token,
+    and `last` that of the letter 255.
+    """
+    packed = [bytes([len(text)]) + text.encode("latin-1") for _, text in symbols]
     offsets = b"".join(struct.pack("<i", -1 - (address - TEXT)) for address, _ in symbols)
     before = offsets + b"\0" * (-len(offsets) % 8) + struct.pack("<Q", TEXT) + struct.pack("<II", len(symbols), 0)
     markers = [sum(map(len, packed[:number])) for number in range(0, len(packed), 256)]
     names = b"".join(packed)
     names += b"\0" * (-len(names) % 4)
-    texts = [bytes([code]) if code else b"\x01" for code in range(256)]
+    texts = [*(bytes([code or 1]) for code in range(255)), last]
     starts = [sum(len(text) + 1 for text in texts[:code]) for code in range(256)]
     token_table = b"".join(text + b"\0" for text in texts)
     token_table += b"\0" * (-len(token_table) % 4)
@@ -61,8 +63,7 @@ def tables(symbols: Sequence[tuple[int, str]]) -> bytes:
     return before + names + struct.pack(f"<{len(markers)}I", *markers) + token_table + index
 
 
-def vmlinux(symbols: Sequence[tuple[int, str]], config: str = "") -> bytes:
+def vmlinux(symbols: Sequence[tuple[int, str]], config: str = "", last: bytes = b"\xff") -> bytes:
     """The beginning of an ELF file, and what is read of it."""
-    return (
-        b"\x7fELF\x02\x01\x01".ljust(64, b"\0") + tables(symbols) + b"\0" * 64 + (ikconfig(config) if config else b"")
-    )
+    inner = ikconfig(config) if config else b""
+    return b"\x7fELF\x02\x01\x01".ljust(64, b"\0") + tables(symbols, last) + b"\0" * 64 + inner

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.state import State
 from kdyno.kernel.source import Source
-from kdyno.state import State
 from tests.unit.kernel_toy import toy_source
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno import process
-from kdyno.instrument.pmu_parts import BLOCK, Function, Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base import process
+from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.kernel.images import content_digest
-from kdyno.llvm_tools import LlvmToolMissing, find_tool
+from kdyno.measure.guest.pmu_parts import BLOCK, Function, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from tests.unit.pmu_specimen import context, iteration, specimen, write
 
 SOURCES = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdyno.cycles.events import UNSEEN
-from kdyno.cycles.family import Family, load_family
-from kdyno.cycles.measure import Measured, Program
-from kdyno.cycles.predict import weigh
+from kdyno.measure.cycles.events import UNSEEN
+from kdyno.measure.cycles.family import Family, load_family
+from kdyno.measure.cycles.measure import Measured, Program
+from kdyno.measure.cycles.predict import weigh
 
 KINDS = ("chase", "branch", "rep")
 

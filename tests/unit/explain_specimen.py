@@ -7,9 +7,19 @@ from typing import Self
 
 import numpy as np
 
-from kdyno.explain.measured import Measured
-from kdyno.instrument.pmu_parts import BLOCK, BRANCH, CALL, CONTEXTS, STACK_CALL, Context, Function, Region, StackNode
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_parts import (
+    BLOCK,
+    BRANCH,
+    CALL,
+    CONTEXTS,
+    STACK_CALL,
+    Context,
+    Function,
+    Region,
+    StackNode,
+)
+from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.understand.explain.measured import Measured
 
 NAMES = ("instructions", "taken_branches", "calls", "l1d_misses", "locked", "user_instructions", "serializing")
 TEXT = 0xFFFFFFFF81000000

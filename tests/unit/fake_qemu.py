@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.measurement import Benchmark, Sample
+from kdyno.base.measurement import Benchmark, Sample
 
 SCRIPT = """\
 #!/bin/sh
@@ -26,7 +26,7 @@ for word; do
         *,out=*) out="${{word#*,out=}}"; [ ! -e $FAKE/record ] || cp $FAKE/record "${{out%%,*}}";;
     esac
 done
-case "$*" in *-initrd*) [ ! -e $FAKE/hang ] || exec sleep 60;; esac
+case "$*" in *-initrd*) [ ! -e $FAKE/hang ] || {{ touch $FAKE/hanging; exec sleep 600; }};; esac
 """
 
 
@@ -58,6 +58,10 @@ class FakeQemu:
     def hangs(self) -> None:
         """From now on boots don't end by themselves."""
         (self.directory / "hang").touch()
+
+    def is_hanging(self) -> bool:
+        """Whether a boot has left its files, and doesn't end."""
+        return (self.directory / "hanging").exists()
 
     @property
     def commands(self) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kdyno.judge.compare import judge
-from kdyno.judge.diagnostics.analysis import analyse
-from kdyno.judge.observations import Observations, Sample, Summary
-from kdyno.measurement import Benchmark
-from kdyno.verdicts.model import FileReport, Value
+from kdyno.base.measurement import Benchmark
+from kdyno.judge.stats.compare import judge
+from kdyno.judge.stats.diagnostics.analysis import analyse
+from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.judge.verdicts.model import FileReport, Value
 
 MACHINES = {
     "Ryzen 5950X": {"generic": (79.800, 0.1076), "x86-64-v3": (79.456, 0.0772), "Zen 3": (79.440, 0.0912)},

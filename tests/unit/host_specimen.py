@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from kdyno.hostknobs.turn import write_value
+from kdyno.boot.host.turn import write_value
 
 PID = 4000
 CPU = "sys/devices/system/cpu"

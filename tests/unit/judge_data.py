@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdyno.arrays import Labels
-from kdyno.judge.observations import Observations, Sample, Summary
-from kdyno.measurement import Direction
+from kdyno.base.arrays import Labels
+from kdyno.base.measurement import Direction
+from kdyno.judge.stats.observations import Observations, Sample, Summary
 
 STATISTICS = (
     ("12.8771", "0.0010053"),

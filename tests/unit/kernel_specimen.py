@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kdyno.cycles.events import UNSEEN
-from kdyno.cycles.family import Family
-from kdyno.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, Mitigation, geometry_of
-from kdyno.cycles.kernel_roles import ROLES
-from kdyno.cycles.predict import weigh
+from kdyno.measure.cycles.events import UNSEEN
+from kdyno.measure.cycles.family import Family
+from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, Mitigation, geometry_of
+from kdyno.measure.cycles.kernel_roles import ROLES
+from kdyno.measure.cycles.predict import weigh
 from tests.unit.cycles_specimen import family as generic
 
 KERNELS = Kernels(

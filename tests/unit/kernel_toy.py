@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kdyno.base.state import State
 from kdyno.kernel.build import build, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source, fetch
-from kdyno.state import State
 
 FAKELINUX = Path(__file__).parent.parent / "fakelinux"
 TINY = "make:tinyconfig"
@@ -80,7 +80,7 @@ from pathlib import Path
 from kdyno.kernel import build
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import fetch
-from kdyno.state import State
+from kdyno.base.state import State
 
 tree, root, recipe, jobs = sys.argv[1:]
 build.NEEDED_MB = 0

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kdyno.base.state import State
 from kdyno.kernel.delegation.records import ObjectRecord, Records, written
 from kdyno.kernel.image import Image, ImageRecord, ImageSizes
 from kdyno.kernel.images import RECORD, content_digest
 from kdyno.kernel.recipe import Profile, Recipe
-from kdyno.state import State
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.derivation import Derivation
 from kdyno.store.records import Boot

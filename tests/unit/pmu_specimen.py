@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.instrument.pmu_parts import (
+from kdyno.measure.guest.pmu_parts import (
     BLOCK,
     BRANCH,
     CALL,
@@ -38,7 +38,7 @@ from kdyno.instrument.pmu_parts import (
     StackNode,
     Trace,
 )
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_record import PmuRecord
 
 NAMES = ("instructions", "calls", "privilege_switches")
 IMAGE = "ab" * 32

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kdyno.instrument.job import Program, Soak
-from kdyno.instrument.soak import MemoryLook
-from kdyno.instrument.stream import Asked
+from kdyno.measure.guest.job import Program, Soak
+from kdyno.measure.guest.soak import MemoryLook
+from kdyno.measure.guest.stream import Asked
 
 LOADS = ("good", "other")
 SOAK = Soak(seconds=3600, every=10)

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import Benchmark, Sample
+from kdyno.judge.verdicts.assemble import assemble
+from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import ImageRecord, ImageSizes, SourceIdentity
 from kdyno.kernel.recipe import Recipe
-from kdyno.lanes import Lane
-from kdyno.measurement import Benchmark, Sample
+from kdyno.kernel.toolchain import ToolchainIdentity
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import BootRecord, Place, RunRecord, VariantRecord
 from kdyno.store.store import Store
-from kdyno.toolchain import ToolchainIdentity
-from kdyno.verdicts.assemble import assemble
-from kdyno.verdicts.model import RunReport
 
 NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 VARIANTS = ("gcc-12", "gcc-12-O3", "clang-19-thinlto")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -12,13 +13,15 @@ import pytest
 
 from kdyno.cli.verbs import VERBS
 
-SOURCE = Path(__file__).parents[2] / "src" / "kdyno"
+ROOT = Path(__file__).parents[2]
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+SOURCE = ROOT / "src" / "kdyno"
 FILES = sorted(SOURCE.rglob("*.py"))
-UNDER_THE_JUDGE = ("kdyno.judge", "kdyno.arrays", "kdyno.measurement", "kdyno.text", "kdyno.errors", "kdyno.frozen")
+WORDS_OF_MEASURING = tuple(f"kdyno.base.{name}" for name in ("arrays", "measurement", "text", "errors", "frozen"))
 NOT_DECIDING = ("diagnostics", "planning", "checks")
 KINDS = {
-    "machine": {"QemuConfig", "FakeConfig", "QemuMachine", "FakeMachine"},
-    "workload": {"LmbenchWorkload", "CommandWorkload"},
+    "boot": {"QemuConfig", "FakeConfig", "QemuMachine", "FakeMachine"},
+    "measure.workload": {"LmbenchWorkload", "CommandWorkload"},
 }
 """By package: what only the package itself may ask for."""
 
@@ -28,7 +31,7 @@ def name_of(file: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-MODULES = {name_of(file) for file in FILES}
+MODULES = {name_of(file) for file in FILES} - {"kdyno"}
 
 
 @cache
@@ -67,19 +70,21 @@ def strays(files: list[Path], *allowed: str) -> list[str]:
 
 
 def test_the_judge_stands_on_nothing_but_the_words_of_measuring() -> None:
-    assert strays(of_package("judge"), *UNDER_THE_JUDGE) == []
+    assert strays(of_package("judge/stats"), "kdyno.judge.stats", *WORDS_OF_MEASURING) == []
 
 
 def test_what_decides_a_verdict_imports_nothing_that_only_doubts_plans_or_checks() -> None:
-    deciding = sorted((SOURCE / "judge").glob("*.py"))
-    side = [f"kdyno.judge.{package}" for package in NOT_DECIDING]
-    assert all((SOURCE / "judge" / package).is_dir() for package in NOT_DECIDING)
+    deciding = sorted((SOURCE / "judge" / "stats").glob("*.py"))
+    side = [f"kdyno.judge.stats.{package}" for package in NOT_DECIDING]
+    assert all((SOURCE / "judge" / "stats" / package).is_dir() for package in NOT_DECIDING)
     assert [(name_of(file), module) for file in deciding for module in imports(file) if lies_in(module, *side)] == []
 
 
 def test_planning_a_run_needs_no_diagnostics() -> None:
-    modules = [module for file in of_package("judge/planning") for module in imports(file)]
-    assert not [module for module in modules if lies_in(module, "kdyno.judge.diagnostics", "kdyno.judge.checks")]
+    modules = [module for file in of_package("judge/stats/planning") for module in imports(file)]
+    assert not [
+        module for module in modules if lies_in(module, "kdyno.judge.stats.diagnostics", "kdyno.judge.stats.checks")
+    ]
 
 
 def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
@@ -89,42 +94,57 @@ def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
     new = {"kdyno.__main__", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
     while new:
         module = new.pop()
-        reached |= {module, module.rpartition(".")[0]}
+        reached |= {module, *packages_of(module)}
         new |= imported[module] - reached
     assert sorted(set(imported) - reached) == []
 
 
-def test_only_the_command_line_imports_the_report() -> None:
-    importers = {name_of(file) for file in FILES if any(lies_in(module, "kdyno.report") for module in imports(file))}
-    assert [name for name in sorted(importers) if not lies_in(name, "kdyno.report", "kdyno.cli")] == []
+def packages_of(module: str) -> list[str]:
+    """`kdyno` and `kdyno.run` of `kdyno.run.boots`."""
+    parts = module.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def test_only_the_command_line_and_the_list_of_schemas_import_the_search_which_goes_around_the_line() -> None:
-    importers = {name_of(file) for file in FILES if any(lies_in(module, "kdyno.search") for module in imports(file))}
-    allowed = ("kdyno.search", "kdyno.cli", "kdyno.schemas")
-    assert [name for name in sorted(importers) if not lies_in(name, *allowed)] == []
+def rooms() -> dict[str, set[str]]:
+    """What each room may import: the table in docs/architecture.md, from the lowest to the highest."""
+    text = ARCHITECTURE.read_text(encoding="utf-8").partition("\n## Rooms\n")[2].partition("\n## ")[0]
+    table: dict[str, set[str]] = {}
+    for room, may in re.findall(r"^\| `(\w+)/` \|.*\| ([a-z, ]+) \|$", text, re.MULTILINE):
+        named = {"nothing": set(), "all above": set(table)}.get(may, set(may.split(", ")))
+        assert named <= set(table), f"{room} may import {named - set(table)}, which isn't above it"
+        table[room] = named
+    return table
+
+
+def test_a_room_imports_what_the_architecture_says_and_nothing_else() -> None:
+    table = rooms()
+    assert set(table) == {file.relative_to(SOURCE).parts[0] for file in FILES if file.parent != SOURCE}
+    assert [stray for room, may in table.items() for stray in room_strays(room, may)] == []
+
+
+def room_strays(room: str, may: set[str]) -> list[str]:
+    return strays(of_package(room), *(f"kdyno.{name}" for name in (room, *may)))
+
+
+def test_packages_of_a_room_do_not_import_each_other_in_a_circle() -> None:
+    below: dict[str, set[str]] = {}
+    for file in FILES:
+        own = package_of(name_of(file))
+        below.setdefault(own, set()).update({package_of(module) for module in imports(file)} - {own})
+    packages = {name for name in below if (SOURCE / name.replace(".", "/")).is_dir()}
+    try:
+        TopologicalSorter({name: below[name] & packages for name in packages}).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def package_of(module: str) -> str:
+    """`run.soak` of `kdyno.run.soak.record`."""
+    return ".".join(module.split(".")[1:3])
 
 
 def test_a_reader_of_foreign_files_knows_nothing_of_how_they_are_put_together_or_judged() -> None:
-    glue = {f"kdyno.foreign.{name}" for name in ("assemble", "gathered", "programs", "rows", "summaries", "caveats")}
-    modules = {module for file in of_package("foreign/readers") for module in imports(file)}
-    assert not modules & glue
-    assert not [module for module in modules if lies_in(module, "kdyno.judge", "kdyno.verdicts")]
-
-
-def test_packages_do_not_import_each_other_in_a_circle() -> None:
-    below: dict[str, set[str]] = {}
-    for file in FILES:
-        own = name_of(file).split(".")[1:2]
-        for module in imports(file):
-            other = module.split(".")[1:2]
-            if own and other and own != other:
-                below.setdefault(own[0], set()).add(other[0])
-    assert below
-    try:
-        TopologicalSorter(below).prepare()
-    except CycleError as error:
-        pytest.fail(" <- ".join(error.args[1]))
+    assert not strays(of_package("measure/readers"), "kdyno.measure.readers", "kdyno.measure.workload", "kdyno.base")
 
 
 @pytest.mark.parametrize("package", KINDS)
@@ -142,7 +162,7 @@ def test_only_machines_and_workloads_ask_of_what_kind_they_are(package: str) -> 
     assert questions == []
 
 
-WRITERS = ("kdyno.terminal", "kdyno.line.bootone")
+WRITERS = ("kdyno.base.terminal", "kdyno.run.bootone")
 """Who may write to standard output and standard error: the first cleans what it writes, the second is a guest's."""
 
 

@@ -2,7 +2,6 @@
 
 use crate::bench;
 use crate::measure::Clock;
-use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
 use kdyno_proto::{Channel, Counters, Job, Program, Soak};
@@ -38,7 +37,7 @@ impl Plan {
     fn of(job: Job) -> Result<Plan, String> {
         let plan = |asked: &kdyno_proto::JobTest| {
             let test = bench::find(&asked.name)?;
-            Ok(Planned { test, params: Params::resolve(test, job.lane, &asked.params)? })
+            Ok(Planned { test, params: test.resolve(job.lane, &asked.params)? })
         };
         let tests = job.tests.iter().map(plan).collect::<Result<_, String>>()?;
         let clock = job.icount_shift.map_or(Clock::Wall, |shift| Clock::Model { shift });

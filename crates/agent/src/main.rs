@@ -22,6 +22,7 @@ mod settings;
 mod sink;
 mod sys;
 mod test;
+mod watchdog;
 
 use std::process::ExitCode;
 

@@ -1,22 +1,44 @@
 //! Parameters of one test: its defaults with what the user said, strictly checked.
 
 use crate::nearest::nearest;
-use crate::test::{Param, Test};
 use kdyno_proto::Lane;
 use std::collections::BTreeMap;
+
+/// A whole number that the user may choose.
+#[derive(Debug)]
+pub struct Param {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub default: u64,
+    /// Lanes that have another default.
+    pub in_lane: &'static [(Lane, u64)],
+    pub min: u64,
+    pub max: u64,
+}
 
 /// Every parameter of a test with its value.
 #[derive(Debug, Clone)]
 pub struct Params(Vec<(&'static str, u64)>);
 
+impl Param {
+    pub fn default(&self, lane: Lane) -> u64 {
+        self.in_lane.iter().find(|(other, _)| *other == lane).map_or(self.default, |(_, value)| *value)
+    }
+}
+
 impl Params {
-    /// The defaults of `lane`, overridden by `given`. The message of a refusal is for the user.
-    pub fn resolve(test: &Test, lane: Lane, given: &BTreeMap<String, u64>) -> Result<Params, String> {
+    /// The defaults of `lane`, overridden by `given`. The message of a refusal is for the user, and names the test.
+    pub fn resolve(
+        test: &str,
+        params: &'static [Param],
+        lane: Lane,
+        given: &BTreeMap<String, u64>,
+    ) -> Result<Params, String> {
         for (name, &value) in given {
-            check(test, name, value)?;
+            check(test, params, name, value)?;
         }
         let value = |param: &Param| given.get(param.name).copied().unwrap_or(param.default(lane));
-        Ok(Params(test.params.iter().map(|param| (param.name, value(param))).collect()))
+        Ok(Params(params.iter().map(|param| (param.name, value(param))).collect()))
     }
 
     /// The value of a parameter that the test declares.
@@ -26,18 +48,18 @@ impl Params {
     }
 }
 
-fn check(test: &Test, name: &str, value: u64) -> Result<(), String> {
-    let Some(param) = test.params.iter().find(|param| param.name == name) else {
-        let known = test.params.iter().map(|param| param.name);
+fn check(test: &str, params: &[Param], name: &str, value: u64) -> Result<(), String> {
+    let Some(param) = params.iter().find(|param| param.name == name) else {
+        let known = params.iter().map(|param| param.name);
         return Err(match nearest(name, known) {
-            Some(near) => format!("{} has no parameter '{name}': did you mean '{near}'?", test.name),
-            None => format!("{} has no parameters", test.name),
+            Some(near) => format!("{test} has no parameter '{name}': did you mean '{near}'?"),
+            None => format!("{test} has no parameters"),
         });
     };
     if (param.min..=param.max).contains(&value) {
         return Ok(());
     }
-    Err(format!("{}.{name}={value} is out of range: {} to {}", test.name, param.min, param.max))
+    Err(format!("{test}.{name}={value} is out of range: {} to {}", param.min, param.max))
 }
 
 #[cfg(test)]
@@ -47,7 +69,7 @@ mod tests {
 
     fn resolve(test: &str, given: &[(&str, u64)]) -> Result<Params, String> {
         let given = given.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        Params::resolve(bench::find(test).unwrap(), Lane::Wall, &given)
+        bench::find(test).unwrap().resolve(Lane::Wall, &given)
     }
 
     #[test]

@@ -8,19 +8,10 @@ use crate::sink::Sink;
 use crate::sys::peer::{Fate, PEER_DIED, die_with};
 use crate::sys::{Failure, Stop, check};
 use crate::test::{Metric, Test};
+use crate::watchdog::{TOO_LONG, still_alive};
 use kdyno_proto::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-
-/// An iteration that takes longer than this, in seconds, hangs.
-const TOO_LONG: libc::c_uint = 60;
-
-/// Ends the benchmark's process if it isn't called again in time. In the model lane a deadlock is found at once: when
-/// everybody sleeps, the virtual clock jumps to the alarm.
-pub fn still_alive() {
-    // SAFETY: no pointers; the default action of SIGALRM is to end the process.
-    unsafe { libc::alarm(TOO_LONG) };
-}
 
 /// A test with the parameters that it shall run with.
 pub struct Planned {
@@ -169,7 +160,7 @@ mod tests {
         }]));
         let test: &'static Test =
             Box::leak(Box::new(Test { name: "toy", suite: None, description: "d", params: &[], metrics }));
-        let params = Params::resolve(test, Lane::Wall, &BTreeMap::new()).unwrap();
+        let params = test.resolve(Lane::Wall, &BTreeMap::new()).unwrap();
         let settings = Settings { clock: Clock::Wall, iterations: 2 };
         let (read, write) = fd::pipe().unwrap();
         let sink = Sink::new(write).unwrap();

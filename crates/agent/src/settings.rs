@@ -1,6 +1,6 @@
 //! How to measure, decided once per run.
 
-use crate::measure::Clock;
+use crate::measure::clock::Clock;
 use kdyno_proto::Lane;
 
 #[derive(Debug, Clone, Copy)]

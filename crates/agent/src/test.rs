@@ -1,9 +1,10 @@
 //! What a benchmark file declares beside its code.
 
 use crate::measure::Recorder;
-use crate::params::Params;
+use crate::params::{Param, Params};
 use crate::sys::Stop;
 use kdyno_proto::{Kind, Lane, Suite};
+use std::collections::BTreeMap;
 
 /// A test: a name, what it can be asked, and what it measures.
 #[derive(Debug)]
@@ -30,29 +31,16 @@ pub struct Metric {
     pub run: fn(&Recorder, &Params) -> Result<(), Stop>,
 }
 
-/// A whole number that the user may choose.
-#[derive(Debug)]
-pub struct Param {
-    pub name: &'static str,
-    pub description: &'static str,
-    pub default: u64,
-    /// Lanes that have another default.
-    pub in_lane: &'static [(Lane, u64)],
-    pub min: u64,
-    pub max: u64,
-}
-
 impl Test {
+    /// Its parameters, with the defaults of `lane` overridden by `given`.
+    pub fn resolve(&self, lane: Lane, given: &BTreeMap<String, u64>) -> Result<Params, String> {
+        Params::resolve(self.name, self.params, lane, given)
+    }
+
     pub fn benchmark(&self, metric: &Metric) -> String {
         match metric.suffix {
             "" => self.name.into(),
             suffix => format!("{}.{suffix}", self.name),
         }
-    }
-}
-
-impl Param {
-    pub fn default(&self, lane: Lane) -> u64 {
-        self.in_lane.iter().find(|(other, _)| *other == lane).map_or(self.default, |(_, value)| *value)
     }
 }

@@ -6,6 +6,7 @@
 
 mod assembler;
 mod compile;
+mod family;
 #[cfg(test)]
 mod fuzz;
 mod lint;
@@ -52,7 +53,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode, String> {
     }
     let Some(compile) = call.compile() else { return Err(become_reference(&plan, &[], arguments)) };
     let source = source::in_tree(&compile.source);
-    let words_for = |family| profile::words_for(&plan, family, &call, &compile, &source);
+    let words_for = |family| profile::words_for(&plan.profiles, family, &call, &compile, &source);
     match chosen(&plan, &call, &compile, &source) {
         Err(reason) => {
             let mut record = passed(&plan, &compile, &source, reason);

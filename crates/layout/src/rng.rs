@@ -1,27 +1,33 @@
-//! Random numbers that a seed decides: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-//! OOPSLA 2014).
+//! Random numbers that a seed decides.
 
-pub struct Rng(u64);
+use kdyno_tool::random::SplitMix64;
+
+pub struct Rng(SplitMix64);
 
 impl Rng {
     pub fn new(seed: u64) -> Rng {
-        Rng(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Rng(SplitMix64::new(seed))
     }
 
     /// Less than a number that is not 0.
     pub fn below(&mut self, most: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(most)) >> 64) as u64
+        ((u128::from(self.0.next_u64()) * u128::from(most)) >> 64) as u64
     }
 
     /// From 0 to less than 1.
     pub fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_for_ever() {
+        // A layout is found again by its seed.
+        let mut rng = Rng::new(1_234_567);
+        assert_eq!((rng.below(1000), rng.below(7), rng.fraction()), (350, 1, 0.5322073040624192));
     }
 }

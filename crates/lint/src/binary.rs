@@ -6,9 +6,7 @@
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionFlags};
 use object::{SectionKind, SymbolIndex, SymbolKind, elf};
-
-use crate::lines::Lines;
-use crate::settings::Named;
+use serde::Deserialize;
 
 pub type Elf<'data> = ElfFile64<'data, LittleEndian>;
 
@@ -51,6 +49,10 @@ pub struct Function<'data> {
     pub is_global: bool,
 }
 
+/// A function as a table of symbols has it: its address, whether others can call it by name, its name.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Named(pub u64, pub bool, pub String);
+
 /// Where a function begins. At one address the first in this order counts: one that is a function, one that others can
 /// call. After the address come `is no function`, `is local`, the section's position and the name.
 type Start<'data> = (u64, bool, bool, usize, &'data str);
@@ -75,7 +77,6 @@ pub struct Binary<'data> {
     pub has_functions: bool,
     /// Position in `sections` by index in the file.
     positions: Vec<Option<usize>>,
-    lines: std::cell::OnceCell<Option<Lines<'data>>>,
 }
 
 impl<'data> Binary<'data> {
@@ -90,15 +91,7 @@ impl<'data> Binary<'data> {
         }
         let is_object = header.e_type(LittleEndian) == elf::ET_REL;
         let (sections, positions) = sections(&elf, is_object, data.len() as u64)?;
-        let mut binary = Binary {
-            elf,
-            is_object,
-            sections,
-            functions: Vec::new(),
-            has_functions: true,
-            positions,
-            lines: Default::default(),
-        };
+        let mut binary = Binary { elf, is_object, sections, functions: Vec::new(), has_functions: true, positions };
         let mut starts = binary.symbols_of_functions();
         if starts.is_empty() && !is_object {
             starts = binary.starts_of(named);
@@ -175,11 +168,6 @@ impl<'data> Binary<'data> {
             Some(section) if self.is_object => address - section.base,
             _ => address,
         }
-    }
-
-    /// Source and line of an address, if there are line tables.
-    pub fn line(&self, address: u64) -> Option<(String, u64)> {
-        self.lines.get_or_init(|| Lines::new(self)).as_ref()?.find(address)
     }
 
     /// Position of a section, by its index in the file.

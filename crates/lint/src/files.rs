@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::binary::Binary;
 use crate::finding::Finding;
+use crate::lines::Lines;
 use crate::lints::{LINTS, Lint, Look, findings};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -40,7 +41,7 @@ pub fn lint_object(data: &[u8], name: &str, settings: &Settings) -> Result<Vec<F
     let mut shared = Shared::new(settings);
     shared.add(&binary, settings);
     shared.finish();
-    Ok(looked_through(&Look { binary: &binary, settings, shared: &shared, file: 0 }, name))
+    Ok(looked_through(&Look { binary: &binary, lines: Lines::of(&binary), settings, shared: &shared, file: 0 }, name))
 }
 
 /// Look through all files of the settings; `tell` is given what there is to say of each.
@@ -62,7 +63,7 @@ pub fn lint_files(settings: &Settings, tell: &mut dyn FnMut(Told)) {
             if !binary.has_functions && !lints.is_empty() {
                 tell(Told::WithoutFunctions { without_functions: file.clone(), lints });
             }
-            let look = Look { binary, settings, shared: &shared, file: position };
+            let look = Look { binary, lines: Lines::of(binary), settings, shared: &shared, file: position };
             looked_through(&look, file).into_iter().for_each(|finding| tell(Told::Finding(finding)));
         };
         if let Err(why) = with_binary(file, settings, &mut look_through) {

@@ -22,8 +22,9 @@ mod shared;
 mod specimen;
 mod state;
 
+pub use binary::Named;
 pub use costly::{Form, Rule};
 pub use files::{Told, lint_files, lint_object};
 pub use finding::{Finding, Level};
 pub use lints::{LINTS, Lint};
-pub use settings::{Named, Settings};
+pub use settings::Settings;

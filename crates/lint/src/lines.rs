@@ -1,6 +1,7 @@
 //! Line tables: which line of which source an address was compiled from.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use addr2line::gimli::{self, EndianSlice, LittleEndian, Relocate, RelocateReader, SectionId};
@@ -28,13 +29,23 @@ impl Relocate<usize> for Fields {
     }
 }
 
-pub struct Lines<'data> {
-    context: addr2line::Context<Reader<'data>>,
+/// The line tables of a binary, read when the first address is asked for.
+pub struct Lines<'a, 'data> {
+    binary: &'a Binary<'data>,
+    /// None without line tables, or with ones that can't be read: a finding then has no line.
+    context: OnceCell<Option<addr2line::Context<Reader<'data>>>>,
 }
 
-impl<'data> Lines<'data> {
-    /// None without line tables, or with ones that can't be read: a finding then has no line.
-    pub fn new(binary: &Binary<'data>) -> Option<Lines<'data>> {
+impl<'a, 'data> Lines<'a, 'data> {
+    pub fn of(binary: &'a Binary<'data>) -> Self {
+        Lines { binary, context: OnceCell::new() }
+    }
+
+    fn context(&self) -> Option<&addr2line::Context<Reader<'data>>> {
+        self.context.get_or_init(|| Self::read(self.binary)).as_ref()
+    }
+
+    fn read(binary: &Binary<'data>) -> Option<addr2line::Context<Reader<'data>>> {
         let section = |id: SectionId| -> Result<Reader<'data>, gimli::Error> {
             let elf_section = binary.elf.section_by_name(id.name());
             // A compressed section is left out: kernel builds have none unless CONFIG_DEBUG_INFO_COMPRESSED_* is set.
@@ -49,13 +60,14 @@ impl<'data> Lines<'data> {
             Ok(RelocateReader::new(EndianSlice::new(bytes, LittleEndian), fields))
         };
         let dwarf = gimli::Dwarf::load(section).ok()?;
-        Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()? })
+        addr2line::Context::from_dwarf(dwarf).ok()
     }
 
     /// The source, relative to the root of the kernel's source if that can be told, and the line.
     pub fn find(&self, address: u64) -> Option<(String, u64)> {
-        let location = self.context.find_location(address).ok()??;
-        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads();
+        let context = self.context()?;
+        let location = context.find_location(address).ok()??;
+        let unit = context.find_dwarf_and_unit(address).skip_all_loads();
         let text = |reader: Reader| reader.inner().to_string_lossy().into_owned();
         let (directory, name) = match unit {
             Some(unit) => (unit.comp_dir.clone().map(text), unit.name.clone().map(text)),

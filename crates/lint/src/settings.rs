@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::binary::Named;
 use crate::costly::Rule;
 
 #[derive(Debug, Default, Deserialize)]
@@ -24,10 +25,6 @@ pub struct Settings {
     /// What the chosen CPU family is bad at.
     pub costly: Vec<Rule>,
 }
-
-/// A function as a table of symbols has it: its address, whether others can call it by name, its name.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Named(pub u64, pub bool, pub String);
 
 impl Settings {
     pub fn asks_for(&self, lint: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Large arrays, each a mapping of its own: no allocator decides which pages they have.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -39,7 +39,7 @@ pub struct Area<T: Number> {
 
 impl<T: Number> Area<T> {
     pub fn new(length: usize, advice: Advice) -> Result<Area<T>, Failure> {
-        let refused = |errno| Failure::of_call(&format!("map {length} numbers of {} B", size_of::<T>()), errno);
+        let refused = |errno| failure::of_call(&format!("map {length} numbers of {} B", size_of::<T>()), errno);
         let bytes = length.checked_mul(size_of::<T>()).and_then(NonZeroUsize::new);
         let bytes = bytes.ok_or_else(|| refused(nix::errno::Errno::ENOMEM))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
@@ -62,7 +62,7 @@ impl<T: Number> Area<T> {
                 format!("can't {name}: this kernel has no transparent huge pages"),
                 "leave --advise out, or boot a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
             ),
-            errno => Failure::of_call(name, errno),
+            errno => failure::of_call(name, errno),
         })
     }
 

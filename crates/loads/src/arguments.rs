@@ -1,12 +1,11 @@
 //! The command line, strictly: what isn't known is refused.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, SEE_HELP};
 use crate::load::Program;
 use crate::loads::LOADS;
 use crate::parameters::{Kind, Parameters, REPEAT, Setting, Value};
+use kdyno_tool::arguments::{Argument, Arguments};
 use std::ffi::OsString;
-
-pub const SEE_HELP: &str = "`kdyno-loads --help` says what there is";
 
 #[derive(Debug)]
 pub enum Verb {
@@ -15,40 +14,44 @@ pub enum Verb {
     Run { program: &'static Program, parameters: Parameters, json: bool },
 }
 
-pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
-    let mut words = arguments.map(|argument| {
-        argument.into_string().map_err(|argument| mistake(format!("{} is no UTF-8", argument.display())))
-    });
-    let name = words.next().transpose()?.unwrap_or_default();
-    match name.as_str() {
-        "--help" | "-h" | "help" => return Ok(Verb::Help),
-        "--version" | "-V" => return Ok(Verb::Version),
-        "" => return Err(mistake("say which load to run")),
-        _ => {}
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
+    let mut arguments = Arguments::new(words);
+    let first = arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("say which load to run"))?;
+    if first.asks_for_help() || first.text() == "help" {
+        return Ok(Verb::Help);
     }
+    if first.asks_for_version() {
+        return Ok(Verb::Version);
+    }
+    let name = first.text();
     let program = LOADS
         .iter()
         .find(|program| program.name == name)
         .ok_or_else(|| mistake(format!("there is no load '{name}'")))?;
     let (mut json, mut given) = (false, Vec::new());
-    while let Some(word) = words.next().transpose()? {
-        match word.as_str() {
-            "--help" | "-h" => return Ok(Verb::Help),
-            "--json" => json = true,
-            _ => {
-                let setting = word
-                    .strip_prefix("--")
-                    .and_then(|option| settings(program).find(|setting| setting.name == option))
-                    .ok_or_else(|| mistake(format!("{name} does not take '{word}'")))?;
-                let value = words.next().transpose()?.ok_or_else(|| mistake(format!("{word} needs a value")))?;
-                given.push((setting.name, setting.read(&value)?));
-            }
+    while let Some(argument) = arguments.next_argument().map_err(mistake)? {
+        if argument.asks_for_help() {
+            return Ok(Verb::Help);
         }
+        if argument == Argument::Option("--json".into()) {
+            json = true;
+            continue;
+        }
+        let setting =
+            named(program, &argument).ok_or_else(|| mistake(format!("{name} does not take '{}'", argument.text())))?;
+        given.push((setting.name, setting.read(&arguments.value().map_err(mistake)?)?));
     }
     let values = settings(program).map(|setting| Ok((setting.name, chosen(setting, &given)?)));
     let parameters = Parameters::new(values.collect::<Result<_, Failure>>()?);
     (program.check)(&parameters)?;
     Ok(Verb::Run { program, parameters, json })
+}
+
+/// The setting that an option is for.
+fn named(program: &'static Program, argument: &Argument) -> Option<&'static Setting> {
+    let Argument::Option(option) = argument else { return None };
+    let name = option.strip_prefix("--")?;
+    settings(program).find(|setting| setting.name == name)
 }
 
 fn settings(program: &'static Program) -> impl Iterator<Item = &'static Setting> {

@@ -1,7 +1,7 @@
 //! Runs a load: its data is made, its computation repeated, its result verified.
 
 use crate::clock::{Faults, timed};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::large_pages::{LargePages, OfSize};
 use crate::load::{Load, Program};
 use crate::loads::LOADS;
@@ -23,7 +23,7 @@ pub fn run<'a>(program: &'static Program, parameters: &'a Parameters) -> Result<
         }
     };
     if shares.iter().any(|share| share.facts != shares[0].facts) {
-        return Err(Failure::wrong("processes that did the same disagree"));
+        return Err(failure::wrong("processes that did the same disagree"));
     }
     let all = || shares.iter().flat_map(|share| &share.repetitions);
     Ok(Outcome {

@@ -1,6 +1,6 @@
 //! Making a process.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -10,7 +10,7 @@ pub fn split() -> Result<Option<Pid>, Failure> {
     match unsafe { fork() } {
         Ok(ForkResult::Parent { child }) => Ok(Some(child)),
         Ok(ForkResult::Child) => Ok(None),
-        Err(errno) => Err(Failure::of_call("make a process", errno)),
+        Err(errno) => Err(failure::of_call("make a process", errno)),
     }
 }
 
@@ -26,6 +26,6 @@ pub fn wait(child: Pid) -> Result<(), Failure> {
             Err(Failure::of_surroundings(format!("a process was killed by {signal:?}"), hint))
         }
         Ok(other) => Err(Failure::of_surroundings(format!("a process is {other:?}"), "")),
-        Err(errno) => Err(Failure::of_call("wait for a process", errno)),
+        Err(errno) => Err(failure::of_call("wait for a process", errno)),
     }
 }

@@ -1,7 +1,8 @@
 //! What a load can be asked for: a table of settings, and the values that were chosen.
 
 use crate::area::Advice;
-use crate::failure::Failure;
+use crate::failure::{Failure, SEE_HELP};
+use kdyno_tool::arguments::{BYTES, scaled};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -57,9 +58,8 @@ pub const ADVISE: Setting =
 
 impl Setting {
     pub fn read(&self, text: &str) -> Result<Value, Failure> {
-        let refused = |wanted: String| {
-            Failure::of_usage(format!("--{} takes {wanted}, not '{text}'", self.name), crate::arguments::SEE_HELP)
-        };
+        let refused =
+            |wanted: String| Failure::of_usage(format!("--{} takes {wanted}, not '{text}'", self.name), SEE_HELP);
         let within = |number: Option<u64>, least: u64, most: u64| number.filter(|n| (least..=most).contains(n));
         match self.kind {
             Kind::Number { least, most } => within(text.parse().ok(), least, most)
@@ -69,7 +69,7 @@ impl Setting {
                 .filter(|number| number.is_power_of_two())
                 .map(Value::Number)
                 .ok_or_else(|| refused(format!("a power of two from {least} to {most}"))),
-            Kind::Bytes { least, most } => within(bytes(text), least, most)
+            Kind::Bytes { least, most } => within(scaled(text, BYTES), least, most)
                 .map(Value::Number)
                 .ok_or_else(|| refused(format!("bytes, with K, M or G if you like, from {least} to {most}"))),
             Kind::Word(words) if words.contains(&text) => Ok(Value::Text(text.into())),
@@ -77,13 +77,6 @@ impl Setting {
             Kind::Text => Ok(Value::Text(text.into())),
         }
     }
-}
-
-fn bytes(text: &str) -> Option<u64> {
-    let units = [('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)];
-    let unit = units.iter().find(|(letter, _)| text.ends_with(*letter));
-    let (number, scale) = unit.map_or((text, 1), |(letter, scale)| (text.trim_end_matches(*letter), *scale));
-    (text.len() - number.len() <= 1).then(|| number.parse::<u64>().ok()?.checked_mul(scale)).flatten()
 }
 
 impl Parameters {
@@ -147,12 +140,6 @@ impl Serialize for Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_units_of_1024() {
-        assert_eq!(["7", "2K", "64M", "1G"].map(bytes), [7, 2048, 64 << 20, 1 << 30].map(Some));
-        assert_eq!(["", "K", "5KK", "-1", "99999999999999999999", "99999999999G"].map(bytes), [None; 6]);
-    }
 
     #[test]
     fn a_value_out_of_bounds_is_refused_with_the_bounds() {

@@ -1,6 +1,6 @@
 //! Pages that are mapped, moved, protected and discarded piece by piece, and what each of them should hold.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fork;
 use crate::userfault;
 use nix::errno::Errno;
@@ -41,7 +41,7 @@ unsafe impl Send for Place {}
 impl Patchwork {
     /// Pages of zeros. `page` is the size of one in bytes.
     pub fn new(pages: usize, page: usize) -> Result<Patchwork, Failure> {
-        let refused = |errno| Failure::of_call(&format!("map {pages} pages"), errno);
+        let refused = |errno| failure::of_call(&format!("map {pages} pages"), errno);
         let bytes = pages.checked_mul(page).and_then(NonZeroUsize::new).ok_or_else(|| refused(Errno::ENOMEM))?;
         // SAFETY: a new mapping, at a place that the kernel chooses.
         let start = unsafe { mmap_anonymous(None, bytes, READ_WRITE, MapFlags::MAP_PRIVATE) }.map_err(refused)?;
@@ -105,7 +105,7 @@ impl Patchwork {
             let words = unsafe { std::slice::from_raw_parts(self.at(number).as_ptr().cast::<u64>(), self.page / 8) };
             if let Some(word) = words.iter().position(|word| *word != mark) {
                 let held = words[word];
-                return Err(Failure::wrong(format!("word {word} of page {number} is {held:#x}, and not {mark:#x}")));
+                return Err(failure::wrong(format!("word {word} of page {number} is {held:#x}, and not {mark:#x}")));
             }
         }
         Ok(())
@@ -145,7 +145,7 @@ impl Patchwork {
         self.verify(pages.clone())?;
         match served == pages.len() {
             true => Ok(true),
-            false => Err(Failure::wrong(format!("{served} faults were served for {} pages", pages.len()))),
+            false => Err(failure::wrong(format!("{served} faults were served for {} pages", pages.len()))),
         }
     }
 
@@ -171,7 +171,7 @@ impl Patchwork {
         match Errno::result(unsafe { libc::syscall(libc::SYS_mbind, start, bytes, mode, &raw const nodes, 64, 0) }) {
             Ok(_) => Ok(true),
             Err(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM) => Ok(false),
-            Err(errno) => Err(Failure::of_call("choose a NUMA node", errno)),
+            Err(errno) => Err(failure::of_call("choose a NUMA node", errno)),
         }
     }
 
@@ -184,7 +184,7 @@ impl Patchwork {
         match unsafe { madvise(self.at(pages.start), self.bytes(pages), advice) } {
             Ok(()) => Ok(true),
             Err(Errno::EINVAL) => Ok(false),
-            Err(errno) => Err(Failure::of_call(name, errno)),
+            Err(errno) => Err(failure::of_call(name, errno)),
         }
     }
 
@@ -196,7 +196,7 @@ impl Patchwork {
         for protection in [ProtFlags::PROT_NONE, ProtFlags::PROT_READ, READ_WRITE] {
             // SAFETY: pages of ours, none of them borrowed, and not touched while they can't be.
             unsafe { mprotect(self.at(pages.start), self.bytes(&pages), protection) }
-                .map_err(|errno| Failure::of_call("protect pages", errno))?;
+                .map_err(|errno| failure::of_call("protect pages", errno))?;
             if protection == ProtFlags::PROT_READ {
                 self.verify(pages.clone())?;
             }
@@ -214,12 +214,12 @@ impl Patchwork {
         match unsafe { mlock(self.at(pages.start), self.bytes(&pages)) } {
             Ok(()) => {}
             Err(Errno::EPERM | Errno::ENOMEM | Errno::EAGAIN) => return Ok(false),
-            Err(errno) => return Err(Failure::of_call("lock pages", errno)),
+            Err(errno) => return Err(failure::of_call("lock pages", errno)),
         }
         self.verify(pages.clone())?;
         // SAFETY: as above.
         unsafe { munlock(self.at(pages.start), self.bytes(&pages)) }
-            .map_err(|errno| Failure::of_call("unlock pages", errno))?;
+            .map_err(|errno| failure::of_call("unlock pages", errno))?;
         Ok(true)
     }
 
@@ -227,7 +227,7 @@ impl Patchwork {
     pub fn unmap(&mut self, pages: Range<usize>) -> Result<(), Failure> {
         // SAFETY: addresses of ours, none of them borrowed, and ours again right afterwards.
         unsafe { munmap(self.at(pages.start), self.bytes(&pages)) }
-            .map_err(|errno| Failure::of_call("unmap pages", errno))?;
+            .map_err(|errno| failure::of_call("unmap pages", errno))?;
         self.keep(pages)
     }
 
@@ -246,7 +246,7 @@ impl Patchwork {
     }
 
     fn map_as(&self, pages: &Range<usize>, protection: ProtFlags) -> Result<(), Failure> {
-        let refused = |errno| Failure::of_call("map pages again", errno);
+        let refused = |errno| failure::of_call("map pages again", errno);
         let bytes = NonZeroUsize::new(self.bytes(pages)).ok_or_else(|| refused(Errno::EINVAL))?;
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED;
         // SAFETY: addresses of ours, none of them borrowed.
@@ -272,7 +272,7 @@ impl Patchwork {
                 self.keep(pages).map(|()| true)
             }
             Err(Errno::EFAULT) => self.keep(target).map(|()| false),
-            Err(errno) => Err(Failure::of_call("move pages", errno)),
+            Err(errno) => Err(failure::of_call("move pages", errno)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Copies of a load in several processes at once, which begin each repetition together.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fork;
 use crate::large_pages::LargePages;
 use crate::memory::Memory;
@@ -45,7 +45,7 @@ pub fn together(
 ) -> Result<Vec<Share>, Failure> {
     let mut copies: Vec<Copy> = Vec::new();
     for _ in 0..count {
-        let pipe = || pipe().map_err(|error| Failure::of_io("make a pipe", &error));
+        let pipe = || pipe().map_err(|error| failure::of_io("make a pipe", &error));
         let ((words, say), (hear, starts)) = (pipe()?, pipe()?);
         match fork::split()? {
             Some(process) => copies.push(Copy { process, words: BufReader::new(words), starts }),
@@ -70,7 +70,7 @@ pub fn together(
 fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) -> Result<Share, Failure>) -> ! {
     let mut in_step = |_| {
         say(&mut words, &Word::Ready)?;
-        starts.read_exact(&mut [0]).map_err(|error| Failure::of_io("hear of the other processes", &error))
+        starts.read_exact(&mut [0]).map_err(|error| failure::of_io("hear of the other processes", &error))
     };
     let word = match work(&mut in_step) {
         Ok(share) => Word::Done(Box::new(share)),
@@ -82,7 +82,7 @@ fn be_copy(mut words: PipeWriter, mut starts: PipeReader, work: impl Fn(InStep) 
 
 fn say(words: &mut PipeWriter, word: &Word) -> Result<(), Failure> {
     let line = serde_json::to_string(word).expect("names and numbers are JSON") + "\n";
-    words.write_all(line.as_bytes()).map_err(|error| Failure::of_io("speak to the other processes", &error))
+    words.write_all(line.as_bytes()).map_err(|error| failure::of_io("speak to the other processes", &error))
 }
 
 fn lead(copies: &mut [Copy], repetitions: usize) -> Result<Vec<Share>, Failure> {

@@ -1,6 +1,6 @@
 //! Faults that a program serves itself (userfaultfd): each page that is missing is one message, and gets what we say.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use nix::errno::Errno;
 use nix::libc;
 use std::ffi::c_void;
@@ -54,7 +54,7 @@ pub fn serve(
         // SAFETY: a new descriptor that is nobody else's.
         Ok(descriptor) => unsafe { std::fs::File::from_raw_fd(descriptor as RawFd) },
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => return Ok(None),
-        Err(errno) => return Err(Failure::of_call("serve page faults", errno)),
+        Err(errno) => return Err(failure::of_call("serve page faults", errno)),
     };
     let descriptor = file.as_raw_fd();
     let first = start.as_ptr() as u64;
@@ -90,7 +90,7 @@ pub fn serve(
 fn control<const N: usize>(descriptor: RawFd, request: u64, argument: &mut [u64; N]) -> Result<(), Failure> {
     // SAFETY: the request's size is that of the argument; what memory it names is registered, or is a page of ours.
     let done = unsafe { libc::ioctl(descriptor, request as _, argument.as_mut_ptr()) };
-    Errno::result(done).map(drop).map_err(|errno| Failure::of_call("serve page faults", errno))
+    Errno::result(done).map(drop).map_err(|errno| failure::of_call("serve page faults", errno))
 }
 
 /// The address of the next fault; None when all is over.
@@ -111,7 +111,7 @@ fn next(file: &mut std::fs::File, is_over: &AtomicBool) -> Result<Option<u64>, F
                 // SAFETY: one descriptor, which is open.
                 unsafe { libc::poll(&raw mut wanted, 1, PATIENCE) };
             }
-            Err(error) => return Err(Failure::of_io("hear of a page fault", &error)),
+            Err(error) => return Err(failure::of_io("hear of a page fault", &error)),
         }
     }
 }

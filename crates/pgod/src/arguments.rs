@@ -1,6 +1,7 @@
 //! The command line, strictly: what isn't known is refused.
 
 use crate::failure::Failure;
+use kdyno_tool::arguments::{Argument, Arguments, BYTES, Units, scaled, whole_number};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,18 +31,22 @@ pub struct Settings {
     pub max_bytes: u64,
 }
 
-pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
-    let mut arguments = arguments.map(|argument| {
-        argument.into_string().map_err(|argument| mistake(format!("{} is no UTF-8", argument.display())))
-    });
-    let verb = arguments.next().transpose()?.unwrap_or_default();
-    let known: &[&str] = match verb.as_str() {
-        "--help" | "-h" | "help" => return Ok(Verb::Help),
-        "--version" | "-V" => return Ok(Verb::Version),
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, Failure> {
+    let mut arguments = Arguments::new(words);
+    let first =
+        arguments.next_argument().map_err(mistake)?.ok_or_else(|| mistake("say what to do: run, status or send"))?;
+    if first.asks_for_help() {
+        return Ok(Verb::Help);
+    }
+    if first.asks_for_version() {
+        return Ok(Verb::Version);
+    }
+    let verb = first.text();
+    let known: &[&str] = match verb {
+        "help" => return Ok(Verb::Help),
         "run" => &["--every", "--keep", "--max-bytes", "--gcov", "--directory"],
         "status" => &["--json", "--directory"],
         "send" => &["--boot", "--directory"],
-        "" => return Err(mistake("say what to do: run, status or send")),
         other => return Err(mistake(format!("there is no '{other}'"))),
     };
     let (mut json, mut boots) = (false, Vec::new());
@@ -52,26 +57,30 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Verb, Failure>
         keep: 3,
         max_bytes: 1 << 30,
     };
-    while let Some(option) = arguments.next().transpose()? {
-        match option.as_str() {
-            "--help" | "-h" => return Ok(Verb::Help),
-            option if !known.contains(&option) => return Err(mistake(format!("{verb} does not take '{option}'"))),
-            "--json" => json = true,
-            option => {
-                let value = arguments.next().transpose()?.ok_or_else(|| mistake(format!("{option} needs a value")))?;
-                match option {
-                    "--every" => settings.every = time(&value)?,
-                    "--keep" => settings.keep = whole(&value, 1, MOST_KEPT, "--keep")? as usize,
-                    "--max-bytes" => settings.max_bytes = size(&value)?,
-                    "--gcov" => settings.gcov = Some(value.into()),
-                    "--boot" => boots.push(value),
-                    _ => settings.directory = value.into(),
-                }
-            }
+    while let Some(argument) = arguments.next_argument().map_err(mistake)? {
+        if argument.asks_for_help() {
+            return Ok(Verb::Help);
+        }
+        let option = argument.text();
+        if matches!(argument, Argument::Word(_)) || !known.contains(&option) {
+            return Err(mistake(format!("{verb} does not take '{option}'")));
+        }
+        if option == "--json" {
+            json = true;
+            continue;
+        }
+        let value = arguments.value().map_err(mistake)?;
+        match option {
+            "--every" => settings.every = time(&value)?,
+            "--keep" => settings.keep = whole_number(option, &value, 1..=MOST_KEPT).map_err(mistake)? as usize,
+            "--max-bytes" => settings.max_bytes = with_unit(option, &value, BYTES)?,
+            "--gcov" => settings.gcov = Some(value.into()),
+            "--boot" => boots.push(value),
+            _ => settings.directory = value.into(),
         }
     }
     let directory = settings.directory.clone();
-    Ok(match verb.as_str() {
+    Ok(match verb {
         "run" => Verb::Run(settings),
         "status" => Verb::Status { directory, json },
         _ => Verb::Send { directory, boots },
@@ -80,33 +89,18 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Verb, Failure>
 
 /// `10s`, `5m`, `1h`, or plain seconds.
 fn time(text: &str) -> Result<Duration, Failure> {
-    let seconds = scaled(text, &[('s', 1), ('m', 60), ('h', 3600)], "--every")?;
+    let seconds = with_unit("--every", text, &[('s', 1), ('m', 60), ('h', 3600)])?;
     match seconds {
         1..=LONGEST_SECONDS => Ok(Duration::from_secs(seconds)),
         _ => Err(mistake(format!("--every takes from 1s to 168h, not '{text}'"))),
     }
 }
 
-/// `4096`, `500K`, `200M`, `2G`.
-fn size(text: &str) -> Result<u64, Failure> {
-    scaled(text, &[('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)], "--max-bytes")
-}
-
-fn scaled(text: &str, units: &[(char, u64)], option: &str) -> Result<u64, Failure> {
-    let unit = units.iter().find(|(letter, _)| text.ends_with(*letter));
-    let (number, scale) =
-        unit.map_or((text, 1), |(letter, scale)| (text.strip_suffix(*letter).unwrap_or(text), *scale));
-    whole(number, 0, u64::MAX / scale, option).map(|number| number * scale).map_err(|_| {
+fn with_unit(option: &str, text: &str, units: Units) -> Result<u64, Failure> {
+    scaled(text, units).ok_or_else(|| {
         let letters: String = units.iter().map(|(letter, _)| format!(" {letter}")).collect();
         mistake(format!("{option} takes a whole number and a unit of{letters}, not '{text}'"))
     })
-}
-
-fn whole(text: &str, least: u64, most: u64, option: &str) -> Result<u64, Failure> {
-    match text.parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(mistake(format!("{option} takes a whole number from {least} to {most}, not '{text}'"))),
-    }
 }
 
 fn mistake(message: impl Into<String>) -> Failure {

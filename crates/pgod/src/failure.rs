@@ -1,31 +1,15 @@
-//! What a user can meet: one line, with the way out, and an exit code as in all of kdyno.
+//! What the system refused to do with a file, as a failure with the way out.
 
-use std::fmt;
+pub use kdyno_tool::Failure;
 use std::io;
 
-/// What was asked can't be done as asked.
-const USER: u8 = 1;
-/// The surroundings failed: the kernel, the disk, rights.
-const SURROUNDINGS: u8 = 3;
-
-#[derive(Debug, PartialEq)]
-pub struct Failure {
-    message: String,
-    hint: &'static str,
-    pub exit_code: u8,
+pub trait OfFile {
+    /// What the system refused to do with a file.
+    fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Self;
 }
 
-impl Failure {
-    pub fn of_user(message: impl Into<String>, hint: &'static str) -> Failure {
-        Failure { message: message.into(), hint, exit_code: USER }
-    }
-
-    pub fn of_surroundings(message: impl Into<String>, hint: &'static str) -> Failure {
-        Failure { message: message.into(), hint, exit_code: SURROUNDINGS }
-    }
-
-    /// What the system refused to do with a file.
-    pub fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Failure {
+impl OfFile for Failure {
+    fn of_file(done: &str, path: &std::path::Path, error: &io::Error) -> Failure {
         let hint = match error.raw_os_error().map(nix::errno::Errno::from_raw) {
             Some(nix::errno::Errno::EACCES) => "run it as root",
             // debugfs answers so to root where the kernel is locked down: debugfs_locked_down() in fs/debugfs/file.c.
@@ -34,15 +18,6 @@ impl Failure {
             _ => "",
         };
         Failure::of_surroundings(format!("can't {done} {}: {}", path.display(), reason(error)), hint)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.hint {
-            "" => write!(out, "{}", self.message),
-            hint => write!(out, "{}; {hint}", self.message),
-        }
     }
 }
 

@@ -4,11 +4,11 @@
 //! The kernel copies an object's counters when its file is opened, and the file is that copy: what is read is of one
 //! moment, however long the reading takes. Different objects are read one after the other.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
+use crate::regular;
 use nix::sys::statfs::{DEBUGFS_MAGIC, statfs};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const DEBUGFS: &str = "/sys/kernel/debug";
@@ -82,7 +82,8 @@ impl Gcov {
     /// Sets all counters to 0 (reset_write() in kernel/gcov/fs.c).
     pub fn reset(&self) -> Result<(), Failure> {
         let path = self.root.join("reset");
-        let written = OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(b"1"));
+        let written =
+            regular::open_with(&path, OpenOptions::new().write(true)).and_then(|mut file| file.write_all(b"1"));
         written.map_err(|error| Failure::of_file("reset the counters by", &path, &error))
     }
 
@@ -100,13 +101,7 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 fn read_regular(path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
-    // Neither a link nor a pipe that came in the file's place is read, or waited for.
-    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    file.take(LARGEST_OBJECT + 1).read_to_end(buffer)?;
+    regular::open(path)?.take(LARGEST_OBJECT + 1).read_to_end(buffer)?;
     match buffer.len() as u64 <= LARGEST_OBJECT {
         true => Ok(()),
         false => Err(io::Error::other(format!("it is larger than {LARGEST_OBJECT} bytes"))),

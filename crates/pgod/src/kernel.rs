@@ -1,6 +1,6 @@
 //! Which kernel runs, and which boot of it this is.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;

@@ -10,6 +10,7 @@ mod gcov;
 mod kernel;
 mod listing;
 mod prune;
+mod regular;
 mod send;
 mod signals;
 mod snapshot;

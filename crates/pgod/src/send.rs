@@ -1,7 +1,8 @@
 //! The last snapshot of each run as one tar archive on standard output, `listing.json` first.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use crate::listing::Listing;
+use crate::regular;
 use crate::store::Store;
 use crate::tar;
 use std::fs::File;
@@ -35,7 +36,7 @@ fn opened(store: &Store, directory: &Path, boots: &[String]) -> Result<(Listing,
             return Err(Failure::of_user(message, "`kdyno-pgod status` says what there is"));
         }
         let files: io::Result<Vec<File>> =
-            listing.runs.iter().map(|run| File::open(directory.join(&run.file))).collect();
+            listing.runs.iter().map(|run| regular::open(&directory.join(&run.file))).collect();
         match files {
             Ok(files) => return Ok((listing, files)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

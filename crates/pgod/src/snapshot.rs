@@ -7,12 +7,12 @@
 use crate::failure::Failure;
 use crate::gcov::Gcov;
 use crate::kernel::Kernel;
+use crate::regular;
 use crate::tar;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::{Read, Result as IoResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn in_memory<T>(written: IoResult<T>) -> T {
 
 /// The description of a snapshot in a file; None if it has none.
 pub fn description(path: &Path) -> Option<Description> {
-    let mut head = GzDecoder::new(File::open(path).ok()?).take(LONGEST);
+    let mut head = GzDecoder::new(regular::open(path).ok()?).take(LONGEST);
     let mut header = [0; BLOCK];
     head.read_exact(&mut header).ok()?;
     let size = u64::from_str_radix(std::str::from_utf8(&header[124..135]).ok()?, 8).ok()?;

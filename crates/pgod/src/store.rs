@@ -6,11 +6,12 @@
 //! Everything is written beside its place, in `.writing`, and renamed. So whatever has a name is whole, and a program
 //! that was killed leaves one file more at most, which the next one removes.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, OfFile};
 use crate::kernel::is_boot_id;
+use crate::regular;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -20,6 +21,8 @@ const LOCK: &str = "lock";
 const WRITING: &str = ".writing";
 const RUN: &str = "run";
 const SUFFIX: &str = ".tar.gz";
+/// Bytes of what a file `run` says.
+const LONGEST_RUN: u64 = 100;
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -82,7 +85,7 @@ impl Store {
 
     /// Whether a kdyno-pgod writes to it now.
     pub fn is_written_to(&self) -> bool {
-        let lock = File::open(self.root.join(LOCK));
+        let lock = regular::open(&self.root.join(LOCK));
         lock.is_ok_and(|file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err())
     }
 
@@ -123,7 +126,7 @@ impl Writer {
         }
         let path = root.join(LOCK);
         let options = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).clone();
-        let lock = locked(|| options.open(&path)).map_err(|error| match error.kind() {
+        let lock = locked(|| regular::open_with(&path, &options)).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => {
                 let message = format!("another kdyno-pgod writes to {}", root.display());
                 Failure::of_user(message, "`kdyno-pgod status` shows what it has; --directory names another place")
@@ -145,7 +148,7 @@ impl Writer {
     /// The run of this boot that is now; the first if nothing is said of it.
     pub fn run(&self, boot: &str) -> Result<Run, Failure> {
         let path = self.store.root.join(boot).join(RUN);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_short(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Run { number: 1, reset: false }),
             read => read.map_err(|error| Failure::of_file("read", &path, &error))?,
         };
@@ -205,8 +208,15 @@ fn locked(open: impl Fn() -> io::Result<File>) -> io::Result<Flock<File>> {
     Flock::lock(open()?, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error.into())
 }
 
+fn read_short(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    regular::open(path)?.take(LONGEST_RUN).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
+    let mut file = regular::open_with(path, &options)?;
     file.write_all(content)?;
     file.sync_all()
 }

@@ -244,3 +244,47 @@ fn what_is_sent_is_an_archive_of_the_listing_and_the_last_snapshot_of_each_run()
     assert!(last.ends_with(names.lines().nth(1).unwrap()), "{names} {last}");
     assert_eq!(names.lines().count(), 2);
 }
+
+#[test]
+fn pipes_and_links_in_the_place_of_its_files_keep_nobody_waiting() {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    for name in ["lock", "run", "0001-999999.tar.gz"] {
+        for kind in ["pipe", "link"] {
+            let place = Place::new(&format!("{kind}-{name}"));
+            assert_eq!(place.start(&[]).end(SIGTERM), (Some(0), String::new()));
+            let state = place.root.join("state");
+            let path = if name == "lock" { state.join(name) } else { state.join(boot.trim()).join(name) };
+            let _ = fs::remove_file(&path);
+            match kind {
+                "pipe" => nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+                _ => std::os::unix::fs::symlink("/dev/zero", &path).unwrap(),
+            }
+            for (verb, more) in [("status", &["--json"][..]), ("send", &[])] {
+                within_seconds(place.command(verb, more));
+            }
+            if !name.ends_with(".tar.gz") {
+                let said = within_seconds(place.command("run", &[]));
+                assert!(said.contains(name), "{said}");
+            } else {
+                let file = format!("{}/{name}", boot.trim());
+                assert_eq!(place.status()["unreadable"], serde_json::json!([file]));
+            }
+        }
+    }
+}
+
+/// What a command says, which must end by itself.
+fn within_seconds(mut command: Command) -> String {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{command:?} waits");
+        }
+        sleep(Duration::from_millis(5));
+    }
+    let mut said = String::new();
+    child.stderr.unwrap().read_to_string(&mut said).unwrap();
+    said
+}

@@ -1,9 +1,8 @@
 //! Translated blocks and the transfers of control between them, as counted.
 
-use crate::decode::{Exit, Facts, decode};
+use crate::decode::{Exit, Facts, Range, decode};
 use crate::events::{CONTEXTS, Counts, EVENTS};
 use crate::limits::{Room, Thing};
-use crate::region::Range;
 use crate::symbols::{Role, Symbols};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::collections::BTreeMap;

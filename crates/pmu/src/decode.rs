@@ -2,11 +2,12 @@
 
 use crate::events::Event;
 use crate::frontend::Fetched;
+use crate::instruction::{is_locked, is_rep};
 use crate::pipeline::Op;
 use crate::system::{System, system};
 use crate::timing::ops;
 use crate::tlb::Flush;
-use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
 /// How control leaves a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +120,20 @@ impl Facts {
     }
 }
 
-pub fn has_memory(instruction: &Instruction) -> bool {
-    (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory)
+/// Which instructions a block has, without what is known of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Range {
+    pub start: u64,
+    pub instructions: u32,
+    pub last: u64,
+    pub end: u64,
+}
+
+impl Range {
+    pub fn of(facts: &Facts) -> Range {
+        let instructions = facts.instructions.len() as u32;
+        Range { start: facts.start, instructions, last: facts.last, end: facts.end }
+    }
 }
 
 /// Decodes a block; None where the decoder finds no instructions. What decides timing takes most of the time, and is
@@ -188,10 +201,6 @@ fn is_iret(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq)
 }
 
-pub fn is_rep(instruction: &Instruction) -> bool {
-    (instruction.has_rep_prefix() || instruction.has_repne_prefix()) && instruction.is_string_instruction()
-}
-
 fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Event, u32)> {
     let count = |matches: &dyn Fn(&Instruction) -> bool| {
         instructions.iter().filter(|instruction| matches(instruction)).count() as u32
@@ -218,11 +227,6 @@ fn counted(instructions: &[Instruction], systems: &[Option<System>]) -> Vec<(Eve
     events
 }
 
-/// With a LOCK prefix, or an exchange with memory, which needs none.
-pub fn is_locked(instruction: &Instruction) -> bool {
-    instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && has_memory(instruction))
-}
-
 /// Access to a device by port; those by memory are seen when they happen.
 fn is_port_access(instruction: &Instruction) -> bool {
     matches!(
@@ -236,12 +240,6 @@ fn is_port_access(instruction: &Instruction) -> bool {
             | Mnemonic::Outsw
             | Mnemonic::Outsd
     )
-}
-
-/// Number of a general-purpose register, 0 to 15.
-pub fn number(register: Register) -> Option<usize> {
-    let full = register.full_register();
-    full.is_gpr64().then(|| full.number())
 }
 
 /// None: it is no REP string instruction.

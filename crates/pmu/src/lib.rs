@@ -19,6 +19,7 @@ mod decode;
 mod detail;
 #[cfg(test)]
 mod fuzz;
+mod instruction;
 mod limits;
 mod options;
 mod pipeline;

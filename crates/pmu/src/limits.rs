@@ -25,7 +25,7 @@ macro_rules! things {
 }
 
 things! {
-    // What a record holds. kdyno takes no more from any record, whoever wrote it (instrument/pmu_limits.py).
+    // What a record holds. kdyno takes no more from any record, whoever wrote it (measure/guest/pmu_limits.py).
     /// Benchmarks. [34; programs of the probe: 206]
     regions = 1 << 10,
     /// Iterations of all regions: kdyno asks for at most 1000 of each benchmark. 1 kB each. [3,400]

@@ -1,10 +1,11 @@
 //! The PMU record: the file that the plugin leaves. Its format is in docs/profiles.md.
 
+use crate::decode::Range;
 use crate::events::{Counts, EDGE_EVENTS, KERNEL_EVENTS, NAMES};
 use crate::frontend::Fetched;
 use crate::limits::{Excess, Room, Thing};
 use crate::options::Scope;
-use crate::region::{Executed, Finished, Range, Region};
+use crate::region::{Executed, Finished, Region};
 use crate::stacks::Node;
 use crate::trace::Trace;
 use flate2::Compression;

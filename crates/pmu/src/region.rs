@@ -2,7 +2,7 @@
 
 use crate::block::{Action, Block, Blocks, Link};
 use crate::counted::{Counted, UserCounts};
-use crate::decode::{Exit, Facts};
+use crate::decode::{Exit, Range};
 use crate::events::{CONTEXTS, Context, Counts, EVENTS, Event, OF_USER_CODE};
 use crate::limits::{Excess, Room, Thing};
 use crate::stacks::Node;
@@ -53,21 +53,6 @@ pub struct Executed {
     pub blocks: BTreeMap<Range, u64>,
     pub branches: BTreeMap<Branch, u64>,
     pub functions: BTreeMap<u32, Counts>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Range {
-    pub start: u64,
-    pub instructions: u32,
-    pub last: u64,
-    pub end: u64,
-}
-
-impl Range {
-    pub fn of(facts: &Facts) -> Range {
-        let instructions = facts.instructions.len() as u32;
-        Range { start: facts.start, instructions, last: facts.last, end: facts.end }
-    }
 }
 
 /// A branch that was taken.

@@ -1,7 +1,7 @@
 //! What of an instruction decides when it can start and when its result is there. Latencies are of the order of recent
 //! processors' (Fog, Instruction tables).
 
-use crate::decode::{has_memory, is_locked, is_rep, number};
+use crate::instruction::{has_memory, is_locked, is_rep, number};
 use crate::pipeline::{FLAGS, Kind, NOTHING, NOWHERE, Op};
 use crate::system::System;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};

@@ -3,6 +3,8 @@
 use crate::program::Program;
 use crate::programs::{KINDS, all};
 use crate::{processor, run};
+use kdyno_tool::arguments::{Argument, Arguments, whole_number};
+use std::ffi::OsString;
 use std::io::{Write, stdout};
 
 const USAGE: &str = "\
@@ -16,6 +18,8 @@ cycles of the processor, which a chain of additions before and after each run te
 index is the program's place in the list, and all iterations but the last only warm up (at least N).
 ";
 
+const MOST_TIMES: u64 = 10_000;
+
 #[derive(Debug, PartialEq)]
 pub enum Verb {
     Help,
@@ -24,40 +28,59 @@ pub enum Verb {
     Run { programs: Vec<String>, times: u32, marked: bool },
 }
 
-pub fn parse(arguments: &[String]) -> Result<Verb, String> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["--help" | "-h" | "help"] => Ok(Verb::Help),
-        ["--version" | "-V"] => Ok(Verb::Version),
-        ["list"] => Ok(Verb::List { json: false }),
-        ["list", "--json"] => Ok(Verb::List { json: true }),
-        ["list", other, ..] => Err(format!("list takes only --json, not '{other}'")),
-        ["run", rest @ ..] => parse_run(rest),
-        [other, ..] => Err(format!("there is no '{other}': say 'list', 'run' or '--help'")),
-        [] => Err("say what to do: 'list', 'run' or '--help'".into()),
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
+    let mut arguments = Arguments::new(words);
+    let first = arguments.next_argument()?.ok_or("say what to do: 'list', 'run' or '--help'")?;
+    if first.asks_for_help() {
+        return Ok(Verb::Help);
+    }
+    if first.asks_for_version() {
+        return Ok(Verb::Version);
+    }
+    match first.text() {
+        "help" => Ok(Verb::Help),
+        "list" => parse_list(arguments),
+        "run" => parse_run(arguments),
+        other => Err(format!("there is no '{other}': say 'list', 'run' or '--help'")),
     }
 }
 
-fn parse_run(words: &[&str]) -> Result<Verb, String> {
+fn parse_list(mut arguments: Arguments) -> Result<Verb, String> {
+    let mut json = false;
+    while let Some(argument) = arguments.next_argument()? {
+        match &argument {
+            Argument::Option(option) if option == "--json" => json = true,
+            help if help.asks_for_help() => return Ok(Verb::Help),
+            other => return Err(format!("list takes only --json, not '{}'", other.text())),
+        }
+    }
+    Ok(Verb::List { json })
+}
+
+fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     let (mut programs, mut times, mut marked) = (Vec::new(), None, false);
-    let mut words = words.iter();
-    while let Some(&word) = words.next() {
-        match word {
-            "--marked" => marked = true,
-            "--times" => times = Some(whole(words.next().ok_or("--times needs a value")?)?),
-            option if option.starts_with('-') => return Err(format!("run has no option '{option}'")),
-            name if name == "all" || all().any(|(_, program)| program.name == name) => programs.push(name.to_string()),
-            name => return Err(format!("there is no program '{name}': 'kdyno-probe list' shows all")),
+    while let Some(argument) = arguments.next_argument()? {
+        if argument.asks_for_help() {
+            return Ok(Verb::Help);
+        }
+        match argument {
+            Argument::Option(option) => match option.as_str() {
+                "--marked" => marked = true,
+                "--times" => times = Some(whole_number(&option, &arguments.value()?, 1..=MOST_TIMES)? as u32),
+                _ => return Err(format!("run has no option '{option}'")),
+            },
+            Argument::Word(name) if name == "all" || all().any(|(_, program)| program.name == name) => {
+                programs.push(name);
+            }
+            Argument::Word(name) => {
+                return Err(format!("there is no program '{name}': 'kdyno-probe list' shows all"));
+            }
         }
     }
     if programs.is_empty() {
         return Err("say which programs to run, or 'all'".into());
     }
     Ok(Verb::Run { programs, times: times.unwrap_or(if marked { 1 } else { 50 }), marked })
-}
-
-fn whole(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|n| (1..=10_000).contains(n)).ok_or(format!("--times is from 1 to 10000, not '{text}'"))
 }
 
 pub fn act(verb: &Verb) -> Result<(), String> {
@@ -126,7 +149,7 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Verb, String> {
-        parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+        parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -137,7 +160,17 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for line in ["", "walk", "list all", "run", "run nothing", "run all --fast", "run all --times 0"] {
+        for line in [
+            "",
+            "walk",
+            "list all",
+            "run",
+            "run nothing",
+            "run all --fast",
+            "run all --times 0",
+            "run all --times",
+            "list --json=x",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
     }

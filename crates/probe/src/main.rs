@@ -16,9 +16,7 @@ mod run;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = cli::parse(&arguments).and_then(|verb| cli::act(&verb));
-    match result {
+    match cli::parse(std::env::args_os().skip(1)).and_then(|verb| cli::act(&verb)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
             eprintln!("kdyno-probe: {what}");

@@ -1,6 +1,6 @@
 //! The lanes, one row each: what a sample's clock counts, and what follows from that.
 //!
-//! kdyno's half of the rows is in src/kdyno/lanes.py. `kdyno-agent list --json` prints these, and a test compares them.
+//! kdyno's half of the rows is in src/kdyno/base/lanes.py. `kdyno-agent list --json` prints these, and a test compares them.
 
 use crate::{Kind, Lane, Unit};
 use serde::Serialize;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.lanes import LANES
+from kdyno.base.terminal import data
 from kdyno.cli.common import fraction, number_from
 from kdyno.cli.run import add_run_options, carry_out
-from kdyno.lanes import LANES
-from kdyno.terminal import data
 
 AUTO = "auto"
 
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.experiment.ab import Options, experiment_for
+    from kdyno.run.experiment.ab import Options, experiment_for
 
     options = Options(
         tests=tuple(args.tests),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kdyno import terminal
+from kdyno.base import terminal
 from kdyno.cli.common import print_json, talk_of
 
 
@@ -17,8 +17,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.blockmap.activate import activate
-    from kdyno.blockmap.look import block_map
+    from kdyno.boot.blockmap.activate import activate
+    from kdyno.boot.blockmap.look import block_map
 
     answer = block_map(args.file) if args.activate is None else activate(args.file, args.activate)
     if args.json:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.lanes import LANES
 from kdyno.cli.common import number_from, state_of, talk_of
-from kdyno.lanes import LANES
 
 OUTPUT_MB = 256
 """Of the stream, where it is for a person and not kept: twice what the command says."""
@@ -42,9 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.line.bootone import boot_command, boot_shell, find_kernel
-    from kdyno.machine.base import Limits
-    from kdyno.machine.qemu_config import QemuConfig
+    from kdyno.boot.base import Limits
+    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.run.bootone import boot_command, boot_shell, find_kernel
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno import terminal
+from kdyno.base import terminal
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
+from kdyno.run.session import Session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,14 +17,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.experiment.load import load_experiment, only_variants
-    from kdyno.line.derive import boots_left
-    from kdyno.line.forecast import forecast_builds
-    from kdyno.line.images import build_images
-    from kdyno.line.outlook import builds_ahead, training_ahead
-    from kdyno.line.prepare import plan_builds
-    from kdyno.line.train import make_inputs
-    from kdyno.machine.registry import open_machine
+    from kdyno.boot.registry import open_machine
+    from kdyno.run.derive import boots_left
+    from kdyno.run.experiment.load import load_experiment, only_variants
+    from kdyno.run.forecast import forecast_builds
+    from kdyno.run.images import build_images
+    from kdyno.run.outlook import builds_ahead, training_ahead
+    from kdyno.run.prepare import plan_builds
+    from kdyno.run.train import make_inputs
 
     experiment = only_variants(load_experiment(args.experiment), args.variant)
     state, talk = state_of(args), talk_of(args)
@@ -34,7 +35,7 @@ def act(args: argparse.Namespace) -> int:
         with store_of(args) as store:
             for line in training_ahead(sum(boots_left(builds.trainings, store).values())):
                 talk.say(line)
-            make_inputs(builds.trainings, state, store, talk)
+            make_inputs(builds.trainings, Session(state, store, talk))
     images = build_images(builds.plans, state, talk)
     if args.json:
         print_json({name: [image.record.model_dump(mode="json") for image in of] for name, of in images.items()})

@@ -7,15 +7,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.terminal import line
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
-    from kdyno.cycles.calibrate import Calibration
-    from kdyno.cycles.evaluate import Quality
-    from kdyno.cycles.family import Family, FamilyFile
-    from kdyno.cycles.kernel_fit import KernelCalibration
-    from kdyno.cycles.kernel_measured import KernelMeasurement
+    from kdyno.measure.cycles.calibrate import Calibration
+    from kdyno.measure.cycles.evaluate import Quality
+    from kdyno.measure.cycles.family import Family, FamilyFile
+    from kdyno.measure.cycles.kernel_fit import KernelCalibration
+    from kdyno.measure.cycles.kernel_measured import KernelMeasurement
 
 NOISY = 0.1
 """Median spread between passes above which the host is called noisy."""
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable
+    from kdyno.base.files import require_writable
 
     if args.output:
         require_writable(args.output)
@@ -55,12 +56,12 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _calibrate_programs(args: argparse.Namespace) -> int:
-    from kdyno.cycles.calibrate import CalibrationReport, calibrate, calibrated
-    from kdyno.cycles.family import load_family
-    from kdyno.cycles.host import family_of
-    from kdyno.cycles.measure import measure
-    from kdyno.host import host_facts
-    from kdyno.march.cpu import read_cpu
+    from kdyno.base.cpu import read_cpu
+    from kdyno.base.host import host_facts
+    from kdyno.measure.cycles.calibrate import CalibrationReport, calibrate, calibrated
+    from kdyno.measure.cycles.family import load_family
+    from kdyno.measure.cycles.host import family_of
+    from kdyno.measure.cycles.measure import measure
 
     family = family_of(read_cpu()) if args.family == "auto" else load_family(args.family)
     talk = talk_of(args)
@@ -78,7 +79,7 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
 
 
 def _calibrate_kernel(args: argparse.Namespace) -> int:
-    from kdyno.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel, with_kernel_weights
+    from kdyno.measure.cycles.kernel_fit import KernelCalibrationReport, calibrate_kernel, with_kernel_weights
 
     measured, family = _kernel_measurement(args)
     calibration = calibrate_kernel(measured, family)
@@ -94,14 +95,14 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
 
 def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Family]:
     """What the fit starts from. A measurement may be another host's, so that its own family is the default."""
-    from kdyno.cycles.family import load_family
-    from kdyno.cycles.kernel_measured import read_measurement
-    from kdyno.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.measure.cycles.family import load_family
+    from kdyno.measure.cycles.kernel_measured import read_measurement
+    from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
 
     if args.kernel == MEASURE:
         with store_of(args) as store:
             request = Request(args.family, passes=max(args.passes, Request.passes))
-            measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
+            measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
         return measured, host_family(args.family)[1]
     path = Path(args.kernel)
     measured = read_measurement(path)
@@ -116,8 +117,8 @@ def _name_for(output: Path, family: Family) -> str:
 
 
 def _write(args: argparse.Namespace, made: FamilyFile) -> None:
-    from kdyno.cycles.calibrate import as_toml
-    from kdyno.files import write_whole
+    from kdyno.base.files import write_whole
+    from kdyno.measure.cycles.calibrate import as_toml
 
     write_whole(args.output, as_toml(made))
     talk_of(args).say(f'wrote {args.output}; use it as family = "file:{args.output}"')
@@ -208,7 +209,7 @@ def _percent(part: float, sign: str = "") -> str:
 
 
 def _worst(calibration: Calibration) -> list[str]:
-    from kdyno.cycles.evaluate import by_kind, worst
+    from kdyno.measure.cycles.evaluate import by_kind, worst
 
     held_out = [program for program in calibration.judged if program.role == "held-out"]
     kinds = ", ".join(f"{kind} {_percent(error)}" for kind, error in by_kind(held_out).items())

@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kdyno import terminal
-from kdyno.state import State
-from kdyno.talk import Talk
-from kdyno.text import harmless_json
+from kdyno.base import terminal
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.base.text import harmless_json
 
 if TYPE_CHECKING:
     from kdyno.store.database import Access

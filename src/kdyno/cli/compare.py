@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
-from kdyno.terminal import line
 
 if TYPE_CHECKING:
-    from kdyno.verdicts.model import RunReport
+    from kdyno.judge.verdicts.model import RunReport
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +34,10 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> list[RunReport]:
-    from kdyno.explain.budgets import with_budgets
+    from kdyno.judge.verdicts.across import across
+    from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.across import across
-    from kdyno.verdicts.assemble import Rejudge, assemble
+    from kdyno.understand.explain.budgets import with_budgets
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args, "read") as store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kdyno.terminal import data
+from kdyno.base.terminal import data
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

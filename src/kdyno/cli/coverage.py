@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
-    from kdyno.coverage.measure import Measured, Wanted
-    from kdyno.coverage.subject import Subject
+    from kdyno.understand.coverage.measure import Measured, Wanted
+    from kdyno.understand.coverage.subject import Subject
 
 CONTEXTS = ("task", "exception", "interrupt")
 
@@ -70,12 +71,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable
+    from kdyno.base.files import require_writable
 
     if args.lcov:
         require_writable(args.lcov)
     if len(args.named) != 1 + args.diff:
-        from kdyno.coverage.subject import WrongNumber
+        from kdyno.understand.coverage.subject import WrongNumber
 
         raise WrongNumber(number=len(args.named), wanted="two" if args.diff else "one")
     subjects = _subjects(args)
@@ -88,15 +89,15 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json(measured[0].report.model_dump(mode="json"))
     else:
+        from kdyno.base.terminal import console
         from kdyno.report.coverage_terminal import print_coverage
-        from kdyno.terminal import console
 
         print_coverage(measured[0].report, console(), args.top)
     return 0
 
 
 def _subjects(args: argparse.Namespace) -> list[Subject]:
-    from kdyno.coverage.subject import SubjectRequest, find_subject
+    from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
@@ -109,9 +110,7 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
                     vmlinux=args.vmlinux,
                     seed=args.seed,
                 ),
-                state=state,
-                store=store,
-                talk=talk,
+                session=Session(state, store, talk),
             )
             for place, named in enumerate(args.named)
         ]
@@ -123,13 +122,13 @@ def _of(place: int, given: list[str]) -> str | None:
 
 
 def _wanted(args: argparse.Namespace) -> Wanted:
-    from kdyno.coverage.measure import Wanted
+    from kdyno.understand.coverage.measure import Wanted
 
     return Wanted(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
 
 
 def _measured(subject: Subject, wanted: Wanted) -> Measured:
-    from kdyno.coverage.measure import measure
+    from kdyno.understand.coverage.measure import measure
 
     return measure(subject.record, subject.vmlinux, wanted, subject.label)
 
@@ -138,12 +137,12 @@ def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> 
     """The files that were asked for."""
     if not (args.html or args.lcov):
         return
-    from kdyno.coverage.sources import find_tree
+    from kdyno.understand.coverage.sources import find_tree
 
     tree, talk = find_tree(subject.image, args.source, state_of(args)), talk_of(args)
     if args.lcov:
-        from kdyno.coverage.lcov import tracefile
-        from kdyno.files import write_whole
+        from kdyno.base.files import write_whole
+        from kdyno.understand.coverage.lcov import tracefile
 
         write_whole(args.lcov, tracefile(measured, tree.root))
         talk.say(f"tracefile: {args.lcov}")
@@ -155,10 +154,10 @@ def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> 
 
 
 def _unused(args: argparse.Namespace, subject: Subject) -> int:
-    from kdyno.coverage.sources import find_tree
-    from kdyno.coverage.unused import unused
+    from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_unused
-    from kdyno.terminal import console
+    from kdyno.understand.coverage.sources import find_tree
+    from kdyno.understand.coverage.unused import unused
 
     tree = find_tree(subject.image, args.source, state_of(args))
     measured = _measured(subject, _wanted(args))
@@ -174,10 +173,10 @@ def _unused(args: argparse.Namespace, subject: Subject) -> int:
 
 
 def _diff(args: argparse.Namespace, subjects: list[Subject], measured: list[Measured]) -> int:
-    from kdyno.coverage.diff import difference, require_one_source
-    from kdyno.coverage.sources import find_tree
+    from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_difference
-    from kdyno.terminal import console
+    from kdyno.understand.coverage.diff import difference, require_one_source
+    from kdyno.understand.coverage.sources import find_tree
 
     require_one_source(subjects[0].image, subjects[1].image)
     differences = difference(measured[0], measured[1])

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.errors import UserError
+from kdyno.base.terminal import line
 from kdyno.cli.common import add_action, print_json, state_of, talk_of
-from kdyno.errors import UserError
-from kdyno.terminal import line
 
 if TYPE_CHECKING:
     from kdyno.kernel.delegation.show import PlanView
@@ -64,7 +64,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _plan_view(args: argparse.Namespace, path: Path) -> PlanView:
-    from kdyno import toolchain
+    from kdyno.kernel import toolchain
     from kdyno.kernel.delegation.plan_file import load
     from kdyno.kernel.delegation.show import plan_view
     from kdyno.kernel.source import fetch

@@ -7,12 +7,12 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from kdyno import terminal
+from kdyno.base import terminal
+from kdyno.base.errors import UserError
 from kdyno.cli.common import print_json, state_of, talk_of
-from kdyno.errors import UserError
 
 if TYPE_CHECKING:
-    from kdyno.hostknobs.turn import Turned
+    from kdyno.boot.host.turn import Turned
 
 MARKS = {"ok": "ok      ", "missing": "MISSING ", "optional": "optional"}
 
@@ -40,7 +40,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _needs(args: argparse.Namespace) -> int:
-    from kdyno.doctor import examine
+    from kdyno.understand.doctor import examine
 
     findings = []
     for finding in examine(state_of(args)):
@@ -58,9 +58,9 @@ def _needs(args: argparse.Namespace) -> int:
 
 
 def _host(args: argparse.Namespace) -> int:
-    from kdyno.hostknobs.journal import journal_of_this_start
-    from kdyno.hostknobs.look import HostReport, examine_host
-    from kdyno.hostknobs.show import show_host
+    from kdyno.boot.host.journal import journal_of_this_start
+    from kdyno.boot.host.look import HostReport, examine_host
+    from kdyno.boot.host.show import show_host
 
     facts = list(examine_host())
     journal = journal_of_this_start(state_of(args))
@@ -73,8 +73,8 @@ def _host(args: argparse.Namespace) -> int:
 
 
 def _turn(args: argparse.Namespace) -> int:
-    from kdyno.hostknobs.show import show_turned
-    from kdyno.hostknobs.turn import restore_all, set_knobs
+    from kdyno.boot.host.show import show_turned
+    from kdyno.boot.host.turn import restore_all, set_knobs
 
     turned = restore_all(state_of(args)) if args.restore else set_knobs(state_of(args), args.set)
     if args.json:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
-    from kdyno.explain.command import ExplainResult
+    from kdyno.judge.verdicts.model import RunReport
     from kdyno.store.store import Store
-    from kdyno.verdicts.model import RunReport
+    from kdyno.understand.explain.command import ExplainResult
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.explain.command import Explained, ExplainRequest, NoBenchmark, explain_benchmark
+    from kdyno.understand.explain.command import Explained, ExplainRequest, NoBenchmark, explain_benchmark
 
     if args.budget:
         return _budget(args)
@@ -42,15 +43,15 @@ def act(args: argparse.Namespace) -> int:
     with store_of(args, "change") as store:
         report = _report(args, store)
         request = ExplainRequest(args.variant, args.benchmark, args.events, args.family)
-        result = explain_benchmark(report, request, state=state, store=store, talk=talk)
+        result = explain_benchmark(report, request, session=Session(state, store, talk))
     if args.json:
         explained = Explained(verdict=result.comparison, explanation=result.explanation)
         print_json(explained.model_dump(mode="json"))
     else:
         _print(report, result, args.top)
     if args.svg:
-        from kdyno.explain.svg import Caption, flame_graph
-        from kdyno.files import write_whole
+        from kdyno.base.files import write_whole
+        from kdyno.understand.explain.svg import Caption, flame_graph
 
         write_whole(args.svg, flame_graph(result.stacks, Caption.of(result.explanation)))
         talk.say(f"flame graph: {args.svg}")
@@ -58,9 +59,9 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _budget(args: argparse.Namespace) -> int:
-    from kdyno.explain.budgets import NoGraphOfBudgets, explain_budgets
-    from kdyno.explain.terminal import render_budgets
-    from kdyno.terminal import console
+    from kdyno.base.terminal import console
+    from kdyno.understand.explain.budgets import NoGraphOfBudgets, explain_budgets
+    from kdyno.understand.explain.terminal import render_budgets
 
     if args.svg:
         raise NoGraphOfBudgets()
@@ -71,9 +72,7 @@ def _budget(args: argparse.Namespace) -> int:
             args.benchmark,
             events=args.events,
             family=args.family,
-            state=state_of(args),
-            store=store,
-            talk=talk_of(args),
+            session=Session(state_of(args), store, talk_of(args)),
         )
     if args.json:
         print_json(budgets.model_dump(mode="json"))
@@ -83,17 +82,17 @@ def _budget(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace, store: Store) -> RunReport:
+    from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.assemble import Rejudge, assemble
 
     artefacts = Artefacts(state_of(args).artefacts)
     return assemble(store, run_id_of(store, args.run), artefacts, Rejudge(args.baseline), analysed=False)
 
 
 def _print(report: RunReport, result: ExplainResult, top: int) -> None:
-    from kdyno.explain.terminal import render
-    from kdyno.terminal import console
-    from kdyno.verdicts.rows import rows_of
+    from kdyno.base.terminal import console
+    from kdyno.judge.verdicts.rows import rows_of
+    from kdyno.understand.explain.terminal import render
 
     [row] = (row for row in rows_of(report, result.explanation.variant) if row.name == result.explanation.benchmark)
     render(result.explanation, row, console(), top)

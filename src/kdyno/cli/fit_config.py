@@ -6,8 +6,9 @@ import argparse
 import re
 from pathlib import Path
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.terminal import line
+from kdyno.run.session import Session
 
 NOTHING_OFF = 2
 
@@ -81,9 +82,9 @@ def _compiler(text: str) -> str:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable, write_whole
-    from kdyno.fit.carry_out import Request, fit
-    from kdyno.fit.show import fragment_text, lines
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.tune.fit.carry_out import Request, fit
+    from kdyno.tune.fit.show import fragment_text, lines
 
     require_writable(args.output)
     state, talk = state_of(args), talk_of(args)
@@ -98,7 +99,7 @@ def act(args: argparse.Namespace) -> int:
         kernels=args.kernels,
     )
     with store_of(args) as store:
-        fitted = fit(request, state, store, talk)
+        fitted = fit(request, Session(state, store, talk))
     if fitted.off:
         write_whole(args.output, fragment_text(fitted))
         fitted = fitted.model_copy(update={"fragment": str(args.output)})

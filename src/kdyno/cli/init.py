@@ -6,8 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.terminal import line
+from kdyno.base.errors import UserError
+from kdyno.base.terminal import line
 
 NAME = "quickstart.toml"
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from importlib.resources import files
 
-    from kdyno.files import write_whole
+    from kdyno.base.files import write_whole
 
     path: Path = args.file
     if path.exists() or path.is_symlink():

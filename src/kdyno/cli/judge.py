@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from kdyno.cli.common import fraction, talk_of
-from kdyno.foreign.readers.registry import BY_NAME
-from kdyno.foreign.request import JudgeRequest
+from kdyno.measure.readers.formats.registry import BY_NAME
+from kdyno.measure.readers.request import JudgeRequest
 
 COLUMNS = {
     "variant": "the variant",
@@ -57,8 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
+    from kdyno.judge.verdicts.of_files import judge_files
     from kdyno.report.output import print_report
-    from kdyno.verdicts.of_files import judge_files
 
     report = judge_files(args.files, _request(args), args.claims)
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))

@@ -10,12 +10,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import line, tell
+from kdyno.base.text import counted
 from kdyno.cli.common import print_json, state_of, talk_of
-from kdyno.terminal import line, tell
-from kdyno.text import counted
 
 if TYPE_CHECKING:
-    from kdyno.lint.model import Finding, LintReport
+    from kdyno.understand.lint.model import Finding, LintReport
 
 BAD = 2
 UNREAD = 1
@@ -44,10 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable, write_whole
-    from kdyno.lint.run import LintOptions, lint
-    from kdyno.lint.sarif import sarif
-    from kdyno.lint.targets import find_targets
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.understand.lint.run import LintOptions, lint
+    from kdyno.understand.lint.sarif import sarif
+    from kdyno.understand.lint.targets import find_targets
 
     if args.sarif:
         require_writable(args.sarif)

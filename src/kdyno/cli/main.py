@@ -14,13 +14,14 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from kdyno import __version__, stop_signals, surroundings, terminal
+from kdyno import __version__
+from kdyno.base import stop_signals, surroundings, terminal
+from kdyno.base.errors import InfrastructureError, KdynoError, Unbuildable
+from kdyno.base.names import unfit
+from kdyno.base.state import DiskFull
 from kdyno.cli import exit_codes
 from kdyno.cli.common import add_common
 from kdyno.cli.verbs import START, VERBS, overview
-from kdyno.errors import InfrastructureError, KdynoError, Unbuildable
-from kdyno.names import unfit
-from kdyno.state import DiskFull
 
 
 class FileFailed(InfrastructureError):
@@ -116,7 +117,7 @@ def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> 
         terminal.tell("kdyno: interrupted: what was finished is kept; the same command goes on from there")
         return stop_signals.exit_status()
     except OSError as error:
-        return _explain(_of_the_system(error))
+        return _refused_by_the_system(error)
     except MemoryError as error:
         _note(error)
         return _explain(OutOfMemory())
@@ -136,11 +137,17 @@ def _note(error: Exception) -> None:
     logging.getLogger("kdyno").debug("%s", error, exc_info=error)
 
 
-def _of_the_system(error: OSError) -> KdynoError:
-    """What the operating system refused, where nothing nearer to it knows more. What isn't its doing is raised."""
+def _refused_by_the_system(error: OSError) -> int:
+    """Say what the operating system refused, where nothing nearer knows more; what isn't its doing is raised."""
     if error.errno is None:
         raise error
     _note(error)
+    if stop_signals.came():  # whoever cleaned up wrote to a terminal that was closed
+        return stop_signals.exit_status()
+    return _explain(_of_the_system(error))
+
+
+def _of_the_system(error: OSError) -> KdynoError:
     path = error.filename2 or error.filename
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(path=path or "the state directory or standard output")
@@ -169,7 +176,8 @@ def _flush() -> None:
     try:
         terminal.flush()
     except OSError as error:
-        terminal.forget_stdout()
+        if stop_signals.came():
+            return
         terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.terminal import data, line
 from kdyno.cli.common import add_action, print_json, state_of, talk_of
-from kdyno.terminal import data, line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +35,8 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from kdyno.march.cpu import CPUINFO, read_cpu
-    from kdyno.march.report import lines, look
+    from kdyno.base.cpu import CPUINFO, read_cpu
+    from kdyno.kernel.march.report import lines, look
 
     report = look(read_cpu(args.cpuinfo or CPUINFO), state_of(args), is_host=args.cpuinfo is None)
     if args.json:
@@ -48,7 +48,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kdyno.march.families import table
+    from kdyno.base.cpu_families import table
 
     if args.json:
         print_json([row.model_dump(mode="json", exclude_none=True) for row in table().values()])
@@ -60,7 +60,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _patch(args: argparse.Namespace) -> int:
-    from kdyno.march.patch import commit, patch_of, write
+    from kdyno.kernel.march.patch import commit, patch_of, write
 
     talk = talk_of(args)
     text = patch_of(args.tree)

@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import print_json, state_of, store_of, talk_of
-from kdyno.terminal import line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kdyno.experiment.models import Experiment
-    from kdyno.line.forecast import Forecast
+    from kdyno.run.experiment.models import Experiment
+    from kdyno.run.forecast import Forecast
 
 BLOCKS_SHOWN = 4
 
@@ -24,17 +24,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.experiment.load import load_experiment
-    from kdyno.line.forecast import forecast
-    from kdyno.line.outlook import span, total_time
-    from kdyno.line.prepare import prepare
-    from kdyno.line.run_plan import plan_run
-    from kdyno.text import counted
+    from kdyno.base.text import counted
+    from kdyno.run.experiment.load import load_experiment
+    from kdyno.run.forecast import forecast
+    from kdyno.run.outlook import span, total_time
+    from kdyno.run.prepare import prepare
+    from kdyno.run.run_plan import plan_run
 
     state, talk = state_of(args), talk_of(args)
     experiment = load_experiment(args.experiment)
     if experiment.auto:
-        from kdyno.line.pilot import COMES_FIRST, pilot_of
+        from kdyno.run.pilot import COMES_FIRST, pilot_of
 
         experiment = pilot_of(experiment)
         talk.say(COMES_FIRST)
@@ -94,7 +94,7 @@ def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
 
 
 def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
-    from kdyno.judge.sequential import look_ends
+    from kdyno.judge.stats.sequential import look_ends
 
     blocks = experiment.blocks
     line()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.terminal import data
 from kdyno.cli import profile_objects, profile_pull, profile_quality
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
-from kdyno.terminal import data
 
 CONTEXTS = ("task", "exception", "interrupt")
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
@@ -99,7 +99,7 @@ def _add_record(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.measure.guest.pmu_record import read_pmu_record
     from kdyno.profile.select import WORK, choose
     from kdyno.profile.show import print_tables, profile_view
 
@@ -113,8 +113,8 @@ def _show(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    from kdyno.files import require_writable, write_whole
-    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.base.files import require_writable, write_whole
+    from kdyno.measure.guest.pmu_record import read_pmu_record
     from kdyno.profile.export import export
     from kdyno.profile.select import WORK, choose
 
@@ -133,7 +133,7 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _export_order(args: argparse.Namespace) -> None:
-    from kdyno.files import write_whole
+    from kdyno.base.files import write_whole
     from kdyno.kernel.recipe import ProfileSettings
     from kdyno.profile.export import VmlinuxNeeded
     from kdyno.profile.order import order_for
@@ -150,8 +150,8 @@ def _export_order(args: argparse.Namespace) -> None:
 def _cover(args: argparse.Namespace) -> None:
     from dataclasses import asdict
 
-    from kdyno.files import require_writable
-    from kdyno.instrument.pmu_record import read_pmu_record
+    from kdyno.base.files import require_writable
+    from kdyno.measure.guest.pmu_record import read_pmu_record
     from kdyno.profile.coverage import cover
     from kdyno.profile.select import WORK, choose
     from kdyno.profile.show import print_coverage
@@ -168,21 +168,19 @@ def _cover(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
-    from kdyno.experiment.load import training_load
     from kdyno.kernel.images import find_image
-    from kdyno.line.record import record_image
+    from kdyno.run.experiment.load import training_load
+    from kdyno.run.session import Session
+    from kdyno.run.single_boots import SingleBoots
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        record = record_image(
+        record = SingleBoots(Session(state, store, talk)).record(
             find_image(args.image, state),
             training_load(tuple(args.tests.split(","))),
             args.output,
             seed=args.seed,
             events=args.events,
             family=args.family,
-            state=state,
-            store=store,
-            talk=talk,
         )
     talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` shows them")

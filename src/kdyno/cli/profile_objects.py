@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from kdyno.base.errors import UserError
 from kdyno.cli.common import add_action, print_json, state_of, store_of
-from kdyno.errors import UserError
 
 
 class SectionsNotKept(UserError):
@@ -25,8 +25,8 @@ def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def objects(args: argparse.Namespace) -> None:
     from kdyno.kernel.images import find_image
-    from kdyno.line.objects import objects_of_image
     from kdyno.profile.show_objects import print_objects
+    from kdyno.run.objects import objects_of_image
 
     state = state_of(args)
     image = find_image(args.image, state)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import add_action, print_json, talk_of
-from kdyno.terminal import line
 
 
 def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -37,7 +37,7 @@ def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def merge(args: argparse.Namespace) -> None:
-    from kdyno.files import require_writable
+    from kdyno.base.files import require_writable
     from kdyno.profile.merge_files import merge_files
 
     require_writable(args.output)

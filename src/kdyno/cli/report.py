@@ -30,13 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.explain.budgets import with_budgets
+    from kdyno.base.terminal import console, data_file
+    from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.report.data import write_csv
     from kdyno.report.output import print_report
     from kdyno.report.tables import render_analysis
     from kdyno.store.artefacts import Artefacts
-    from kdyno.terminal import console, data_file
-    from kdyno.verdicts.assemble import Rejudge, assemble
+    from kdyno.understand.explain.budgets import with_budgets
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args, "read") as store:

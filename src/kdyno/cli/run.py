@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import reader_may_leave
 from kdyno.cli import exit_codes
 from kdyno.cli.common import state_of, store_of, talk_of
-from kdyno.terminal import reader_may_leave
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
-    from kdyno.experiment.models import Experiment
-    from kdyno.verdicts.regression import Finding
+    from kdyno.judge.verdicts.regression import Finding
+    from kdyno.run.experiment.models import Experiment
 
 OF_FINDING: dict[Finding, int] = {
     "regression": exit_codes.REGRESSION,
@@ -44,26 +45,26 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.experiment.load import read_experiment
+    from kdyno.run.experiment.load import read_experiment
 
     return carry_out(read_experiment(args.experiment), args)
 
 
 def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
     """Run an experiment as the options say, print its report, and return the exit code."""
-    from kdyno.explain.budgets import with_budgets
-    from kdyno.line.run import run_experiment
+    from kdyno.judge.verdicts.assemble import assemble
+    from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
+    from kdyno.run.run import run_experiment
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.assemble import assemble
-    from kdyno.verdicts.regression import find_regression, require_known
+    from kdyno.understand.explain.budgets import with_budgets
 
     benchmarks: list[str] | None = args.fail_on_regression
     if benchmarks:
         require_known(benchmarks, experiment.workload.benchmark_names())
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        done = run_experiment(experiment, state, store, talk, again=args.again)
+        done = run_experiment(experiment, Session(state, store, talk), again=args.again)
         artefacts = Artefacts(state.artefacts)
         report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
     if args.json or args.html:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import print_json, store_url_of
-from kdyno.terminal import line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

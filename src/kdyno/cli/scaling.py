@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, run_id_of, state_of, store_of, talk_of
 from kdyno.cli.judge import COLUMNS
-from kdyno.foreign.request import JudgeRequest
-from kdyno.judge.scaling.levels import LARGEST_N
+from kdyno.judge.stats.scaling.levels import LARGEST_N
+from kdyno.measure.readers.request import JudgeRequest
 
 if TYPE_CHECKING:
-    from kdyno.scaling.model import ScalingReport
+    from kdyno.judge.curves.model import ScalingReport
 
 NOT_HERE = ("mean", "sd")
 """A curve needs values."""
@@ -56,8 +56,8 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.model_dump(mode="json"))
         return 0
+    from kdyno.base.terminal import console
     from kdyno.report.scaling_terminal import render
-    from kdyno.terminal import console
 
     render(report, console())
     if args.html:
@@ -74,7 +74,7 @@ def _is_file(named: str) -> bool:
 
 
 def _of_file(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.scaling.of_file import of_file
+    from kdyno.judge.curves.of_file import of_file
 
     request = JudgeRequest(
         baseline=args.baseline,
@@ -88,9 +88,9 @@ def _of_file(args: argparse.Namespace) -> ScalingReport:
 
 
 def _of_run(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.scaling.of_run import of_run
+    from kdyno.judge.curves.of_run import of_run
+    from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.assemble import Rejudge, assemble
 
     with store_of(args, "read") as store:
         run = run_id_of(store, args.of)

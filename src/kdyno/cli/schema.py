@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.schemas import schema
+    from kdyno.cli.schemas import schema
 
     print_json(schema(args.name))
     return 0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import LANES, PMU_CLOCKS
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.errors import UserError
-from kdyno.lanes import LANES, PMU_CLOCKS
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
+    from kdyno.judge.verdicts.selftest import Kind, SelfTest
     from kdyno.store.store import Store
-    from kdyno.verdicts.selftest import Kind, SelfTest
 
 FALSE_TOO_OFTEN = 2
 AS_EXPERIMENT = 0
@@ -66,8 +67,8 @@ def act(args: argparse.Namespace) -> int:
     if args.json:
         print_json([result.model_dump(mode="json") for result in results])
     else:
-        from kdyno.selftest.terminal import render
-        from kdyno.terminal import console
+        from kdyno.base.terminal import console
+        from kdyno.understand.selftest.terminal import render
 
         for result in results:
             render(result, console())
@@ -83,8 +84,8 @@ def _pairs(text: str) -> int:
 
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
-    from kdyno.experiment.load import read_experiment
-    from kdyno.selftest.carry_out import own_experiment, request_of, selftest
+    from kdyno.run.experiment.load import read_experiment
+    from kdyno.understand.selftest.carry_out import own_experiment, request_of, selftest
 
     if args.experiment and args.lane:
         raise LaneTwice(experiment=args.experiment)
@@ -94,13 +95,13 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
     tests = tuple(test for test in args.tests.split(",") if test)
     asked = request_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
-    return selftest(of, asked, state=state_of(args), store=store, talk=talk_of(args), again=args.again)
+    return selftest(of, asked, session=Session(state_of(args), store, talk_of(args)), again=args.again)
 
 
 def _last(store: Store) -> list[SelfTest]:
     """The newest of each lane on this host, of each kind, and with layouts of each clock. Raises NoSelfTest."""
-    from kdyno.host import host_facts
-    from kdyno.verdicts.selftest import last_of_host
+    from kdyno.base.host import host_facts
+    from kdyno.judge.verdicts.selftest import last_of_host
 
     host = host_facts()
     wanted: list[tuple[Kind, str | None]] = [("aa", None), *(("layouts", clock) for clock in (None, *PMU_CLOCKS))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from kdyno.base.terminal import line, lines
 from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
-from kdyno.terminal import line, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.verdicts.assemble import reproduce
+    from kdyno.judge.verdicts.assemble import reproduce
 
     with store_of(args, "read") as store:
         run = store.run(run_id_of(store, args.run))
@@ -128,8 +128,8 @@ def _print_compilers(args: argparse.Namespace, run: RunRecord) -> None:
 
 
 def _print_console(args: argparse.Namespace, run: RunRecord, boots: Sequence[BootRecord]) -> None:
+    from kdyno.judge.verdicts.consoles import console_artefact
     from kdyno.store.artefacts import Artefacts
-    from kdyno.verdicts.consoles import console_artefact
 
     sha256 = console_artefact(run, boots, args.console)
     path = Artefacts(state_of(args).artefacts).get(sha256)

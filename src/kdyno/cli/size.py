@@ -21,14 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.size.report import size_report
+    from kdyno.understand.size.report import size_report
 
     report = size_report(args.before, args.after, state_of(args), clones_apart=args.clones)
     if args.json:
         print_json(report.model_dump(mode="json"))
     else:
-        from kdyno.size.terminal import render
-        from kdyno.terminal import console
+        from kdyno.base.terminal import console
+        from kdyno.understand.size.terminal import render
 
         render(report, console(), args.top)
     return 0

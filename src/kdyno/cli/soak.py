@@ -7,12 +7,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno import terminal
+from kdyno.base import terminal
 from kdyno.cli.common import number_from, print_json, state_of, talk_of
-from kdyno.soak.variants import SOAK_VARIANTS
+from kdyno.run.soak.variants import SOAK_VARIANTS
 
 if TYPE_CHECKING:
-    from kdyno.soak.record import SoakLoadOutcome, SoakRecord
+    from kdyno.run.soak.record import SoakLoadOutcome, SoakRecord
 
 MOST_HOURS = 30 * 24
 
@@ -49,11 +49,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable, write_whole
+    from kdyno.base.files import require_writable, write_whole
     from kdyno.kernel.images import find_image
-    from kdyno.line.sibling import sibling_image
-    from kdyno.line.soak import SoakOrder, carry_out, text_of
-    from kdyno.soak.loads import loads_of
+    from kdyno.run.sibling import sibling_image
+    from kdyno.run.soak.carry_out import SoakOrder, carry_out, text_of
+    from kdyno.run.soak.loads import loads_of
 
     state, talk = state_of(args), talk_of(args)
     if args.output:

@@ -8,25 +8,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno import terminal
-from kdyno.cli.common import (
-    add_action,
-    add_run,
-    number_from,
-    print_json,
-    run_id_of,
-    state_of,
-    store_of,
-    talk_of,
-)
-from kdyno.errors import UserError
-from kdyno.text import counted
+from kdyno.base import terminal
+from kdyno.base.errors import UserError
+from kdyno.base.state_marker import is_marked
+from kdyno.base.text import counted
+from kdyno.cli.common import add_action, add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
-    from kdyno.state import State
+    from kdyno.base.state import State
     from kdyno.store.database import Access
     from kdyno.store.store import Store
-    from kdyno.upkeep.model import PartUse, StoreUse
+    from kdyno.store.upkeep.model import PartUse, StoreUse
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -34,6 +26,11 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 class NobodyToAsk(UserError):
     message = "nothing was removed: there is no terminal to ask on"
     hint = "--yes removes it without asking"
+
+
+class NoState(UserError):
+    message = "{path} is no state directory of kdyno's: nothing was removed"
+    hint = "name the one whose files are meant with --state DIR or KDYNO_STATE"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -93,10 +90,12 @@ def _is_same(where: str, own: Path) -> bool:
 
 
 def _gc(args: argparse.Namespace) -> None:
-    from kdyno.upkeep.gc import collect, look, use_of
+    from kdyno.store.upkeep.gc import collect, look, use_of
 
     state, talk = state_of(args), talk_of(args)
     with _stores(args, state, "read" if args.dry_run else "change") as (store, others):
+        if not is_marked(state.root):
+            raise NoState(path=state.root)
         inventory = look(state, store, others, args.older_than)
         use = use_of(inventory, state, (store, *others), args.older_than, removed=False)
         if not args.json:
@@ -155,7 +154,7 @@ def _size(size: int | None) -> str:
 
 
 def _rm(args: argparse.Namespace) -> None:
-    from kdyno.upkeep.runs import remove_run
+    from kdyno.store.upkeep.runs import remove_run
 
     state = state_of(args)
     with _stores(args, state, "change") as (store, others):
@@ -171,8 +170,8 @@ def _rm(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    from kdyno.files import require_writable
-    from kdyno.upkeep.runs import export_run
+    from kdyno.base.files import require_writable
+    from kdyno.store.upkeep.runs import export_run
 
     require_writable(args.file)
     state, talk = state_of(args), talk_of(args)
@@ -185,8 +184,8 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _import(args: argparse.Namespace) -> None:
-    from kdyno.upkeep.runs import import_run
-    from kdyno.verdicts.selftest import SelfTest
+    from kdyno.judge.verdicts.selftest import SelfTest
+    from kdyno.store.upkeep.runs import import_run
 
     state = state_of(args)
     with store_of(args) as store:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kdyno.base.terminal import line
 from kdyno.cli.common import add_action, number_from, print_json, state_of, store_of, talk_of
-from kdyno.terminal import line
+from kdyno.run.session import Session
 
 LOST = 3
 
@@ -32,18 +33,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.experiment.load import load_tuning
-    from kdyno.files import require_writable
-    from kdyno.search.tune import checked, judge_mixed, search_files
-    from kdyno.search.tuned import lines, outcome, written
+    from kdyno.base.files import require_writable
+    from kdyno.run.experiment.load import load_tuning
+    from kdyno.tune.delegation.tune import checked, judge_mixed, search_files
+    from kdyno.tune.delegation.tuned import lines, outcome, written
 
     tuning = checked(*load_tuning(args.experiment))
     for path in (args.output, args.output.with_suffix(".csv")):
         require_writable(path)
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
-        result = search_files(tuning, state, store, talk)
-        judgements, is_lost = judge_mixed(tuning, result, state, store, talk) if result.files else ([], False)
+        result = search_files(tuning, Session(state, store, talk))
+        judgements, is_lost = judge_mixed(tuning, result, Session(state, store, talk)) if result.files else ([], False)
     tuned = outcome(result, tuple(judgements), f"cycles are {tuning.family.caption()}")
     tuned = written(tuned, tuning.config.choices, args.output)
     if args.json:

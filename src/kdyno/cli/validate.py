@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kdyno.base.errors import UserError
+from kdyno.base.terminal import line
+from kdyno.base.text import counted, listed
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.errors import UserError
-from kdyno.terminal import line
-from kdyno.text import counted, listed
+from kdyno.run.session import Session
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from kdyno.cycles.evaluate import Judged, Quality
-    from kdyno.cycles.kernel_measured import Validation
+    from kdyno.measure.cycles.evaluate import Judged, Quality
+    from kdyno.measure.cycles.kernel_measured import Validation
 
 NOISY = 0.1
 """Median spread between passes above which the host is called noisy."""
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.files import require_writable
+    from kdyno.base.files import require_writable
 
     _refuse_what_has_no_effect(args)
     if args.output:
@@ -83,13 +84,13 @@ def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
 
 
 def _kernel(args: argparse.Namespace) -> int:
-    from kdyno.cycles.kernel_measured import Validation
-    from kdyno.validate.kernel import Request, host_family, validate_kernel
+    from kdyno.measure.cycles.kernel_measured import Validation
+    from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
 
     given = {name: value for name in ("passes", "seed") if (value := getattr(args, name)) is not None}
     request = Request(args.family, args.source, args.config, **given)
     with store_of(args) as store:
-        measured = validate_kernel(request, state=state_of(args), store=store, talk=talk_of(args))
+        measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
     validation = Validation.of(measured, host_family(args.family)[1])
     _tell(args, validation, lines(validation))
     if args.output:
@@ -98,10 +99,10 @@ def _kernel(args: argparse.Namespace) -> int:
 
 
 def _library(args: argparse.Namespace) -> int:
-    from kdyno.validate import library_lines
-    from kdyno.validate.kernel import host_family
-    from kdyno.validate.library import measure_library
-    from kdyno.validate.library_compare import compare_library
+    from kdyno.understand.validate import library_lines
+    from kdyno.understand.validate.kernel import host_family
+    from kdyno.understand.validate.library import measure_library
+    from kdyno.understand.validate.library_compare import compare_library
 
     given = {"passes": args.passes} if args.passes else {}
     family = host_family(args.family)[1]
@@ -111,21 +112,21 @@ def _library(args: argparse.Namespace) -> int:
 
 
 def _kvm(args: argparse.Namespace) -> int:
-    from kdyno.experiment.load import load_experiment
-    from kdyno.validate import kvm
-    from kdyno.validate.kernel import host_family
+    from kdyno.run.experiment.load import load_experiment
+    from kdyno.understand.validate import kvm
+    from kdyno.understand.validate.kernel import host_family
 
     experiment = load_experiment(args.kvm)
     family = host_family(args.family)[0]
     with store_of(args) as store:
-        report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, state_of(args), store, talk_of(args)))
+        report = kvm.compare_kvm(kvm.measure_kvm(experiment, family, Session(state_of(args), store, talk_of(args))))
     _tell(args, report, kvm.lines(report))
     return 0
 
 
 def _tell(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> None:
     """Print a report as it was asked for, and write it."""
-    from kdyno.files import write_whole
+    from kdyno.base.files import write_whole
 
     if args.json:
         print_json(report.model_dump(mode="json"))

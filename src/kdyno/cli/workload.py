@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kdyno import terminal
+from kdyno.base import terminal
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import LANES
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
-from kdyno.errors import UserError
-from kdyno.lanes import LANES
 
 if TYPE_CHECKING:
-    from kdyno.line.trial import Trial
-    from kdyno.machine.base import MachineSettings
-    from kdyno.workload.definition import Value
+    from kdyno.boot.base import MachineSettings
+    from kdyno.measure.workload.definition import Value
+    from kdyno.run.trial import Trial
 
 OUTPUT_SHOWN = 20
 """Lines of a step."""
@@ -55,7 +55,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kdyno.workload.definition import definition, own_names
+    from kdyno.measure.workload.definition import definition, own_names
 
     workloads = [definition(name) for name in own_names()]
     if args.json:
@@ -68,7 +68,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from kdyno.workload.definition import definition, text_of
+    from kdyno.measure.workload.definition import definition, text_of
 
     definition(args.name)  # what can't be used isn't shown as if it could
     terminal.data(text_of(args.name)[0])
@@ -76,12 +76,12 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace) -> int:
-    from kdyno.line.bootone import find_kernel
-    from kdyno.line.trial import try_workload
-    from kdyno.machine.base import Limits
-    from kdyno.machine.local import LocalConfig
-    from kdyno.machine.qemu_config import QemuConfig
-    from kdyno.workload.definition import definition
+    from kdyno.boot.base import Limits
+    from kdyno.boot.local import LocalConfig
+    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.measure.workload.definition import definition
+    from kdyno.run.bootone import find_kernel
+    from kdyno.run.trial import try_workload
 
     state, talk = state_of(args), talk_of(args)
     workload = definition(args.name)
@@ -98,7 +98,7 @@ def _try(args: argparse.Namespace) -> int:
 
 
 def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
-    from kdyno.workload.definition import as_parameter
+    from kdyno.measure.workload.definition import as_parameter
 
     values: dict[str, Value] = {}
     for word in words:

@@ -1,1 +1,1 @@
-"""The judge: pure functions from values to verdicts (docs/statistics.md); its sub-packages decide nothing."""
+"""From samples to verdicts: statistics, other people's files, what a report says, and curves."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import kdyno
-from kdyno.files import read_whole
+from kdyno.base.files import read_whole
+from kdyno.base.state import State, StateNotWritable, why_not_writable
 from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
@@ -19,7 +20,6 @@ from kdyno.kernel.knobs.kconfig import MOST_BYTES, parse_fragment
 from kdyno.kernel.make import BuildFailed, BuildKilled, Work, build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.source_trees import Say, remove_tree
-from kdyno.state import State, StateNotWritable, why_not_writable
 
 __all__ = [
     "BuildFailed",

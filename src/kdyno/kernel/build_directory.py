@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
+from kdyno.base.state import State
 from kdyno.kernel.source_trees import remove_tree
-from kdyno.state import State
 
 OBJECTS = "o"
 TEMPORARY = "tmp"

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno import process
+from kdyno.base import process
 from kdyno.kernel.build_log import ccache_error
 from kdyno.kernel.environment import nothing_but, passed_on
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 SLOPPINESS = "include_file_ctime,include_file_mtime"
 """Links and fresh patches renew the times of headers in the state directory; their contents are hashed anyway."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.files import read_whole
+from kdyno.base.files import read_whole
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 
 BUILD_TREE = ("arch", "x86", "boot", "bzImage")

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from kdyno.frozen import Frozen
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.kconfig_check import is_met, read_config
 from kdyno.kernel.kconfig_tree import Entry, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kdyno.frozen import Frozen
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.recipe import Recipe
-from kdyno.toolchain import ToolchainIdentity
+from kdyno.kernel.toolchain import ToolchainIdentity
 
 ImageFile = Literal[
     "bzImage",

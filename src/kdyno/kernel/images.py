@@ -19,14 +19,14 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from kdyno import process
-from kdyno.digests import file_digest
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import read_whole, sync
+from kdyno.base import elf_listing
+from kdyno.base.digests import file_digest
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import read_whole, sync
+from kdyno.base.state import State, disk_full_is_said
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
-from kdyno.state import State, disk_full_is_said
 
 RECORD = "image.json"
 MOST_BYTES = 10_000_000
@@ -230,7 +230,7 @@ def sizes(objects: Path) -> ImageSizes:
     return ImageSizes(
         bzimage=(objects / FILES["bzImage"]).stat().st_size,
         vmlinux=vmlinux.stat().st_size,
-        text=text_size(process.output(["nm", "-S", "--defined-only", str(vmlinux)])),
+        text=text_size(elf_listing.symbols(vmlinux)),
     )
 
 

@@ -14,10 +14,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import read_whole, write_whole
-from kdyno.frozen import Frozen
-from kdyno.state import State
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import read_whole, write_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 
 DIRECTORY = "inputs"
 """Beside the object directory, where commands run: so `../inputs/NAME` is the path in all commands of all builds."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl
 
-from kdyno import process
-from kdyno.errors import UserError
-from kdyno.files import read_whole
-from kdyno.frozen import Frozen
+from kdyno.base import process
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.knobs.base import KconfigRequest
 from kdyno.kernel.knobs.kconfig import MOST_BYTES, SET, refuse_commands
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from kdyno.errors import Unbuildable
-from kdyno.frozen import Frozen
+from kdyno.base.errors import Unbuildable
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.kconfig_expr import parse
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree, read_tree
 from kdyno.kernel.knobs.base import KconfigRequest

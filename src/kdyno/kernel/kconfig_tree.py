@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kdyno.files import read_whole
+from kdyno.base.files import read_whole
 
 MOST_BYTES = 50_000_000
 """Of all files together; those of Linux 6.12 for x86 have 4 MB."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kdyno.errors import InfrastructureError
-from kdyno.installed import find_program
-from kdyno.toolchain import Toolchain
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.installed import find_program
+from kdyno.kernel.toolchain import Toolchain
 
 BINARY = "kdyno-delegate"
 """The installed program. Called as `lkd` it is the linker's delegate."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from kdyno import process
-from kdyno.errors import InfrastructureError, Unbuildable
+from kdyno.base import process
+from kdyno.base.errors import InfrastructureError, Unbuildable
+from kdyno.base.state import DiskFull, State, disk_full_is_said
 from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
 from kdyno.kernel.environment import nothing_but, passed_on
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.source_trees import Say, remove_tree
-from kdyno.state import DiskFull, State, disk_full_is_said
 
 FULL_BYTES = 1_000_000
 """A disk with less free space than this when a command fails is why it failed; not every tool says so (dash's echo)."""

@@ -12,10 +12,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kdyno.errors import Unbuildable, UserError
-from kdyno.frozen import Frozen
+from kdyno.base.errors import Unbuildable, UserError
+from kdyno.base.frozen import Frozen
+from kdyno.base.text import clean
 from kdyno.kernel.image import SourceIdentity
-from kdyno.text import clean
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """A word with a dot or a slash is a file."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from kdyno import process
-from kdyno.digests import file_digest, stat_signature
-from kdyno.frozen import digest
-from kdyno.state import State
+from kdyno.base import process
+from kdyno.base.digests import file_digest, stat_signature
+from kdyno.base.frozen import digest
+from kdyno.base.state import State
 
 PACKERS = {
     "KERNEL_GZIP": "gzip",

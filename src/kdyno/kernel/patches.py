@@ -12,15 +12,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno import git
-from kdyno.errors import Unbuildable, UserError
-from kdyno.files import read_whole
-from kdyno.frozen import Frozen, digest
+from kdyno.base import git
+from kdyno.base.errors import Unbuildable, UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen, digest
+from kdyno.base.state import State
+from kdyno.base.text import clean
 from kdyno.kernel.patch_names import stray, why_not_binary
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import LinkLeadsOut, Say, copy_by_links, made_once, require_plain
-from kdyno.state import State
-from kdyno.text import clean
 
 SHOWN_LINES = 12
 MOST_BYTES = 256_000_000

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from kdyno import toolchain
-from kdyno.frozen import Frozen, digest
-from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches
+from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.frozen import Frozen, digest
+from kdyno.base.state import State
+from kdyno.kernel import images, inputs, kconfig, knobs, packers, patches, toolchain
 from kdyno.kernel.delegation.resolved import Delegation
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import read_config, refuse_unknown
-from kdyno.kernel.knobs import Context, KconfigRequest, cflags, order, profile_given
+from kdyno.kernel.knobs import Context, Host, KconfigRequest
 from kdyno.kernel.knobs.base import Trained, no_boots
-from kdyno.kernel.knobs.delegation import delegated, written
-from kdyno.kernel.knobs.kconfig import read_fragments
-from kdyno.kernel.own_patches import given_files
+from kdyno.kernel.knobs.delegation import delegated
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import Say
-from kdyno.march.cpu import Cpu, read_cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 BUILD_FORMAT = 3
 """Part of every key; raised when the same inputs would give another image."""
@@ -66,7 +63,6 @@ class BuildPlan(Frozen):
     make: tuple[str, ...]
     """The words of every make, without ccache, -j and O=."""
     environment: dict[str, str]
-    cmdline: tuple[str, ...]
     inputs: tuple[Input, ...] = ()
     """The files that words of make and the environment name by `@NAME@`."""
     delegation: Delegation | None = None
@@ -92,26 +88,16 @@ class BuildPlan(Frozen):
         return {**read_config(self.base.text), **{request.symbol: request.value for request in self.asks}}
 
 
-def check_without_source(recipes: Collection[Recipe], config: str, state: State) -> None:
-    """Refuse what is missing on this host, and words that a compiler refuses, before a source is unpacked: that may
-    take a minute.
+def check_early(recipes: Iterable[Recipe], config: str, state: State) -> None:
+    """Refuse what is missing on this host, and what knobs refuse, before a source is unpacked: that may take a minute.
 
     `config` is the base configuration of recipes that name none.
     """
-    for base in {recipe.config or config for recipe in recipes}:
+    recipes = list(recipes)
+    for base in dict.fromkeys(recipe.config or config for recipe in recipes):
         kconfig.resolve_base(base)
-    compilers = {name: toolchain.find(name, state) for name in {recipe.toolchain for recipe in recipes}}
     for recipe in recipes:
-        cflags.require(recipe.cflags, compilers[recipe.toolchain])
-        patches.read_patches(given_files(recipe.patches))
-        read_fragments(recipe.fragments)
-        if recipe.order is not None:
-            order.check(Path(recipe.order))
-        if recipe.delegation is not None:
-            written(recipe.delegation)
-        if recipe.profile is not None and recipe.profile.from_ is not None:
-            for use in recipe.profile.use:
-                profile_given.check(use, Path(recipe.profile.from_), compilers[recipe.toolchain])
+        knobs.check(recipe, Host(toolchain.find(recipe.toolchain, state), state))
 
 
 def plan_build(
@@ -171,7 +157,6 @@ def plan_build(
         asks=tuple(asks.values()),
         make=make,
         environment={**ENVIRONMENT, **contribution.environment},
-        cmdline=contribution.cmdline,
         inputs=contribution.inputs,
         delegation=delegation,
         patches=digests,

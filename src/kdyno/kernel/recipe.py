@@ -1,17 +1,22 @@
-"""The recipe: everything that makes a kernel what it is, and how it is started."""
+"""The recipe: everything that makes a kernel what it is, and how it is started.
+
+A RecipeSpec is what a user may write. A Recipe is what that has become when an experiment was loaded: its profile knows
+the kernel that it is trained on, which is a Recipe as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from kdyno.frozen import Frozen
-from kdyno.instrument.job import Load
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
+from kdyno.measure.guest.job import Load
 
 KconfigValue = str | int | bool
 
@@ -70,7 +75,7 @@ class ProfileSettings(Frozen):
     """No benchmark may lose more than this, as a fraction, by an order; None: only the mean counts."""
 
 
-class Profile(ProfileSettings):
+class ProfileSpec(ProfileSettings):
     """Profile feedback: what a kernel is tuned by, and what is made of that."""
 
     use: Annotated[tuple[ProfileUse, ...], BeforeValidator(_listed)]
@@ -91,16 +96,12 @@ class Profile(ProfileSettings):
     from_: Annotated[str | None, Field(alias="from")] = None
     """Instead of training: the file of a profile that exists, for one `use`: clang's sample profile, clusters of
     blocks, an order of functions; for `pgo` what `kdyno profile pull` wrote, or clang's indexed profile."""
-    trainee: Trainee | None = None
-    """What is booted for training: filled in when the experiment is loaded."""
-    trained_for: ProfileUse | None = None
-    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if not self.use and self.trained_for is None:
+        if not self.use and not self._may_use_nothing:
             raise PydanticCustomError("profile", "`use` names nothing")
         if len(set(self.use)) < len(self.use):
             raise PydanticCustomError("profile", "`use` names something twice")
@@ -122,12 +123,42 @@ class Profile(ProfileSettings):
             raise PydanticCustomError("profile", "`cold` must be less than `hot`")
         return self
 
+    @property
+    def _may_use_nothing(self) -> bool:
+        return False
 
-RUNTIME_KNOBS = ("page_size", "sysctl", "block", "cmdline")
-"""What a kernel that runs, or is built, can be told."""
+
+class Profile(ProfileSpec):
+    """Profile feedback with the kernel that is trained on: what a kernel is built by."""
+
+    trainee: Trainee | None = None
+    """What is booted for training; None for a profile that exists."""
+    trained_for: ProfileUse | None = None
+    """Of the stages that are booted on the way: which use of it the image is booted for. None: it is the tuned one."""
+
+    @property
+    def _may_use_nothing(self) -> bool:
+        return self.trained_for is not None
 
 
-class Recipe(Frozen):
+@dataclass(frozen=True)
+class Runtime:
+    """Marks a field of the recipe that only starts an image: a kernel that runs, or is built, can be told it, too."""
+
+    words: Callable[[Any, RecipeSpec], Iterable[str]]
+    """How the kernel command line says a value of it."""
+
+
+def _planned(profile: Any) -> Any:
+    """What is written of a profile is all that a Profile needs."""
+    return profile.model_dump(exclude_unset=True) if type(profile) is ProfileSpec else profile
+
+
+def _assignments(prefix: str) -> Runtime:
+    return Runtime(lambda value, _: (f"{prefix}.{name}={setting}" for name, setting in value.items()))
+
+
+class RecipeSpec(Frozen):
     """What a variant is made of. The defaults are the kernel's own; a knob left alone changes nothing."""
 
     image: str | None = None
@@ -157,7 +188,7 @@ class Recipe(Frozen):
     order: str | None = None
     """A file of functions that come first in the kernel's text, in its order. The rest follows as the linker has them,
     or as the seed has them if there is one."""
-    profile: Profile | None = None
+    profile: ProfileSpec | None = None
     """Profile feedback: what the kernel is trained on, and what is made of that."""
     cflags: tuple[Annotated[str, Field(max_length=200)], ...] = ()
     """Words for the compiler, last on its command, for which there is no knob: `-fno-ipa-cp`, `--param=NAME=VALUE`."""
@@ -168,46 +199,68 @@ class Recipe(Frozen):
     patches: tuple[str, ...] = ()
     """Files of patches (git apply semantics, -p1), applied in order to a private copy of the source; a word without a
     dot and a slash is a patch of kdyno's own."""
-    page_size: Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None = None
+    page_size: Annotated[
+        Annotated[str, Field(pattern=r"^(always|madvise|[1-9][0-9]{0,3}[kM])$")] | None,
+        Runtime(lambda value, recipe: page_size_words(value, recipe.patches)),
+    ] = None
     """Which pages anonymous memory gets: `4k` for no huge ones, `2M` (the same as `always`), a size between them,
     `madvise` for memory that asks for it. With the patch page-block sizes are blocks of small pages."""
-    sysctl: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int] = Field(
-        default_factory=dict
-    )
+    sysctl: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$")], str | int],
+        _assignments("sysctl"),
+    ] = Field(default_factory=dict)
     """Settings of the running kernel, as `sysctl` names them, and the value each gets."""
-    block: dict[
-        Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$")],
-        Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] | Annotated[int, Field(ge=0, lt=2**31)],
+    block: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$")],
+            Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] | Annotated[int, Field(ge=0, lt=2**31)],
+        ],
+        _assignments("block"),
     ] = Field(default_factory=dict)
     """Settings of disks of the host itself, `vda.scheduler` and `vda.read_ahead_kb`, and the value each gets. A guest
     can't be told them."""
-    cmdline: tuple[str, ...] = ()
+    cmdline: Annotated[tuple[str, ...], Runtime(lambda value, _: value)] = ()
     """Words added to the kernel command line. They don't change the image."""
 
     @model_validator(mode="after")
     def _is_built_once(self) -> Self:
         if self.image is not None:
-            fields_set = [name for name, field in Recipe.model_fields.items() if getattr(self, name) != _default(field)]
-            if knobs := [name for name in fields_set if name not in ("image", *RUNTIME_KNOBS)]:
+            fields = RecipeSpec.model_fields.items()
+            fields_set = [name for name, field in fields if getattr(self, name) != _default(field)]
+            if knobs := [name for name in fields_set if name not in ("image", *RUNTIME)]:
                 raise PydanticCustomError(
                     "image",
                     "`image` names a kernel that is built already, and {knobs} would build it otherwise; beside it "
                     "there may be {runtime}",
-                    {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME_KNOBS)},
+                    {"knobs": ", ".join(f"`{name}`" for name in knobs), "runtime": ", ".join(RUNTIME)},
                 )
         return self
+
+
+class Recipe(RecipeSpec):
+    """What a variant is made of, as it is built and started."""
+
+    profile: Annotated[Profile | None, BeforeValidator(_planned)] = None
+    """Profile feedback: what the kernel is trained on, and what is made of that."""
 
     @property
     def built(self) -> Self:
         """The same without what only starts the image."""
-        return self.model_copy(update={"page_size": None, "sysctl": {}, "block": {}, "cmdline": ()})
+        return self.model_copy(update={name: _default(Recipe.model_fields[name]) for name in RUNTIME})
 
     @property
     def words(self) -> tuple[str, ...]:
         """All words that it adds to the kernel command line; only the machine `local` understands those of `block`."""
-        of_sysctl = (f"sysctl.{name}={value}" for name, value in self.sysctl.items())
-        of_block = (f"block.{name}={value}" for name, value in self.block.items())
-        return (*page_size_words(self.page_size, self.patches), *of_sysctl, *of_block, *self.cmdline)
+        return tuple(word for name, mark in RUNTIME.items() for word in mark.words(getattr(self, name), self))
+
+
+RUNTIME = {
+    name: mark
+    for name, field in RecipeSpec.model_fields.items()
+    for mark in field.metadata
+    if isinstance(mark, Runtime)
+}
+"""The fields that only start an image, in the order of the recipe."""
 
 
 def _default(field: FieldInfo) -> Any:

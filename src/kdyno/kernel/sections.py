@@ -11,9 +11,9 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from kdyno.errors import InfrastructureError
-from kdyno.files import read_whole
-from kdyno.frozen import Frozen
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
 
 FILE = "sections.jsonl"
 """The list's name in an image."""

@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from kdyno import git, process
-from kdyno.digests import file_digest
-from kdyno.errors import UserError
-from kdyno.frozen import Frozen
+from kdyno.base import git, process
+from kdyno.base.digests import file_digest
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.base.names import absolute
+from kdyno.base.packages import way_to_install
+from kdyno.base.state import State
+from kdyno.base.text import counted
 from kdyno.kernel import unpack
 from kdyno.kernel.build_directory import require_fit
 from kdyno.kernel.image import SourceIdentity
 from kdyno.kernel.source_trees import Say, made_once, tree_path
-from kdyno.kernel_version import kernel_version
-from kdyno.names import absolute
-from kdyno.packages import way_to_install
-from kdyno.state import State
-from kdyno.text import counted
+from kdyno.kernel.version import kernel_version
 
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")

@@ -13,9 +13,9 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from kdyno import process
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.state import State, disk_full_is_said
+from kdyno.base import process
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.state import State, disk_full_is_said
 
 Say = Callable[[str], None]
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from kdyno.base.state import State, StateNotWritable, why_not_writable
 from kdyno.kernel import images
 from kdyno.kernel.build import NEEDED_MB, Objects, Progress
 from kdyno.kernel.image import Image
@@ -13,7 +14,6 @@ from kdyno.kernel.images import load_image
 from kdyno.kernel.make import build_workspace, sweep
 from kdyno.kernel.plan import BuildPlan
 from kdyno.kernel.source_trees import Say
-from kdyno.state import State, StateNotWritable, why_not_writable
 
 
 class Trials:

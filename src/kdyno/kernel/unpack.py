@@ -7,23 +7,33 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path, PurePath
+from tempfile import NamedTemporaryFile
+from typing import IO
 
-from kdyno import git, process
-from kdyno.digests import recall, remember, stat_signature
-from kdyno.errors import InfrastructureError, UserError
+from kdyno.base import git, process
+from kdyno.base.digests import recall, remember, stat_signature
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.packages import requirements, way_to_install
+from kdyno.base.state import DiskFull, State, disk_full_is_said
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
-from kdyno.packages import requirements, way_to_install
-from kdyno.state import DiskFull, State, disk_full_is_said
 
-CHECKPOINT = 20_000
-"""tar records of 10 kB between two words about progress."""
+CHECKPOINT = 1000
+"""tar records of 10 kB between two looks at how far it is, and at how many files there are."""
+RECORD = 10_240
+SAID = 20 * CHECKPOINT
+"""Records between two words about progress."""
+MOST_BYTES, MOST_FILE, MOST_ENTRIES = 8_000_000_000, 1_000_000_000, 1_000_000
+"""Of a tree, of a file in it, and of its files and directories. Linux 6.12 has 1.6 GB in 90,000 files."""
+PIECE = 1 << 20
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
 """What tar calls for the last part of a tarball's name."""
 UNPACK = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "--no-overwrite-dir")
 """Root would keep owners and setuid bits by itself. What a tarball says of `.` is not for the directory it goes to."""
-ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": ""}
+ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": "", "XZ_DEFAULTS": "--memlimit-decompress=512MiB"}
 UMASK = 0o022
 UNCLEAN = (".config", "include/config", "arch/x86/include/generated")
 """Kbuild refuses to build with O= from a tree that has one of these (outputmakefile, top Makefile)."""
@@ -37,6 +47,11 @@ class DecompressorMissing(InfrastructureError):
 class TarballBroken(UserError):
     message = "can't unpack {path}: {output}"
     hint = "fetch it again, and compare its checksum"
+
+
+class SourceTooLarge(UserError):
+    message = "{source} is too large for the source of a kernel: {why}"
+    hint = f"Linux 6.12 has 1.6 GB in 90,000 files; up to {MOST_BYTES // 10**9} GB in {MOST_ENTRIES:,} are taken"
 
 
 class ArchiveFailed(InfrastructureError):
@@ -60,26 +75,77 @@ def require_decompressor(path: Path) -> None:
 
 
 def tarball(path: Path, to: Path, say: Say) -> None:
-    """Unpack a tarball into the empty directory `to`, without its one top directory."""
+    """Unpack a tarball into the empty directory `to`, without its one top directory.
+
+    Raises DecompressorMissing, TarballBroken, SourceTooLarge and DiskFull.
+    """
     require_decompressor(path)
     say(f"unpacking {path.name}")
-    lines: list[str] = []
-
-    def on_line(line: str) -> None:
-        if record := re.fullmatch(r"tar: (\d+)", line):
-            say(f"unpacking {path.name}: {int(record[1]) // 100} MB")
-        else:
-            lines.append(line)
-
-    progress = [f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
-    command = [*UNPACK, "-f", str(path), "-C", str(to), *progress]
-    status = process.stream_lines(command, on_line, env=ENVIRONMENT, umask=UMASK)
+    status, output = _unpacked(
+        ["-f", path], to, str(path), lambda megabytes: say(f"unpacking {path.name}: {megabytes}")
+    )
     if status != 0:
-        output = "\n".join(lines[-5:])
-        if "No space left on device" in output:
-            raise DiskFull(path=to)
         raise TarballBroken(path=path, output=output or f"tar ended with status {status}")
     _lift_single_directory(to)
+
+
+def _unpacked(
+    words: Sequence[str | Path],
+    to: Path,
+    source: str,
+    on_progress: Callable[[str], None],
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+) -> tuple[int, str]:
+    """Have tar unpack an archive, as long as it isn't too large; its status, and the last lines of what it said."""
+    lines: deque[str] = deque(maxlen=5)
+    entries = 0
+
+    def on_line(line: str) -> None:
+        nonlocal entries
+        record = re.fullmatch(r"tar: (\d{1,18})", line)
+        if not record:
+            lines.append(line)
+            return
+        size = int(record[1]) * RECORD
+        while piece := names.read(PIECE):
+            entries += piece.count(b"\n")
+        if size > MOST_BYTES:
+            raise SourceTooLarge(source=source, why=f"more than {MOST_BYTES:,} bytes come out")
+        if entries > MOST_ENTRIES:
+            raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
+        if int(record[1]) % SAID == 0:
+            on_progress(f"{size // 10**6} MB")
+
+    with NamedTemporaryFile(prefix="kdyno-") as names:
+        progress = [f"--checkpoint={CHECKPOINT}", "--checkpoint-action=echo=%u"]
+        command = [*UNPACK, *words, "-C", to, *progress, "--verbose", f"--index-file={names.name}"]
+        status = process.stream_lines(command, on_line, env=ENVIRONMENT, umask=UMASK, stdin=stdin)
+    output = "\n".join(lines)
+    if "No space left on device" in output:
+        raise DiskFull(path=to)
+    if status == 0:
+        _require_moderate(_files_below(to), source)
+    return status, output
+
+
+def _files_below(tree: Path) -> Iterator[Path]:
+    return (Path(folder, name) for folder, _, names in os.walk(tree) for name in names)
+
+
+def _require_moderate(files: Iterable[Path], source: str) -> None:
+    """Raise SourceTooLarge for files that together, or one of which alone, are larger than those of a kernel. What
+    counts is the size, not the disk: whoever reads a file with a hole gets it whole.
+    """
+    total = 0
+    for number, file in enumerate(files, 1):
+        size = file.lstat().st_size
+        total += size
+        if size > MOST_FILE:
+            raise SourceTooLarge(source=source, why=f"{file.name} in it has {size:,} bytes")
+        if total > MOST_BYTES:
+            raise SourceTooLarge(source=source, why=f"its files have more than {MOST_BYTES:,} bytes")
+        if number > MOST_ENTRIES:
+            raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
 
 
 def _lift_single_directory(to: Path) -> None:
@@ -95,31 +161,32 @@ def _lift_single_directory(to: Path) -> None:
 def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
     """Put the tree of a commit into the directory `to`; neither index nor work tree of the repository is touched."""
     say(f"taking {commit[:12]} out of {repository}")
-    with (
-        git.archive(repository, commit) as archive,
-        process.spawned(
-            [*UNPACK, "-C", str(to)],
-            stdin=archive.stdout,
-            stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
-            umask=UMASK,
-        ) as tar,
-    ):
+    source = f"{commit[:12]} of {repository}"
+    entries = count()
+
+    def on_entry(_: str) -> None:
+        if next(entries) >= MOST_ENTRIES:
+            raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
+
+    git.each_entry(repository, commit, on_entry)  # `git archive` has all of them in memory before it writes the first
+    with git.archive(repository, commit) as archive:
         assert archive.stdout is not None
+        status, output = _unpacked(["-f", "-"], to, source, lambda _: None, archive.stdout)
         archive.stdout.close()
-        output = tar.communicate()[1].decode(errors="replace").strip()
-        if "No space left on device" in output:
-            raise DiskFull(path=to)
-        if tar.returncode != 0 or archive.wait() != 0:
-            raise ArchiveFailed(commit=commit, repository=repository, output=output or "git archive failed")
+        if archive.wait() != 0:  # then tar says no more than that something is missing
+            output = f"git archive failed\n{output}".strip()
+        if status != 0 or archive.returncode != 0:
+            raise ArchiveFailed(commit=commit, repository=repository, output=output)
 
 
 def directory(path: Path, state: State, say: Say) -> str:
     """Copy a user's directory into the state directory; return the identity of what was copied.
 
-    The copy is what is hashed: an edit during the copy can't get an image a wrong name.
+    The copy is what is hashed: an edit during the copy can't get an image a wrong name. Raises SourceTooLarge,
+    TreeNotClean and DiskFull.
     """
     files = sorted(source_files(path))
+    _require_moderate(files, str(path))
     signature, settled = stat_signature(files)
     known = recall(signature, state)
     if known and tree_path(known, state).is_dir():
@@ -196,13 +263,16 @@ def _copy(path: Path, files: list[Path], to: Path) -> str:
         target = to / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if file.is_symlink():
-            data, mode = os.fsencode(file.readlink()), "link"
+            digest, mode = hashlib.sha256(os.fsencode(file.readlink())), "link"
             target.symlink_to(file.readlink())
         else:
-            data, mode = file.read_bytes(), "exec" if os.access(file, os.X_OK) else "file"
-            target.write_bytes(data)
+            digest, mode = hashlib.sha256(), "exec" if os.access(file, os.X_OK) else "file"
+            with file.open("rb") as source, target.open("wb") as copy:
+                while piece := source.read(PIECE):
+                    digest.update(piece)
+                    copy.write(piece)
             target.chmod(0o755 if mode == "exec" else 0o644)
-        content.update(f"{mode} {hashlib.sha256(data).hexdigest()} ".encode() + os.fsencode(name) + b"\0")
+        content.update(f"{mode} {digest.hexdigest()} ".encode() + os.fsencode(name) + b"\0")
     return content.hexdigest()
 
 

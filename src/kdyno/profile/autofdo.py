@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.llvm_tools import find_tool
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
-from kdyno.llvm_tools import find_tool
+from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
 from kdyno.profile.coverage import NothingRan, profgen
 from kdyno.profile.export_llvm import unsymbolized

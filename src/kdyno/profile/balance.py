@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import EdgeProfile, edge_profile
 from kdyno.profile.select import WORK, added
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.errors import UserError
-from kdyno.instrument.symbols import LINE
-from kdyno.llvm_tools import find_tool
-from kdyno.process import attempt, failure, output
+from kdyno.base import elf_listing
+from kdyno.base.errors import UserError
+from kdyno.base.llvm_tools import MOST_LISTED, find_tool
+from kdyno.base.process import attempt, failure
+from kdyno.measure.guest.symbols import LINE
 
 BLOCK = np.dtype([("start", "<u8"), ("size", "<u4"), ("id", "<u4"), ("function", "<u4"), ("falls", "?")])
 """`function` is an index, and `falls` says whether control may go on to the next block without a jump."""
@@ -68,7 +69,7 @@ def read_block_map(vmlinux: Path) -> BlockMap:
     """Raises NoBlockMap, OtherBlockMapVersion, BlockMapDamaged, LlvmToolMissing and ToolFailed."""
     tool = find_tool("llvm-readobj")
     words: list[str | Path] = [tool, "--bb-addr-map", vmlinux]
-    done = attempt(words)
+    done = attempt(words, most=MOST_LISTED)
     if version := OTHER_VERSION.search(done.stderr):
         raise OtherBlockMapVersion(tool=tool, version=version[1], vmlinux=vmlinux)
     if done.returncode != 0:
@@ -131,4 +132,4 @@ class Names:
 
 
 def read_names(vmlinux: Path) -> Names:
-    return Names(output(["nm", "-S", "--defined-only", vmlinux]))
+    return Names(elf_listing.symbols(vmlinux))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno import process
-from kdyno.errors import InfrastructureError
-from kdyno.installed import find_program
+from kdyno.base import process
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.installed import find_program
 
 BINARY = "kdyno-blocks"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdyno.instrument.pmu_parts import CALL, INDIRECT_CALL, RETURN, Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_parts import CALL, INDIRECT_CALL, RETURN, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.functions import NOWHERE, FunctionMap, plain_name
 from kdyno.profile.select import WORK, added
 

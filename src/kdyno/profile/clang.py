@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import copy_whole
-from kdyno.instrument.pmu_record import MAGIC
-from kdyno.llvm_tools import find_tool
-from kdyno.process import attempt
-from kdyno.profile_files import refuse_other_tools
+from kdyno.base.errors import UserError
+from kdyno.base.files import copy_whole
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import attempt
+from kdyno.base.profile_files import refuse_other_tools
+from kdyno.measure.guest.pmu_record import MAGIC
 
 TOP = re.compile(r"^([^\s:][^:\n]*):(\d{1,20}):\d{1,20}$", re.MULTILINE)
 """The first line of a function: its name, its samples with those of what is inlined into it, and its entries."""

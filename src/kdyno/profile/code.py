@@ -15,8 +15,8 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from pathlib import Path
 
-from kdyno.instrument.symbols import Symbol, functions
-from kdyno.process import output
+from kdyno.base import elf_listing
+from kdyno.measure.guest.symbols import Symbol, functions
 from kdyno.profile.vmlinux import NotAVmlinux, vmlinux_bytes
 
 PT_LOAD = 1
@@ -41,7 +41,7 @@ class Code:
         self._data = vmlinux_bytes(vmlinux)
         self._segments = _segments(self._data, vmlinux)
         self._tests = _section(self._data, TESTS, vmlinux)
-        listing = output(["nm", "-S", "--defined-only", vmlinux])
+        listing = elf_listing.symbols(vmlinux)
         self.functions: dict[str, list[Symbol]] = defaultdict(list)
         for symbol in functions(listing, vmlinux):
             self.functions[symbol.name].append(symbol)

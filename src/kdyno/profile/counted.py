@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.counters import BEFORE, read_snapshots
-from kdyno.instrument.symbols import LINE
+from kdyno.base import elf_listing
 from kdyno.kernel.image import Image
-from kdyno.process import output
+from kdyno.measure.guest.counters import BEFORE, read_snapshots
+from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.instrumented import clang_counts, is_used, objects_of
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import Counted
@@ -54,7 +54,7 @@ def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
 
 def files_of_globals(vmlinux: Path) -> dict[str, str]:
     """The source file of each function that all objects see, by name. Raises NoLineTables and ToolFailed."""
-    symbols = LINE.findall(output(["nm", "-S", "--defined-only", str(vmlinux)], env={"LC_ALL": "C"}))
+    symbols = LINE.findall(elf_listing.symbols(vmlinux))
     addresses = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
     files = read_sources(vmlinux).files(np.array(list(addresses.values()), np.uint64))
     return {name: file for name, file in zip(addresses, files, strict=True) if file != NOWHERE}

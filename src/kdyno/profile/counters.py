@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 
 Counts = NDArray[np.uint64]
 LARGEST = 2**61 - 1

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import copy_whole
-from kdyno.instrument.pmu_parts import Region
-from kdyno.instrument.pmu_record import PmuRecord
-from kdyno.llvm_tools import find_tool
-from kdyno.process import attempt
+from kdyno.base.errors import UserError
+from kdyno.base.files import copy_whole
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import attempt
+from kdyno.measure.guest.pmu_parts import Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.flat import flat

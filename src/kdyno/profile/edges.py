@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdyno.instrument.pmu_parts import Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_parts import Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.functions import NOWHERE, FunctionMap
 from kdyno.profile.select import WORK, added, summed
 

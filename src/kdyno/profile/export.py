@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_parts import Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_parts import Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import edge_profile
 from kdyno.profile.export_autofdo import autofdo
 from kdyno.profile.export_lbr import lbr

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_parts import CONTEXTS, Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_parts import CONTEXTS, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.select import WORK, added
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.pmu_parts import Function
+from kdyno.measure.guest.pmu_parts import Function
 
 NOWHERE = -1
 

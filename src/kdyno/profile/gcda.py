@@ -18,7 +18,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 
 MAGIC = b"adcg"
 OTHER_ENDIAN = b"gcda"
@@ -36,6 +36,13 @@ VERSION = re.compile(r"[A-Z][0-9][0-9][ -~]")
 MOST_COUNTERS = 1 << 20
 """In one file: records of zeros take no bytes, so that a short file may claim any number. The largest of Linux 6.12 in
 kdyno's configuration has 4,024 (kernel/events/core)."""
+MOST_FUNCTIONS = 1 << 17
+"""In one file."""
+MOST_IN_ALL = 1 << 22
+"""Counters in all objects of a kernel, which are in memory together. Linux 6.12 in kdyno's configuration has 189,756
+of them."""
+OVERHEAD = 8
+"""A function, and a file without its name, take as much memory as so many counters; so do 8 bytes of a name as one."""
 LARGEST_COUNT = 2**63 - 1
 WORD = 2**32
 
@@ -65,7 +72,7 @@ class NoSummary(UserError):
     hint = "train with kdyno, which completes what kernels write"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GcovFunction:
     """A function, and how often each of its instrumented arcs was taken."""
 
@@ -93,6 +100,20 @@ class GcovFile:
     """Of the source file; a kernel writes 0, and gcc ignores it."""
     name: str = field(default="", compare=False)
     """For messages."""
+
+
+class Budget:
+    """What may still be kept of the counters of many files."""
+
+    def __init__(self, most: int = MOST_IN_ALL) -> None:
+        self._most = self._left = most
+
+    def take(self, file: GcovFile) -> None:
+        """Count one file more. Raises GcdaDamaged if the files are more than any kernel has."""
+        self._left -= OVERHEAD + len(file.name) // 8
+        self._left -= sum(OVERHEAD + len(function.arcs) for function in file.functions)
+        if self._left < 0:
+            raise GcdaDamaged(name=file.name, why=f"with those before, it claims more than {self._most:,} counters")
 
 
 def compiler_of(version: str) -> str:
@@ -123,6 +144,8 @@ def read_gcda(content: bytes, name: str) -> GcovFile:
             ident, lineno_checksum, cfg_checksum = reader.words(3)
             arcs = reader.arcs(MOST_COUNTERS - counters)
             counters += len(arcs)
+            if len(functions) == MOST_FUNCTIONS:
+                raise reader.damaged(f"it claims more than {MOST_FUNCTIONS:,} functions")
             functions.append(GcovFunction(ident, lineno_checksum, cfg_checksum, arcs))
         elif tag != FUNCTION or length != 0:
             raise reader.damaged(f"there is an odd record {tag:#010x} of length {length} at byte {reader.place - 8}")

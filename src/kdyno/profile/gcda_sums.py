@@ -13,7 +13,7 @@ from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts
 from kdyno.profile.gcda import WORD, GcovFile

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.profile.counters import Counts
 from kdyno.profile.elf_sections import Damaged, Elf, Section
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_limits import LONGEST_NAME, MOST, in_words
-from kdyno.instrument.pmu_parts import Array, Context, Function, Region, StackNode
-from kdyno.instrument.pmu_record import PmuRecord
-from kdyno.instrument.pmu_values import Counts
-from kdyno.instrument.pmu_write import encode_body
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_limits import LONGEST_NAME, MOST, in_words
+from kdyno.measure.guest.pmu_parts import Array, Context, Function, Region, StackNode
+from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_values import Counts
+from kdyno.measure.guest.pmu_write import encode_body
 from kdyno.profile.select import summed
 from kdyno.profile.vmlinux import RecordOfNoImage
 

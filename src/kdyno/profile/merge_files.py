@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from kdyno.errors import UserError
-from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_record import read_pmu_record
-from kdyno.instrument.pmu_write import write_pmu_record
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.guest.pmu_write import write_pmu_record
 from kdyno.profile.clang import all_records, merge_samples
 from kdyno.profile.merge import Read, merge
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kdyno.frozen import Frozen
+from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.records import ObjectRecord
 from kdyno.kernel.sections import GroupedSection
 

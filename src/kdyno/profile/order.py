@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.cycles.family import load_family
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.installed import find_program
-from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.installed import find_program
+from kdyno.base.process import attempt
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
-from kdyno.process import attempt
+from kdyno.measure.cycles.family import load_family
+from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.profile.order_job import PAGE, Answer, Search, job, read_answer
 from kdyno.profile.order_start import start_order
 from kdyno.profile.order_units import ALIGN, Text, text_of_vmlinux

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.cycles.family import Family
-from kdyno.cycles.predict import cycles
-from kdyno.instrument.pmu_parts import Region, Trace
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.cycles.family import Family
+from kdyno.measure.cycles.predict import cycles
+from kdyno.measure.guest.pmu_parts import Region, Trace
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.order_start import units_at
 from kdyno.profile.order_units import KINDS, Text
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.pmu_parts import RETURN
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_parts import RETURN
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.balance import weights
 from kdyno.profile.order_c3 import c3
 from kdyno.profile.order_units import Text

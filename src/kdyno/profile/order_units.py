@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kdyno.instrument.symbols import LINE, Symbol
-from kdyno.process import output
+from kdyno.base import elf_listing
+from kdyno.measure.guest.symbols import LINE, Symbol
 from kdyno.profile.sources import NOWHERE, Sources, read_sources
 
 Kind = Literal["movable", "staying", "behind", "fixed"]
@@ -58,7 +58,7 @@ class Unit:
 
 def text_of_vmlinux(vmlinux: Path) -> Text:
     """The text of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
-    return text_of(output(["nm", "-S", "--defined-only", vmlinux]), read_sources(vmlinux))
+    return text_of(elf_listing.symbols(vmlinux), read_sources(vmlinux))
 
 
 def text_of(listing: str, sources: Sources) -> Text:

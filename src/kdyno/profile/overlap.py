@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.frozen import Frozen
+from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.clang import all_records, samples, similarity
 from kdyno.profile.shares import Shares, alike, shares_by_benchmark, shares_of_samples, together
 

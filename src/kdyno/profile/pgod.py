@@ -14,17 +14,17 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
-from kdyno.errors import InfrastructureError
-from kdyno.frozen import Frozen
-from kdyno.plain_tar import ArchiveDamaged, Limits, Read, files
-from kdyno.profile.gcda import GcovFile, read_gcda
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.frozen import Frozen
+from kdyno.base.plain_tar import ArchiveDamaged, Limits, Read, files
+from kdyno.profile.gcda import Budget, GcovFile, read_gcda
 
 FORMAT = 1
 MOST_RUNS = 10_000
 LISTING, DESCRIPTION = "listing.json", "snapshot.json"
 LARGEST_LISTING = 16 << 20
 OBJECT = ".gcda"
-SNAPSHOTS = Limits(files=MOST_RUNS + 1, file_bytes=512 << 20, total_bytes=8 << 30)
+SNAPSHOTS = Limits(files=MOST_RUNS + 1, file_bytes=128 << 20, total_bytes=8 << 30)
 OBJECTS = Limits(files=200_000, file_bytes=64 << 20, total_bytes=4 << 30)
 
 BootId = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
@@ -146,6 +146,7 @@ def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
     """The counters in a snapshot, which has to be what its run says."""
     name = f"{run.file} of {sender}"
     objects: dict[str, GcovFile] = {}
+    budget = Budget()
     size = 0
     try:
         archive = files(gzip.GzipFile(fileobj=BytesIO(content)).read, OBJECTS, name, SentDamaged)
@@ -156,6 +157,7 @@ def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
             if not file.endswith(OBJECT):
                 raise SentDamaged(name=name, why=f"it holds {file}, which is no {OBJECT} file")
             objects[file] = read_gcda(counters, f"{file} in {name}")
+            budget.take(objects[file])
             size += len(counters)
     except (OSError, EOFError, zlib.error) as error:
         raise SentDamaged(name=name, why=str(error).lower()) from error

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import read_pmu_record
+from kdyno.base.errors import UserError
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
+from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
 from kdyno.profile.block_counts import FunctionCounts, count_blocks
 from kdyno.profile.block_map import Names, read_block_map, read_names

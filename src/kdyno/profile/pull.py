@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import NotWritable, write_whole
-from kdyno.frozen import Frozen
-from kdyno.profile.gcda import WORD, GcovFile, written
+from kdyno.base.errors import UserError
+from kdyno.base.files import NotWritable, write_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import disk_full_is_said
+from kdyno.base.talk import Talk
+from kdyno.base.text import counted, harmless_json
+from kdyno.profile.gcda import WORD, Budget, GcovFile, written
 from kdyno.profile.gcda_sums import added, require_counts
 from kdyno.profile.instrumented import gcc_profile
 from kdyno.profile.pgod import Kernel, PgodRun, Sent, read_sent
 from kdyno.profile.remote import remote_output
-from kdyno.state import disk_full_is_said
-from kdyno.talk import Talk
-from kdyno.text import counted, harmless_json
 
 RECORD, PROFILE = "pulled.json", "gcc.profile"
 """Beside the counters; no names of theirs. The profile is what a recipe's `from` takes."""
@@ -38,6 +40,11 @@ class NothingSent(UserError):
 class NamesCollide(UserError):
     message = "{name} can't be written: another object's name makes it a directory"
     hint = "pull the boots of one kernel with --boot"
+
+
+class NameTooLong(UserError):
+    message = "{name}... can't be written: its name is too long for a file below {out}"
+    hint = "name a directory with a shorter path with -o; if that is not enough, it is the name of no object"
 
 
 class PulledRun(Frozen):
@@ -86,14 +93,15 @@ def pull(
     """Fetch the last snapshot of each run, add those of the newest run's kernel up, and write them to the new `out`.
 
     `directory` is where snapshots are there. Raises TargetThere, NotWritable, NoHost and what `remote_output` raises;
-    what `read_sent` raises; OtherBuild if objects of one name differ, and NothingCounted.
+    what `read_sent` raises; OtherBuild if objects of one name differ, GcdaDamaged if there are more than a kernel has,
+    NameTooLong, NamesCollide, and NothingCounted.
     """
     _require_new(out)
     command = [*(("sudo", "-n") if sudo else ()), program, "send"]
     command += ["--directory", directory] if directory else []
     command += [word for boot in boots for word in ("--boot", boot)]
     newest: Kernel | None = None
-    sent: list[Sent] = []
+    sums = Sums()
     left_out: list[PulledRun] = []
     with remote_output(host, command) as read, talk.working(f"pulling from {host}") as advance:
         total = 0
@@ -101,18 +109,19 @@ def pull(
             if not isinstance(part, Sent):
                 newest, total = (part.runs[-1].kernel if part.runs else None), len(part.runs)
             elif part.run.kernel == newest:
-                sent.append(part)
+                sums.add(part)
             else:
                 left_out.append(PulledRun.of(part.run))
-            advance(len(sent) + len(left_out), total, "snapshots")
+            advance(len(sums.runs) + len(left_out), total, "snapshots")
+            del part  # else it is in memory together with the next one
     if newest is None:
         raise NothingSent(host=host)
-    objects = added_up(sent, host)
+    objects = sums.objects(host)
     pulled = Pulled(
         host=host,
         directory=str(out.absolute()),
         kernel=newest,
-        runs=tuple(PulledRun.of(part.run) for part in sent),
+        runs=tuple(sums.runs),
         left_out=tuple(left_out),
         objects=len(objects),
         bytes=0,
@@ -122,20 +131,36 @@ def pull(
     return _write(objects, pulled, out)
 
 
-def added_up(sent: Sequence[Sent], host: str) -> dict[str, GcovFile]:
-    """The counters of all runs, by the object's name, with gcc's object summary.
+class Sums:
+    """The counters of runs, added up one run after the other: no more of them are in memory than one kernel has."""
 
-    As libgcov has it: the number of runs, and the sum of each run's largest counter, cut to the 32 bits that a file
-    has for it (compute_summary() in libgcc/libgcov-driver.c). Raises OtherBuild and NothingCounted.
-    """
-    summary = (len(sent), min(sum(_largest(part) for part in sent), WORD - 1))
-    parts: dict[str, list[tuple[GcovFile, float]]] = {}
-    for part in sent:
+    def __init__(self) -> None:
+        self.runs: list[PulledRun] = []
+        self._files: dict[str, GcovFile] = {}
+        self._budget = Budget()
+        self._largest = 0
+
+    def add(self, part: Sent) -> None:
+        """Raises OtherBuild and CountTooLarge, and GcdaDamaged if the runs have more objects than a kernel has."""
         for name, file in part.objects.items():
-            parts.setdefault(name, []).append((file, 1.0))
-    objects = {name: added(files, summary) for name, files in sorted(parts.items())}
-    require_counts(list(objects.values()), f"what {host} counted")
-    return objects
+            if name in self._files:
+                self._files[name] = added([(self._files[name], 1), (file, 1)])
+            else:
+                self._budget.take(file)
+                self._files[name] = file
+        self._largest += _largest(part)
+        self.runs.append(PulledRun.of(part.run))
+
+    def objects(self, host: str) -> dict[str, GcovFile]:
+        """The sums by the object's name, sorted, with gcc's object summary.
+
+        As libgcov has it: the number of runs, and the sum of each run's largest counter, cut to the 32 bits that a file
+        has for it (compute_summary() in libgcc/libgcov-driver.c). Raises NothingCounted.
+        """
+        summary = (len(self.runs), min(self._largest, WORD - 1))
+        files = {name: replace(file, summary=summary) for name, file in sorted(self._files.items())}
+        require_counts(list(files.values()), f"what {host} counted")
+        return files
 
 
 def _largest(part: Sent) -> int:
@@ -161,7 +186,7 @@ def _write(objects: dict[str, GcovFile], pulled: Pulled, out: Path) -> Pulled:
             for name, file in objects.items():
                 content = written(file)
                 size += len(content)
-                _write_object(incoming / name, content, name)
+                _write_object(incoming / name, content, name, out)
             pulled = pulled.model_copy(update={"bytes": size})
             (incoming / PROFILE).write_bytes(gcc_profile(objects))
             write_whole(incoming / RECORD, harmless_json(pulled.model_dump_json(indent=2)) + "\n")
@@ -173,12 +198,16 @@ def _write(objects: dict[str, GcovFile], pulled: Pulled, out: Path) -> Pulled:
     return pulled
 
 
-def _write_object(path: Path, content: bytes, name: str) -> None:
+def _write_object(path: Path, content: bytes, name: str, out: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise NamesCollide(name=name) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise NameTooLong(name=name[:100], out=out) from error
+        raise
 
 
 def summary_lines(pulled: Pulled) -> list[str]:

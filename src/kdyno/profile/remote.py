@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import IO
 
-from kdyno import process
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.plain_tar import Read
+from kdyno.base import process
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.plain_tar import Read
 
 HOST = re.compile(r"[!-~]+")
 SSH = (

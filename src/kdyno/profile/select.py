@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_parts import BLOCK, BRANCH, CONTEXTS, Context, Region
-from kdyno.instrument.pmu_record import PmuRecord
-from kdyno.instrument.pmu_values import Counts
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_parts import BLOCK, BRANCH, CONTEXTS, Context, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.measure.guest.pmu_values import Counts
 
 WORK = ("task", "exception")
 """The contexts of a benchmark's own work: interrupts come when they come."""

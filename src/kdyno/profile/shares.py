@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_parts import Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_parts import Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.flat import event_column
 from kdyno.profile.functions import plain_name
 from kdyno.profile.select import WORK, added

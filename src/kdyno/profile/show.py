@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno import terminal
-from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_parts import CONTEXTS, Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base import terminal
+from kdyno.base.frozen import Frozen
+from kdyno.base.text import clean
+from kdyno.measure.guest.pmu_parts import CONTEXTS, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.coverage import Coverage
 from kdyno.profile.flat import FlatRow, flat, totals
 from kdyno.profile.select import WORK
-from kdyno.text import clean
 
 ROWS = 25
 """Rows of a table if nobody says how many."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from kdyno import terminal
+from kdyno.base import terminal
+from kdyno.base.text import clean, counted
 from kdyno.profile.objects import WORDS, Fate, ProfileObjects, by_folder
 from kdyno.profile.show import say_line, table_of
-from kdyno.text import clean, counted
 
 FOLDERS = 10
 """Directories of one reason if nobody asks for all."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from kdyno import terminal
+from kdyno.base import terminal
+from kdyno.base.text import clean
 from kdyno.profile.overlap import Overlap
 from kdyno.profile.show import ROWS, say_left, say_line, table_of
 from kdyno.profile.stale import Compared, Fate, Stale
-from kdyno.text import clean
 
 FATES: dict[Fate, str] = {
     "same": "the same",

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdyno.instrument.symbols import LINE
-from kdyno.llvm_tools import find_tool
-from kdyno.process import output
+from kdyno.base import elf_listing
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import output
+from kdyno.measure.guest.symbols import LINE
 from kdyno.profile.vmlinux import require_line_tables
 
 UNIT = "DW_TAG_compile_unit"
@@ -105,7 +106,7 @@ def files_of(vmlinux: Path) -> dict[str, tuple[str, ...]]:
 
     Raises what read_sources raises.
     """
-    symbols = LINE.findall(output(["nm", "-S", "--defined-only", str(vmlinux)], env={"LC_ALL": "C"}))
+    symbols = LINE.findall(elf_listing.symbols(vmlinux))
     addresses = np.array([int(address, 16) for address, *_ in symbols], np.uint64)
     files: dict[str, set[str]] = {}
     for (*_, name), file in zip(symbols, read_sources(vmlinux).files(addresses), strict=True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kdyno.instrument.pmu_parts import STACK_EXCEPTION, STACK_INTERRUPT, Region
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base.text import clean
+from kdyno.measure.guest.pmu_parts import STACK_EXCEPTION, STACK_INTERRUPT, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.select import WORK
-from kdyno.text import clean
 
 
 def stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> dict[tuple[str, ...], int]:

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
-from kdyno.frozen import Frozen
-from kdyno.instrument.pmu_parts import UNKNOWN
-from kdyno.instrument.pmu_record import PmuRecord, read_pmu_record
-from kdyno.instrument.symbols import Symbol
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 from kdyno.kernel.images import content_digest
+from kdyno.measure.guest.pmu_parts import UNKNOWN
+from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
+from kdyno.measure.guest.symbols import Symbol
 from kdyno.profile.clang import is_record, samples
 from kdyno.profile.code import Code, same_code
 from kdyno.profile.functions import plain_name
 from kdyno.profile.shares import shares_by_benchmark, shares_of_samples, together
 from kdyno.profile.vmlinux import recorded_vmlinux
-from kdyno.state import State
 
 Fate = Literal["same", "code", "size", "gone"]
 """The same code, other code of one size, another size, no function of this name."""

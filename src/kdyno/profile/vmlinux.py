@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.instrument.pmu_record import PmuRecord
+from kdyno.base.errors import UserError
+from kdyno.base.state import State
 from kdyno.kernel.images import ImageCorrupt, content_digest, image_in, read_record
-from kdyno.state import State
+from kdyno.measure.guest.pmu_record import PmuRecord
 
 PT_LOAD = 1
 PF_X = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from kdyno.judge.verdicts.rows import Span
 from kdyno.report.view import Axis, Sides
-from kdyno.verdicts.rows import Span
 
 
 def column(axis: Axis, gain: float, width: int) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from kdyno.coverage.diff import CoverageDifference, Difference, FunctionDifference
-from kdyno.coverage.sources import Tree
 from kdyno.report.coverage_html import page_of, write_page
 from kdyno.report.coverage_page import Key, Shown, listing, render
+from kdyno.understand.coverage.diff import CoverageDifference, Difference, FunctionDifference
+from kdyno.understand.coverage.sources import Tree
 
 MARKS = {(True, True): "f", (True, False): "a", (False, True): "b", (False, False): "n"}
 KEYS = (Key("f", "executed by both"), Key("a", "by A only"), Key("b", "by B only"), Key("n", "by neither"))

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from kdyno.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
-from kdyno.coverage.measure import Measured
-from kdyno.coverage.model import FileCoverage, FunctionCoverage, Totals
-from kdyno.coverage.sources import Tree
-from kdyno.files import NotWritable, write_whole
+from kdyno.base.files import NotWritable, write_whole
+from kdyno.base.state import disk_full_is_said
 from kdyno.report.coverage_page import Key, Shown, listing, percent, render
-from kdyno.state import disk_full_is_said
+from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
+from kdyno.understand.coverage.measure import Measured
+from kdyno.understand.coverage.model import FileCoverage, FunctionCoverage, Totals
+from kdyno.understand.coverage.sources import Tree
 
 MARKS = {FULLY: "f", PARTLY: "p", NEVER: "n"}
 KEYS = (

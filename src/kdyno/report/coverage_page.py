@@ -16,9 +16,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from kdyno.coverage.model import Totals
+from kdyno.base.text import clean_line
 from kdyno.report.filters import cleaned
-from kdyno.text import clean_line
+from kdyno.understand.coverage.model import Totals
 
 CONTEXT = 8
 """Lines without code that are shown before and after code."""

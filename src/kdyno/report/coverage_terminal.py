@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.coverage.diff import CoverageDifference
-from kdyno.coverage.model import CoverageReport, Totals
-from kdyno.coverage.unused import Unused
+from kdyno.base.text import clean, clean_line
 from kdyno.report.coverage_page import percent
-from kdyno.text import clean, clean_line
+from kdyno.understand.coverage.diff import CoverageDifference
+from kdyno.understand.coverage.model import CoverageReport, Totals
+from kdyno.understand.coverage.unused import Unused
 
 DEPTH = 2
 """Parts of a directory's path that the table goes into."""

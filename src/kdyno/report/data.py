@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from typing import IO
 
-from kdyno.measurement import value
-from kdyno.text import clean
-from kdyno.verdicts.model import RunReport
+from kdyno.base.measurement import value
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import RunReport
 
 COLUMNS = (
     *("run", "variant", "block", "layout", "position", "seed", "lane", "benchmark", "iteration"),

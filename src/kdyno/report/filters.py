@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from kdyno.base.text import clean, clean_lines, confidence, limit, percent
 from kdyno.kernel.recipe import Recipe
-from kdyno.text import clean, clean_lines, confidence, limit, percent
 
 
 def cleaned(value: Any) -> Any:

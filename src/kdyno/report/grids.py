@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kdyno.judge.compare import Comparison
-from kdyno.judge.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
-from kdyno.judge.estimate import Limits
-from kdyno.judge.planning.power import detectable
-from kdyno.judge.verdict import in_scope
-from kdyno.measurement import AnyBenchmark
-from kdyno.text import clean, confidence, counted, limit, number, p_value, percent, signed
-from kdyno.verdicts.model import Report
-from kdyno.verdicts.rows import scope_mark
+from kdyno.base.measurement import AnyBenchmark
+from kdyno.base.text import clean, confidence, counted, limit, number, p_value, percent, signed
+from kdyno.judge.stats.compare import Comparison
+from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
+from kdyno.judge.stats.estimate import Limits
+from kdyno.judge.stats.planning.power import detectable
+from kdyno.judge.stats.verdict import in_scope
+from kdyno.judge.verdicts.model import Report
+from kdyno.judge.verdicts.rows import scope_mark
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdyno.files import write_whole
+from kdyno.base.files import write_whole
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import FileReport, Report, RunReport
+from kdyno.judge.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
 from kdyno.report import filters, page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
 from kdyno.report.figures.margin import against_margin
 from kdyno.report.grids import CORRECTIONS
 from kdyno.store.artefacts import Artefacts
-from kdyno.text import clean
-from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
 
 if TYPE_CHECKING:
-    from kdyno.cycles.budget import Budgets
-    from kdyno.explain.why import Reason
+    from kdyno.measure.cycles.budget import Budgets
+    from kdyno.understand.explain.why import Reason
 
 FEW_SENTENCES = 8
 """Of a variant; the others are folded."""
@@ -142,8 +142,8 @@ def _flags(report: Report) -> order.Flags:
 
 def _budget(budgets: Budgets) -> dict[str, Any]:
     """Where the cycles go, as bars and as a table."""
-    from kdyno.explain import budget_rows
     from kdyno.report.figures.budget import bars
+    from kdyno.understand.explain import budget_rows
 
     return {
         "of": budgets,
@@ -156,9 +156,9 @@ def _budget(budgets: Budgets) -> dict[str, Any]:
 
 def _curves(report: RunReport) -> dict[str, Any] | None:
     """How throughput grows with the number of processes; None unless the names of benchmarks or variants say it."""
+    from kdyno.judge.curves.of_run import curves_of
     from kdyno.report import scaling_view
     from kdyno.report.scaling_html import shown_of
-    from kdyno.scaling.of_run import curves_of
 
     scaling = curves_of(report)
     if scaling is None:
@@ -175,6 +175,6 @@ def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]
     """Why variants differ; only runs with PMU records pay for the import."""
     if not any(boot.pmu for boot in report.boots):
         return {}
-    from kdyno.explain.why import why
+    from kdyno.understand.explain.why import why
 
     return why(report, artefacts)

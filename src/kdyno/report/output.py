@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.talk import Talk
-from kdyno.terminal import console, data
-from kdyno.verdicts.model import Report, to_json
+from kdyno.base.talk import Talk
+from kdyno.base.terminal import console, data
+from kdyno.judge.verdicts.model import Report, to_json
 
 if TYPE_CHECKING:
     from kdyno.store.artefacts import Artefacts

@@ -8,14 +8,14 @@ from typing import Self
 
 from markupsafe import Markup
 
-from kdyno.judge.diagnostics.tables import Analysis
-from kdyno.measurement import AnyBenchmark
+from kdyno.base.measurement import AnyBenchmark
+from kdyno.base.text import clean
+from kdyno.judge.stats.diagnostics.tables import Analysis
+from kdyno.judge.verdicts.model import Report
+from kdyno.judge.verdicts.rows import Row, largest
 from kdyno.report.figures import boxes, order, power, residuals
 from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
-from kdyno.text import clean
-from kdyno.verdicts.model import Report
-from kdyno.verdicts.rows import Row, largest
 
 MOST_DRAWN = 60
 """Panels with plots; those of further benchmarks have tables only, or the page would be large."""

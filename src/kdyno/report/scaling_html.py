@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno.files import write_whole
+from kdyno.base.files import write_whole
+from kdyno.judge.curves.model import ScalingReport
 from kdyno.report import page, panels
 from kdyno.report import scaling_view as view
 from kdyno.report.figures.scaling import curves
-from kdyno.scaling.model import ScalingReport
 
 
 @dataclass(frozen=True)

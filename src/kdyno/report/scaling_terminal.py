@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kdyno.base.text import clean
+from kdyno.judge.curves.model import ScalingReport, Series
 from kdyno.report import scaling_view as view
-from kdyno.scaling.model import ScalingReport, Series
-from kdyno.text import clean
 
 
 def render(report: ScalingReport, console: Console) -> None:

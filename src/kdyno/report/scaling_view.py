@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.judge.scaling.both_laws import Scaling
-from kdyno.judge.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
-from kdyno.scaling.model import ScalingReport, Series, Tax
-from kdyno.text import clean, confidence, number, p_value, percent, signed
+from kdyno.base.text import clean, confidence, number, p_value, percent, signed
+from kdyno.judge.curves.model import ScalingReport, Series, Tax
+from kdyno.judge.stats.scaling.both_laws import Scaling
+from kdyno.judge.stats.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
 
 WORDS = {
     "copies": "n processes, each does the whole work",

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import Report
 from kdyno.report.grids import Grid, grids, sentences
-from kdyno.text import clean
-from kdyno.verdicts.model import Report
 
 
 class NotAnalysed(UserError):

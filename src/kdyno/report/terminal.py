@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kdyno.base.terminal import NARROWEST_NAME, STYLES
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import FileReport, Report, RunReport
+from kdyno.judge.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.tables import render_analysis
 from kdyno.report.view import Axis, Sides
-from kdyno.terminal import NARROWEST_NAME, STYLES
-from kdyno.text import clean
-from kdyno.verdicts.model import FileReport, Report, RunReport
-from kdyno.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
 
 NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from kdyno.judge.verdict import Scope, words
-from kdyno.text import confidence, limit, signed
-from kdyno.verdicts.checks import summaries
-from kdyno.verdicts.model import Report, RunReport
-from kdyno.verdicts.rows import Row, Span, table_rows
+from kdyno.base.text import confidence, limit, signed
+from kdyno.judge.stats.verdict import Scope, words
+from kdyno.judge.verdicts.checks import summaries
+from kdyno.judge.verdicts.model import Report, RunReport
+from kdyno.judge.verdicts.rows import Row, Span, table_rows
 
 NO_SELFTEST = (
     "no self-test of this host in this lane: `kdyno selftest --aa --lane {lane}` measures how often kdyno is wrong here"

@@ -9,9 +9,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from kdyno.errors import InfrastructureError
-from kdyno.files import sync
-from kdyno.state import disk_full_is_said
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.files import sync
+from kdyno.base.state import disk_full_is_said
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kdyno.frozen import digest
+from kdyno.base.frozen import digest
 from kdyno.store.records import RunRecord
 
 CHECK_FORMAT = 1

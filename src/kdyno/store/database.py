@@ -21,8 +21,8 @@ from typing import Any, Literal
 from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
 
-from kdyno.files import sync
-from kdyno.state import disk_full_is_said
+from kdyno.base.files import sync
+from kdyno.base.state import disk_full_is_said
 from kdyno.store import plain_json, schema
 from kdyno.store.errors import (
     DriverMissing,
@@ -31,6 +31,7 @@ from kdyno.store.errors import (
     NotAStore,
     SchemaVersionUnknown,
     StoreChanging,
+    StoreDamaged,
     errors_are_said,
     os_errors_are_said,
     sqlite_is_busy,
@@ -41,6 +42,8 @@ from kdyno.store.url import StoreUrl, StoreUrlInvalid
 BUSY_SECONDS = 60
 """How long a writer waits for another one: two runs may share a store."""
 
+LISTS = (schema.run, schema.variant, schema.cell, schema.boot, schema.benchmark, schema.selftest)
+"""Tables that say what there is: each is small, and a row or an index entry that is lost shows in no digest."""
 BEGIN = "kdyno_begin"
 """Execution option of connections to SQLite: how their transactions begin."""
 MOST_BYTES = 1 << 26
@@ -152,6 +155,10 @@ def _require_store(engine: Engine, store: StoreUrl) -> None:
     with engine.begin() as connection:
         if not _checked(connection, store.where):
             raise NotAStore(where=store.where, why="it is empty")
+        for table in LISTS:
+            for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({table.name})"):
+                if found != "ok":
+                    raise StoreDamaged(where=store.where, why=" ".join(str(found).split()))
 
 
 def writing(engine: Engine) -> Any:
@@ -181,9 +188,9 @@ def make_file(store: StoreUrl, path: Path) -> None:
             whole = Path(directory) / "store"
             engine = _file_engine(store, URL.create("sqlite", database=str(whole)))
             with _disposed_if_it_fails(engine), errors_are_said(store):
-                _set_wal(engine)
                 with writing(engine) as connection:
                     _make_tables(connection)
+                _set_wal(engine)  # last: what lies in a -wal gets into the file at the end, or not, and nothing says so
             engine.dispose()
             _take_name(whole, path)
         sync(path.parent)

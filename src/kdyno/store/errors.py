@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.state import DiskFull, disk_full_is_said
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.state import DiskFull, disk_full_is_said
 from kdyno.store.url import StoreUrl, without_secrets
 
 
@@ -63,7 +63,10 @@ class BootDiffers(UserError):
 
 class RecordCorrupt(InfrastructureError):
     message = "the store {where} holds what kdyno never writes: {record}: {why}"
-    hint = "it was changed by something else, or is somebody else's: trust nothing in it, or bring it back from a copy"
+    hint = (
+        "a disk or something else changed it, or it is somebody else's: bring it back from a copy; without one, "
+        "`kdyno store export` takes other runs out of it, and what is lost can be run again with a new store"
+    )
 
 
 class RecordRefused(InfrastructureError):
@@ -78,7 +81,10 @@ class BootInconsistent(InfrastructureError):
 
 class StoreDamaged(InfrastructureError):
     message = "the store {where} is damaged: {why}"
-    hint = "keep a copy of the file and try `sqlite3 FILE .recover | sqlite3 NEWFILE`, or name another store"
+    hint = (
+        "bring it back from a copy; without one, `sqlite3 FILE .recover | sqlite3 NEWFILE` makes a store of what can "
+        "be read: runs that are not whole in it are refused, and can be run again"
+    )
 
 
 class StoreNotWritable(InfrastructureError):
@@ -132,6 +138,8 @@ def errors_are_said(store: StoreUrl) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _translated(store, error) from error
+    except UnicodeDecodeError as error:  # what SQLite says of a damaged file may quote it
+        raise StoreDamaged(where=store.where, why="it holds text that is no UTF-8") from error
 
 
 @contextmanager

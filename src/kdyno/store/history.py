@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, Json
+from pydantic import BaseModel, Json
 from sqlalchemy import Connection, func, select
 
-from kdyno.frozen import Frozen
-from kdyno.lanes import Lane
+from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import Lane
 from kdyno.store import rows, schema
 from kdyno.store.records import BlockCount, Seconds
 from kdyno.store.url import StoreUrl
@@ -19,7 +18,6 @@ class _Begun(Frozen):
     """What is asked of a run without the rest of it."""
 
     id: str = ""
-    created: AwareDatetime | None = None
     stopped_at: BlockCount | None = None
 
 
@@ -55,21 +53,17 @@ def stopped_at(connection: Connection, store: StoreUrl, run_id: str) -> int | No
         return _Begun(stopped_at=connection.execute(query).scalar()).stopped_at
 
 
-def begun(connection: Connection, store: StoreUrl, run_id: str) -> list[datetime]:
-    """When this run was begun, and each earlier one that shares boots of several of its variants with it."""
-    run, mine, other = schema.run, schema.cell.alias("mine"), schema.cell.alias("other")
-    created = select(run.c.created).where(run.c.id == run_id).scalar_subquery()
+def sharing(connection: Connection, run_id: str) -> list[str]:
+    """The ids of the other runs that share boots of several of its variants with this one."""
+    mine, other = schema.cell.alias("mine"), schema.cell.alias("other")
     query = (
-        select(run.c.created)
-        .join_from(run, other, other.c.run == run.c.id)
+        select(other.c.run)
         .join(mine, (mine.c.key == other.c.key) & (mine.c.run == run_id))
-        .where(run.c.created <= created)
-        .group_by(run.c.id, run.c.created)
+        .where(other.c.run != run_id)
+        .group_by(other.c.run)
         .having(func.count(mine.c.key.distinct()) > func.count(mine.c.block.distinct()))
     )
-    with rows.read(store, f"run {run_id}"):
-        runs = [_Begun(created=created) for created in connection.execute(query).scalars()]
-    return [one.created for one in runs if one.created]
+    return list(connection.execute(query).scalars())
 
 
 def boot_seconds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kdyno.frozen import digest
+from kdyno.base.frozen import digest
 from kdyno.store import plain_json
 from kdyno.store.records import Place, RunRecord
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, case, func, select
 
-from kdyno.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, Lane
 from kdyno.store import database, schema
 from kdyno.store.errors import RecordCorrupt, errors_are_said
 from kdyno.store.progress import is_given_up

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kdyno.measurement import BootStatus
+    from kdyno.base.measurement import BootStatus
 
 Cell = tuple[str, int]
 """A variant and a block: the place that one boot fills."""

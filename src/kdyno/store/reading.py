@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import AwareDatetime
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from kdyno.frozen import Frozen
-from kdyno.measurement import Benchmark, BootStatus, Sample
-from kdyno.store import exchange, rows, schema
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import Benchmark, BootStatus, Sample
+from kdyno.store import digests, exchange, rows, schema
 from kdyno.store.checks import keys_of
 from kdyno.store.records import Boot, BootRecord, RunRecord, Seconds, VariantRecord
 from kdyno.store.url import StoreUrl
@@ -41,12 +41,14 @@ def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
     """The run of a row, with its variants, held against its cells."""
     variant = schema.variant
     variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
+    fields = {name: value for name, value in row._mapping.items() if name in RunRecord.model_fields}
     with rows.read(store, f"run {row.id}"):
         run = RunRecord(
-            **row._mapping,
+            **fields,
             variants=tuple(VariantRecord(name=v.name, recipe=v.recipe, images=v.images) for v in variants),
         )
     rows.require_sound(connection, store, run)
+    rows.require_digest(store, f"run {row.id}", row, rows.digest_of_run(connection, row._asdict()))
     return run
 
 
@@ -82,26 +84,35 @@ def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bo
 def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> dict[int, Boot]:
     """The chosen boots by their number, in the order of their start."""
     boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
+    described = schema.described
+    names: dict[int, list[str]] = defaultdict(list)
+    for number, name in connection.execute(
+        select(described.c.boot, benchmark.c.name)
+        .join_from(described, boot, described.c.boot == boot.c.id)
+        .join(benchmark, described.c.benchmark == benchmark.c.id)
+        .where(chosen)
+        .order_by(described.c.boot, described.c.ordinal)
+    ):
+        names[number].append(name)
     samples: dict[int, list[Sample]] = defaultdict(list)
     for row in connection.execute(
         select(sample, benchmark.c.name)
         .join_from(sample, boot, sample.c.boot == boot.c.id)
         .join(benchmark, sample.c.benchmark == benchmark.c.id)
-        .join(
-            schema.described,
-            (schema.described.c.boot == boot.c.id) & (schema.described.c.benchmark == benchmark.c.id),
-        )
+        .join(described, (described.c.boot == boot.c.id) & (described.c.benchmark == benchmark.c.id))
         .where(chosen)
-        .order_by(sample.c.boot, schema.described.c.ordinal, sample.c.iteration)
+        .order_by(sample.c.boot, described.c.ordinal, sample.c.iteration)
     ):
         samples[row.boot].append(rows.sample_of(store, row))
-    outcomes: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+    outcomes: dict[int, dict[str, dict[str, str]]] = defaultdict(lambda: {kind: {} for kind in rows.OUTCOMES})
     for row in connection.execute(select(outcome).join_from(outcome, boot, outcome.c.boot == boot.c.id).where(chosen)):
-        outcomes[row.boot, row.kind][row.benchmark] = row.why
+        outcomes[row.boot].setdefault(row.kind, {})[row.benchmark] = row.why
     by_number: dict[int, Boot] = {}
     for row in connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id)):
         with rows.read(store, f"boot {row.key}"):
-            by_number[row.id] = rows.boot_of(row, samples[row.id], outcomes)
+            by_number[row.id] = rows.boot_of(row, samples[row.id], outcomes[row.id])
+        digest = digests.of_boot(row._asdict(), names[row.id], samples[row.id], outcomes[row.id])
+        rows.require_digest(store, f"boot {row.key}", row, digest)
     return by_number
 
 
@@ -155,9 +166,25 @@ def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeR
         for number, one in boots(connection, store, boot.key.in_(some)).items():
             described = benchmarks(connection, store, boot.id == number)
             by_number[number] = WholeBoot(boot=one, benchmarks=described)
-    kept = connection.execute(select(schema.selftest).where(schema.selftest.c.run == run.id)).one_or_none()
-    with rows.read(store, f"the self-test of run {run.id}"):
-        selftest = KeptSelfTest(created=kept.created, found=kept.found) if kept else None
+    kept = next(iter(selftests(connection, store, schema.selftest.c.run == run.id)), None)
     return WholeRun(
-        run=run, cells=cells, selftest=selftest, boots=tuple(by_number[number] for number in sorted(by_number))
+        run=run,
+        cells=cells,
+        selftest=kept and kept[1],
+        boots=tuple(by_number[number] for number in sorted(by_number)),
     )
+
+
+def selftests(
+    connection: Connection, store: StoreUrl, chosen: ColumnElement[bool] | None = None
+) -> list[tuple[str, KeptSelfTest]]:
+    """What the chosen self-tests found, or all, the newest first, each with its run."""
+    table = schema.selftest
+    query = select(table).order_by(table.c.created.desc())
+    found = []
+    for row in connection.execute(query if chosen is None else query.where(chosen)):
+        record = f"the self-test of run {row.run}"
+        with rows.read(store, record):
+            found.append((row.run, KeptSelfTest(created=row.created, found=row.found)))
+        rows.require_digest(store, record, row, digests.of_selftest(row._asdict()))
+    return found

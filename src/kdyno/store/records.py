@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field
 
-from kdyno.frozen import Frozen
+from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import BootStatus, Correction, Int64, Sample
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
-from kdyno.lanes import Lane
-from kdyno.measurement import BootStatus, Correction, Int64, Sample
 from kdyno.store.progress import Progress
 
 Count = Annotated[int, Field(ge=0, lt=2**31)]
@@ -28,7 +28,7 @@ class Boot(Frozen):
     """One boot and what came of it. `ok` boots carry samples; `failed` and `lost` ones a reason."""
 
     key: str
-    """Content hash of all that decides the boot; see line/keys.py. A lost boot and its next attempt share it."""
+    """Content hash of all that decides the boot; see run/keys.py. A lost boot and its next attempt share it."""
     attempt: Count = 0
     """How often this boot had been lost before; the store counts."""
     seed: Int64
@@ -40,7 +40,7 @@ class Boot(Frozen):
     ready_seconds: Seconds | None = None
     """Wall time until the agent said hello."""
     conditions: dict[str, Finite] = {}
-    """What the host was doing meanwhile, as far as it can be read; see machine/conditions.py."""
+    """What the host was doing meanwhile, as far as it can be read; see boot/conditions.py."""
     kernel: str | None = None
     """`uname -r`, as the guest said it."""
     command: tuple[str, ...] = ()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, Row, func, insert, select, text
 
-from kdyno.measurement import Benchmark, Sample
-from kdyno.store import plain_json, schema
+from kdyno.base.measurement import Benchmark, Sample
+from kdyno.store import digests, plain_json, schema
 from kdyno.store.errors import BootInconsistent, RecordCorrupt
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord
 from kdyno.store.url import StoreUrl
@@ -36,30 +37,55 @@ def _corrupt(store: StoreUrl, record: str, error: ValidationError) -> RecordCorr
     return RecordCorrupt(where=store.where, record=record, why=": ".join(filter(None, [field, first["msg"]])))
 
 
+def digest_of_run(connection: Connection, run: Mapping[str, Any]) -> str:
+    """The digest of a run's row with its variants and cells."""
+    variants, cells = (
+        [row._asdict() for row in connection.execute(select(table).where(table.c.run == run["id"]))]
+        for table in (schema.variant, schema.cell)
+    )
+    return digests.of_run(run, variants, cells)
+
+
+def require_digest(store: StoreUrl, record: str, row: Row[Any], digest: str) -> None:
+    """Raise RecordCorrupt unless this is the digest that was written with a row."""
+    if row.sha256 != digest:
+        raise RecordCorrupt(where=store.where, record=record, why="it is not what was written, by its SHA-256")
+
+
 def is_on_record(connection: Connection, run_id: str) -> bool:
     return connection.execute(select(schema.run.c.id).where(schema.run.c.id == run_id)).scalar() is not None
 
 
 def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
-    connection.execute(schema.run.insert(), run_row(run))
-    connection.execute(schema.variant.insert(), variant_rows(run))
-    if values := cell_rows(run.id, cells):
-        connection.execute(schema.cell.insert(), values)
+    row, variants, placed = run_row(run), variant_rows(run), cell_rows(run.id, cells)
+    connection.execute(schema.run.insert(), row | {"sha256": digests.of_run(row, variants, placed)})
+    connection.execute(schema.variant.insert(), variants)
+    if placed:
+        connection.execute(schema.cell.insert(), placed)
 
 
 def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Sequence[Benchmark]) -> None:
     """Record a boot that was checked, with all that it described and measured."""
     numbers = benchmark_ids(connection, benchmarks) if benchmarks else []
     row = boot_row(boot, attempt)
-    boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
     names = dict(zip((benchmark.name for benchmark in benchmarks), numbers, strict=True))
+    outcomes = {
+        kind: {_storable(name): _storable(why) for name, why in getattr(boot, kind).items()} for kind in OUTCOMES
+    }
+    row["sha256"] = digests.of_boot(row, names, boot.samples, outcomes)
+    boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
     for table, new in (
         (schema.described, described_rows(boot_id, numbers)),
         (schema.sample, sample_rows(boot_id, boot, names)),
-        (schema.outcome, outcome_rows(boot_id, boot)),
+        (schema.outcome, outcome_rows(boot_id, outcomes)),
     ):
         if new:
             connection.execute(table.insert(), new)
+
+
+def insert_selftest(connection: Connection, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
+    row = {"run": run_id, "created": created, "found": dict(found)}
+    connection.execute(schema.selftest.insert(), row | {"sha256": digests.of_selftest(row)})
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -162,11 +188,11 @@ def sample_rows(boot_id: int, boot: Boot, ids: Mapping[str, int]) -> list[dict[s
     ]
 
 
-def outcome_rows(boot_id: int, boot: Boot) -> list[dict[str, Any]]:
+def outcome_rows(boot_id: int, outcomes: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     return [
-        {"boot": boot_id, "kind": kind, "benchmark": _storable(benchmark), "why": _storable(why)}
-        for kind in OUTCOMES
-        for benchmark, why in getattr(boot, kind).items()
+        {"boot": boot_id, "kind": kind, "benchmark": benchmark, "why": why}
+        for kind, of_kind in outcomes.items()
+        for benchmark, why in of_kind.items()
     ]
 
 
@@ -218,11 +244,11 @@ def _misplaced(connection: Connection, run: RunRecord) -> str | None:
     return f"{run.blocks:,} blocks of {len(run.variants):,} variants have {there:,} places, and {every - there:,} more"
 
 
-def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[tuple[int, str], Mapping[str, str]]) -> Boot:
+def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[str, Mapping[str, str]]) -> Boot:
     return Boot(
         **{name: row._mapping[name] for name in BOOT_COLUMNS},
         samples=tuple(samples),
-        **{kind: dict(outcomes.get((row.id, kind), {})) for kind in OUTCOMES},
+        **{kind: outcomes[kind] for kind in OUTCOMES},
     )
 
 

@@ -18,10 +18,10 @@ from typing import IO, Annotated, TypeVar
 from pydantic import Field, ValidationError
 
 from kdyno import __version__
-from kdyno.errors import KdynoError, UserError
-from kdyno.files import replacement
-from kdyno.frozen import Frozen
-from kdyno.plain_tar import END, ArchiveDamaged, Limits, entry, files
+from kdyno.base.errors import KdynoError, UserError
+from kdyno.base.files import replacement
+from kdyno.base.frozen import Frozen
+from kdyno.base.plain_tar import END, ArchiveDamaged, Limits, entry, files
 from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import keys_of

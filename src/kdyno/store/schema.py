@@ -9,6 +9,7 @@ boot ─┬─ described         (which benchmarks, in the agent's order)
 benchmark                  (a name with one meaning: unit, direction, description)
 
 A boot is known by the key of what decides it, and belongs to no run: runs share boots through their cells.
+Runs, boots and self-tests have the digest of all that belongs to them; see digests.py.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from sqlalchemy.types import TypeEngine
 
 from kdyno.store.plain_json import require_plain
 
-VERSION = 6
+VERSION = 7
 """Raised by every change to a table; stores of another version are refused by name."""
 
 
@@ -118,6 +119,7 @@ run = Table(
     Column("correction", Text, nullable=False),
     Column("looks", Integer, nullable=False),
     Column("kdyno", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
 )
 
 variant = Table(
@@ -161,6 +163,7 @@ boot = Table(
     Column("stream", Text),
     Column("pmu", Text),
     Column("counters", Text),
+    Column("sha256", Text, nullable=False),
     UniqueConstraint("key", "attempt"),
 )
 
@@ -201,6 +204,7 @@ selftest = Table(
     Column("run", ForeignKey(run.c.id), primary_key=True),
     Column("created", Utc, nullable=False),
     Column("found", Json, nullable=False),
+    Column("sha256", Text, nullable=False),
 )
 
 outcome = Table(

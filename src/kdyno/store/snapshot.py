@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL
 
-from kdyno.state import disk_full_is_said
+from kdyno.base.state import disk_full_is_said
 from kdyno.store.errors import NotAStore, StoreBusy
 
 MOST_COPIED = 4 << 30

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, select
 
-from kdyno.lanes import Lane
-from kdyno.measurement import Benchmark
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
 from kdyno.store.database import Access
@@ -72,12 +73,16 @@ class Store:
         table = schema.selftest
         with self._writing() as connection:
             connection.execute(table.delete().where(table.c.run == run_id))
-            connection.execute(table.insert(), {"run": run_id, "created": created, "found": dict(result)})
+            rows.insert_selftest(connection, run_id, created, result)
 
     def stop(self, run_id: str, blocks: int) -> None:
         """Record that the group-sequential rule ended a run after so many blocks."""
         with self._writing() as connection:
-            connection.execute(schema.run.update().where(schema.run.c.id == run_id).values(stopped_at=blocks))
+            run = self._run(connection, run_id)
+            row = connection.execute(select(schema.run).where(schema.run.c.id == run.id)).one()
+            digest = rows.digest_of_run(connection, row._asdict() | {"stopped_at": blocks})
+            values = {"stopped_at": blocks, "sha256": digest}
+            connection.execute(schema.run.update().where(schema.run.c.id == run.id).values(values))
 
     def add_boot(self, boot: Boot, benchmarks: Sequence[Benchmark]) -> bool:
         """Record a boot with its samples, all or nothing; it is durable when this returns.
@@ -107,8 +112,7 @@ class Store:
                 raise RunThere(run=whole.run.id, where=self.where)
             rows.insert_run(connection, whole.run, whole.in_cells)
             if whole.selftest:
-                kept = {"run": whole.run.id, **whole.selftest.model_dump()}
-                connection.execute(schema.selftest.insert(), kept)
+                rows.insert_selftest(connection, whole.run.id, whole.selftest.created, whole.selftest.found)
             added = 0
             for key, attempts in whole.by_key.items():
                 if rows.next_attempt(connection, key) is None:
@@ -207,11 +211,10 @@ class Store:
         with self._reading() as connection:
             return exchange.artefacts(connection, but)
 
-    def selftests(self) -> list[tuple[str, Any]]:
+    def selftests(self) -> list[tuple[str, dict[str, Any]]]:
         """What all self-tests found, the newest first, each with its run. Whoever reads it says what it must be."""
-        table = schema.selftest
         with self._reading() as connection:
-            return [(row.run, row.found) for row in connection.execute(select(table).order_by(table.c.created.desc()))]
+            return [(run, kept.found) for run, kept in reading.selftests(connection, self._url)]
 
     def newest(self) -> str | None:
         """The id of the newest run."""
@@ -226,7 +229,9 @@ class Store:
     def begun(self, run_id: str) -> list[datetime]:
         """When this run was begun, and each earlier one that shares boots of several of its variants with it."""
         with self._reading() as connection:
-            return history.begun(connection, self._url, run_id)
+            run = self._run(connection, run_id)
+            others = map(partial(self._run, connection), history.sharing(connection, run.id))
+            return [other.created for other in (run, *others) if other.created <= run.created]
 
     def boot_seconds(
         self, lane: Lane, events: str | None, workload: str, limit: int = 50

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
 
 LONGEST = 4096
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")

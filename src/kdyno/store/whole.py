@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from kdyno.frozen import Frozen
-from kdyno.measurement import Benchmark
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import Benchmark
 from kdyno.store.records import Boot, Place, RunRecord
 
 

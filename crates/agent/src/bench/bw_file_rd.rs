@@ -1,9 +1,10 @@
 //! bw_file_rd: read a file that is in the page cache, and sum what was read.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Stop, exactly, file};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Lane, Suite};
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, RawFd};

@@ -3,10 +3,11 @@
 //! LMBench's `mmap_only`, which sums a mapping that is already there, is left out: no kernel code runs in it.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Lane, Suite};
 use std::hint::black_box;
 use std::os::fd::AsRawFd;

@@ -5,10 +5,11 @@
 //! readings of the clock, for the emulated PMU, profiles and `explain` too; and it has the noise of one measurement.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::peer::Peer;
 use crate::sys::{Failure, Stop, fd, file};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -6,9 +6,10 @@
 //! fewer files are.
 
 use crate::measure::{Recorder, Stopwatch};
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Failure, Stop, check, fd, file};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
 use std::ffi::{CStr, CString};
 use std::os::fd::AsRawFd;

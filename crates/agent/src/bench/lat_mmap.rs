@@ -4,10 +4,11 @@
 //! it, a byte in every 160 kB.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Lane, Suite};
 use std::os::fd::AsRawFd;
 

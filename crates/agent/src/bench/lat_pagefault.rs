@@ -5,10 +5,11 @@
 //! one page in each 64 kB is read, so each touch is one fault, and only the touches are timed.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::Stop;
 use crate::sys::file::{self, Mapping};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Lane, Suite};
 use std::os::fd::AsRawFd;
 

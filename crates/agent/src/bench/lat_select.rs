@@ -4,9 +4,10 @@
 //! is not below that, because others were open before them, are not looked at.
 
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Failure, Stop, check, fd, file, inet};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::null_mut;

@@ -2,9 +2,10 @@
 
 use super::round_trip::{self, Calls, End};
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::params::Params;
 use crate::sys::{Stop, inet};
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
 
 pub static TEST: Test = Test {

@@ -5,9 +5,9 @@
 
 use super::round_trip::{End, pattern, verify};
 use crate::measure::Recorder;
+use crate::params::Param;
 use crate::sys::peer::Peer;
 use crate::sys::{Failure, Stop, fd};
-use crate::test::Param;
 use std::os::fd::AsRawFd;
 
 /// Size of one write, and largest size of one read.

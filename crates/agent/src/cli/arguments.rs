@@ -3,13 +3,13 @@
 use crate::bench;
 use crate::measure::Clock;
 use crate::nearest::nearest;
-use crate::params::Params;
 use crate::runner::Planned;
 use crate::settings::Settings;
 use crate::test::Test;
 use kdyno_proto::Lane;
+use kdyno_tool::arguments::{Argument, Arguments, whole_number};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ffi::OsString;
 
 pub enum Verb {
     Help,
@@ -29,56 +29,73 @@ pub struct Run {
 const OPTIONS: &[&str] = &["--param", "--iterations", "--shift", "--json", "--help"];
 
 /// The largest shift of QEMU's -icount.
-const LARGEST_SHIFT: u32 = 10;
+const LARGEST_SHIFT: u64 = 10;
 
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
-    let mut arguments = arguments.peekable();
-    match arguments.next().as_deref() {
-        Some("--help" | "-h" | "help") => Ok(Verb::Help),
-        Some("--version" | "-V") => Ok(Verb::Version),
-        Some("list") => parse_list(arguments),
-        Some("run") => parse_run(arguments),
-        Some("do") => match (arguments.next(), arguments.next()) {
-            (Some(job), None) => Ok(Verb::Do { job }),
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
+    let mut arguments = Arguments::new(words);
+    let first = arguments.next_argument()?.ok_or("say what to do: 'list', 'run', or '--help'")?;
+    if first.asks_for_help() {
+        return Ok(Verb::Help);
+    }
+    if first.asks_for_version() {
+        return Ok(Verb::Version);
+    }
+    match first.text() {
+        "help" => Ok(Verb::Help),
+        "list" => parse_list(arguments),
+        "run" => parse_run(arguments),
+        "do" => match (arguments.next_argument()?, arguments.next_argument()?) {
+            (Some(Argument::Word(job)), None) => Ok(Verb::Do { job }),
             _ => Err("do takes the file of a job".into()),
         },
-        Some("tsc") => arguments.next().map_or(Ok(Verb::Tsc), |other| Err(format!("tsc takes nothing, not '{other}'"))),
-        Some(other) => {
+        "tsc" => match arguments.next_argument()? {
+            None => Ok(Verb::Tsc),
+            Some(other) => Err(format!("tsc takes nothing, not '{}'", other.text())),
+        },
+        other => {
             let near = nearest(other, ["list", "run", "do", "tsc", "--help", "--version"]).unwrap_or_default();
             Err(format!("there is no '{other}': did you mean '{near}'? See 'kdyno-agent --help'"))
         }
-        None => Err("say what to do: 'list', 'run', or '--help'".into()),
     }
 }
 
-fn parse_list(arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
+fn parse_list(mut arguments: Arguments) -> Result<Verb, String> {
     let mut json = false;
-    for argument in arguments {
-        match argument.as_str() {
-            "--json" => json = true,
-            "--help" | "-h" => return Ok(Verb::Help),
-            other => return Err(format!("list takes only --json, not '{other}'")),
+    while let Some(argument) = arguments.next_argument()? {
+        match &argument {
+            Argument::Option(option) if option == "--json" => json = true,
+            help if help.asks_for_help() => return Ok(Verb::Help),
+            other => return Err(format!("list takes only --json, not '{}'", other.text())),
         }
     }
     Ok(Verb::List { json })
 }
 
-fn parse_run(mut arguments: impl Iterator<Item = String>) -> Result<Verb, String> {
+fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
     let (mut tests, mut given) = (Vec::new(), Vec::new());
     let (mut iterations, mut shift, mut json) = (None, None, false);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--param" => given.push(value()?),
-            "--iterations" => iterations = Some(whole_number(&argument, &value()?, 1..=u32::MAX)?),
-            "--shift" => shift = Some(whole_number(&argument, &value()?, 0..=LARGEST_SHIFT)? as u8),
+    while let Some(argument) = arguments.next_argument()? {
+        if argument.asks_for_help() {
+            return Ok(Verb::Help);
+        }
+        let option = match &argument {
+            Argument::Option(option) => option.as_str(),
+            Argument::Word(word) => {
+                tests.extend(bench::named(word)?);
+                continue;
+            }
+        };
+        match option {
+            "--param" => given.push(arguments.value()?),
+            "--iterations" => {
+                iterations = Some(whole_number(option, &arguments.value()?, 1..=u32::MAX.into())? as u32);
+            }
+            "--shift" => shift = Some(whole_number(option, &arguments.value()?, 0..=LARGEST_SHIFT)? as u8),
             "--json" => json = true,
-            "--help" | "-h" => return Ok(Verb::Help),
-            other if other.starts_with('-') => {
+            other => {
                 let near = nearest(other, OPTIONS.iter().copied()).unwrap_or_default();
                 return Err(format!("there is no option '{other}': did you mean '{near}'?"));
             }
-            word => tests.extend(bench::named(word)?),
         }
     }
     if tests.is_empty() {
@@ -88,13 +105,6 @@ fn parse_run(mut arguments: impl Iterator<Item = String>) -> Result<Verb, String
     let mut settings = Settings { clock, iterations: 0 };
     settings.iterations = iterations.unwrap_or(settings.lane().row().iterations);
     Ok(Verb::Run(Run { plan: plan(&tests, &given, settings.lane())?, settings, json }))
-}
-
-fn whole_number(option: &str, text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
-    match text.parse() {
-        Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("{option} needs a whole number from {} to {}, not '{text}'", range.start(), range.end())),
-    }
 }
 
 /// The tests with their parameters; each of those must belong to a test.
@@ -110,7 +120,7 @@ fn plan(tests: &[&'static Test], given: &[String], lane: Lane) -> Result<Vec<Pla
     }
     let planned = |test: &&'static Test| {
         let own = params.iter().filter(|(key, _)| has(test, key)).map(|(key, value)| (key.clone(), *value)).collect();
-        Ok(Planned { test, params: Params::resolve(test, lane, &own)? })
+        Ok(Planned { test, params: test.resolve(lane, &own)? })
     };
     tests.iter().map(planned).collect()
 }
@@ -132,7 +142,7 @@ mod tests {
     use super::*;
 
     fn run(line: &str) -> Result<Run, String> {
-        match parse(line.split_whitespace().map(String::from))? {
+        match parse(line.split_whitespace().map(OsString::from))? {
             Verb::Run(run) => Ok(run),
             _ => panic!("not a run"),
         }
@@ -174,13 +184,15 @@ mod tests {
             ("run lat_pipe --iterations 0", "from 1 to"),
             ("run lat_pipe --shift 11", "from 0 to 10"),
             ("run lat_pipe --iterations", "--iterations needs a value"),
-            ("run lat_pipe --json=yes", "did you mean '--json'?"),
+            ("run lat_pipe --json=yes", "--json takes no value"),
+            ("tsc now", "tsc takes nothing"),
+            ("do -j", "do takes the file"),
             ("run lat_ctx --param processes", "needs KEY=VALUE"),
             ("run lat_ctx --param processes=two", "needs a whole number"),
             ("run lat_ctx --param process=2", "did you mean 'processes'?"),
             ("run lat_pipe --param x=2", "or any"),
         ] {
-            let error = parse(line.split_whitespace().map(String::from)).err().unwrap();
+            let error = parse(line.split_whitespace().map(OsString::from)).err().unwrap();
             assert!(error.contains(expected), "{line}: {error}");
         }
     }

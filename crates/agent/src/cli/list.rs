@@ -1,8 +1,9 @@
 //! What this agent can measure.
 
 use crate::bench::TESTS;
+use crate::params::Param;
 use crate::session::VERSION;
-use crate::test::{Metric, Param, Test};
+use crate::test::{Metric, Test};
 use kdyno_proto::{Catalogue, CatalogueBenchmark, CatalogueParam, CatalogueTest, LANES, Lane};
 use std::fmt::Write;
 

@@ -30,7 +30,7 @@ As PID 1 the agent does the job in /kdyno/job.json instead.
 ";
 
 pub fn run() -> ExitCode {
-    match arguments::parse(std::env::args().skip(1)).and_then(act) {
+    match arguments::parse(std::env::args_os().skip(1)).and_then(act) {
         Ok(code) => code,
         Err(message) => {
             eprintln!("kdyno-agent: {message}");

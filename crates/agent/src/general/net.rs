@@ -1,13 +1,11 @@
 //! general_net: loopback traffic of the families that a configuration has.
 
 use super::load;
-use super::mix::Mix;
 use super::{net_tcp, net_udp, net_unix};
 use crate::measure::Recorder;
 use crate::params::Params;
 use crate::test::{Metric, Test};
 use kdyno_proto::{Kind, Suite};
-use std::net::UdpSocket;
 
 pub static TEST: Test = Test {
     name: "general_net",
@@ -40,10 +38,3 @@ pub static TEST: Test = Test {
         },
     ],
 };
-
-/// An address of this host and any port: of IPv6 sometimes, where that is.
-pub fn loopback(mix: &mut Mix) -> &'static str {
-    const SIX: &str = "[::1]:0";
-    let six = mix.below(3) == 0 && UdpSocket::bind(SIX).is_ok();
-    if six { SIX } else { "127.0.0.1:0" }
-}

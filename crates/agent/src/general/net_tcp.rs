@@ -4,11 +4,11 @@ use super::child::Child;
 use super::epoll::Epoll;
 use super::load::{Named, fails_with, optional};
 use super::mix::Mix;
-use super::net;
+use super::ready::{loopback, readable_by_poll, readable_by_select};
 use crate::sys::{Failure, Stop, check, inet};
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Connections of one request, and of many.
@@ -31,7 +31,7 @@ pub fn round(mix: &mut Mix) -> Result<(), Stop> {
 }
 
 fn serve_clients(mix: &mut Mix) -> Result<(), Stop> {
-    let listener = TcpListener::bind(net::loopback(mix)).named("bind(127.0.0.1)")?;
+    let listener = TcpListener::bind(loopback(mix)).named("bind(127.0.0.1)")?;
     let address = listener.local_addr().named("getsockname()")?;
     let epoll = Epoll::new()?;
     // Bulk, one by one, together, and one that breaks off.
@@ -153,26 +153,6 @@ fn ask(client: &mut TcpStream, length: usize, wanted: usize, way: usize) -> Resu
         client.read_exact(piece).named("read(tcp)")?;
         rest -= piece.len();
     }
-    Ok(())
-}
-
-pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
-    let mut asked = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one pollfd, as said.
-    check("poll()", unsafe { libc::poll(&mut asked, 1, 10_000) })?;
-    Ok(())
-}
-
-pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
-    assert!((socket as usize) < libc::FD_SETSIZE);
-    let mut patience = libc::timeval { tv_sec: 10, tv_usec: 0 };
-    let null = std::ptr::null_mut();
-    // SAFETY: all bits 0 is an empty set, and the descriptor is below its size; null for "not asked".
-    check("select()", unsafe {
-        let mut asked: libc::fd_set = std::mem::zeroed();
-        libc::FD_SET(socket, &mut asked);
-        libc::select(socket + 1, &mut asked, null, null, &mut patience)
-    })?;
     Ok(())
 }
 

@@ -3,8 +3,7 @@
 use super::child::Child;
 use super::load::{Named, fails_with, optional};
 use super::mix::Mix;
-use super::net;
-use super::net_tcp::{readable_by_poll, readable_by_select};
+use super::ready::{loopback, readable_by_poll, readable_by_select};
 use crate::sys::inet::Datagram;
 use crate::sys::{Failure, Stop, check, inet};
 use std::net::{SocketAddr, UdpSocket};
@@ -24,7 +23,7 @@ const AT_ONCE: usize = 4;
 pub fn round(mix: &mut Mix) -> Result<(), Stop> {
     // Made by hand, so that a kernel without it is told from one where it fails.
     drop(inet::udp()?);
-    let loopback = net::loopback(mix);
+    let loopback = loopback(mix);
     let socket = || UdpSocket::bind(loopback).named("bind(127.0.0.1)");
     let (server, client) = (socket()?, socket()?);
     let address = server.local_addr().named("getsockname()")?;

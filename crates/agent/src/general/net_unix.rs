@@ -4,7 +4,7 @@
 use super::child::Child;
 use super::load::{Named, optional};
 use super::mix::Mix;
-use super::net_tcp::{readable_by_poll, readable_by_select};
+use super::ready::{readable_by_poll, readable_by_select};
 use crate::sys::{Failure, Stop, check, exactly, fd};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -84,3 +84,31 @@ fn epoll(asked: &[RawFd], interest: libc::c_short) -> Result<(), Failure> {
     epoll.wait(0)?;
     Ok(())
 }
+
+/// Waits until a socket can be read from, by poll.
+pub fn readable_by_poll(socket: RawFd) -> Result<(), Failure> {
+    let mut asked = libc::pollfd { fd: socket, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one pollfd, as said.
+    check("poll()", unsafe { libc::poll(&mut asked, 1, 10_000) })?;
+    Ok(())
+}
+
+/// The same, by select.
+pub fn readable_by_select(socket: RawFd) -> Result<(), Failure> {
+    assert!((socket as usize) < libc::FD_SETSIZE);
+    let mut patience = libc::timeval { tv_sec: 10, tv_usec: 0 };
+    // SAFETY: all bits 0 is an empty set, and the descriptor is below its size; null for "not asked".
+    check("select()", unsafe {
+        let mut asked: libc::fd_set = std::mem::zeroed();
+        libc::FD_SET(socket, &mut asked);
+        libc::select(socket + 1, &mut asked, null_mut(), null_mut(), &mut patience)
+    })?;
+    Ok(())
+}
+
+/// An address of this host and any port: of IPv6 sometimes, where that is.
+pub fn loopback(mix: &mut Mix) -> &'static str {
+    const SIX: &str = "[::1]:0";
+    let six = mix.below(3) == 0 && UdpSocket::bind(SIX).is_ok();
+    if six { SIX } else { "127.0.0.1:0" }
+}

@@ -4,10 +4,10 @@ use super::Clock;
 use super::calibration::calibrate;
 use super::ticks::Ticks;
 use super::warm_up::warm_up;
-use crate::runner::still_alive;
 use crate::settings::Settings;
 use crate::sink::Sink;
 use crate::sys::Stop;
+use crate::watchdog::still_alive;
 use kdyno_proto::Record;
 use std::path::Path;
 

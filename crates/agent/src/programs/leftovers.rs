@@ -1,6 +1,8 @@
 //! Processes that a program left behind: they get a moment to end by themselves, and then no choice.
 
 use crate::processes;
+use crate::sys::failure::{Failure, check};
+use crate::sys::peer::die_with;
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,6 +17,30 @@ pub fn adopt() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
+/// The caller goes on in a child, in the same process group. This process leaves the group, so that it outlives whoever
+/// kills that; when the child has ended, however it ended, it kills all that is left and ends as the child did.
+pub fn outlive() -> Result<(), Failure> {
+    adopt();
+    // SAFETY: no pointers. Before there is a child: nothing may be left when the group is killed just now.
+    let group = unsafe { libc::getpgrp() };
+    check("setpgid()", unsafe { libc::setpgid(0, 0) })?;
+    // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
+    let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
+    if check("fork()", pid)? == 0 {
+        die_with(agent);
+        // SAFETY: no pointers. A group that is gone by now was killed.
+        check("setpgid()", unsafe { libc::setpgid(0, group) })?;
+        return Ok(());
+    }
+    while let Some((child, death)) = processes::reap(0) {
+        if child == pid {
+            kill();
+            std::process::exit(death.code().into());
+        }
+    }
+    unreachable!("it waited for a child that it has")
+}
+
 /// Returns when no child is left, with the number of those that were killed.
 pub fn end() -> u32 {
     let begin = Instant::now();
@@ -25,17 +51,23 @@ pub fn end() -> u32 {
         }
         sleep(PAUSE);
     }
+    kill()
+}
+
+/// Kills the children, and those that become children by that, until none is left that may be killed; how many it was.
+fn kill() -> u32 {
     let mut killed = 0;
     loop {
-        let left = children();
-        if left.is_empty() {
-            return killed;
-        }
-        for child in left {
+        let before = killed;
+        for child in children() {
             // SAFETY: no pointers. The process is a child that wasn't reaped, so its number is nobody else's.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-            processes::wait_for(child);
-            killed += 1;
+            if unsafe { libc::kill(child, libc::SIGKILL) } == 0 {
+                processes::wait_for(child);
+                killed += 1;
+            }
+        }
+        if killed == before {
+            return killed;
         }
     }
 }

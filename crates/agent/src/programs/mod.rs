@@ -2,7 +2,7 @@
 //! left behind.
 
 mod keeper;
-mod leftovers;
+pub mod leftovers;
 mod memory;
 mod root;
 mod soak;

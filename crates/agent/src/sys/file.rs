@@ -77,14 +77,22 @@ impl Mapping {
     /// Fills the room below which the next mapping of `bytes` would be put, so that it will end where a page table ends.
     ///
     /// Otherwise the random layout of the address space decides how many page tables each mapping makes and frees, and
-    /// whether it finds one that is there already.
-    pub fn fill_before(bytes: usize) -> Result<Option<Mapping>, Failure> {
-        let trial = Mapping::reserve(std::ptr::null_mut(), bytes)?;
-        let end = trial.start.as_ptr().wrapping_add(bytes);
-        drop(trial);
-        match end as usize % TABLE {
-            0 => Ok(None),
-            rest => Mapping::reserve(end.wrapping_sub(rest), rest).map(Some),
+    /// whether it finds one that is there already. Where that room is a small gap, it is filled, and the next one looked
+    /// at.
+    pub fn fill_before(bytes: usize) -> Result<Vec<Mapping>, Failure> {
+        let mut filling = Vec::new();
+        loop {
+            let trial = Mapping::reserve(std::ptr::null_mut(), bytes)?;
+            let end = trial.start.as_ptr().wrapping_add(bytes);
+            drop(trial);
+            match end as usize % TABLE {
+                0 => return Ok(filling),
+                // No more than the trial took: what lies below may be another's.
+                rest => {
+                    let part = rest.min(bytes);
+                    filling.push(Mapping::reserve(end.wrapping_sub(part), part)?);
+                }
+            }
         }
     }
 
@@ -156,6 +164,18 @@ mod tests {
     fn after_filling_a_mapping_ends_where_a_page_table_ends() {
         let bytes = 512 << 10;
         let _filling = Mapping::fill_before(bytes).unwrap();
+        let next = Mapping::reserve(std::ptr::null_mut(), bytes).unwrap();
+        assert_eq!((next.start.as_ptr() as usize + bytes) % TABLE, 0);
+    }
+
+    #[test]
+    fn a_gap_that_ends_in_no_page_table_s_end_is_filled_too() {
+        let bytes = 512 << 10;
+        let _filling = Mapping::fill_before(bytes).unwrap();
+        // A gap that holds a mapping, but not all that is missing to the end of a page table.
+        let mut pieces: Vec<Mapping> = (0..3).map(|_| Mapping::reserve(std::ptr::null_mut(), bytes).unwrap()).collect();
+        drop(pieces.remove(1));
+        let _more = Mapping::fill_before(bytes).unwrap();
         let next = Mapping::reserve(std::ptr::null_mut(), bytes).unwrap();
         assert_eq!((next.start.as_ptr() as usize + bytes) % TABLE, 0);
     }

@@ -6,9 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::compile::{Compile, Item};
+use super::family::Family;
 use super::options::is_zig;
 use super::passes::{BUILT_IN, through_program};
-use super::plan::{Compiler, Family, Plan, Rule};
+use super::plan::{Compiler, Plan, Rule};
 use super::record::PassRecord;
 use super::run::{Failure, completed, fed};
 use super::temporary::Temporary;

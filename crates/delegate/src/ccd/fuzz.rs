@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::compile::{Call, words};
+use super::family::Family;
 use super::options::translated;
 use super::passes::BUILT_IN;
-use super::plan::Family;
 use super::response;
 
 fn word() -> impl Strategy<Value = OsString> {

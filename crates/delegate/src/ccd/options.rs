@@ -14,7 +14,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::compile::Item;
-use super::plan::{Compiler, Family};
+use super::family::Family;
+use super::plan::Compiler;
 
 pub use table::table;
 pub use zig::is_zig;

@@ -7,6 +7,7 @@ use std::path::Path;
 use glob::{MatchOptions, Pattern};
 use serde::Deserialize;
 
+use super::family::Family;
 use super::passes::BUILT_IN;
 use super::profile::Profile;
 
@@ -36,13 +37,6 @@ pub struct Plan {
     /// For every source of the running kernel that a compiler of the profile's family compiles.
     #[serde(default)]
     pub profiles: Vec<Profile>,
-}
-
-#[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    Gcc,
-    Clang,
 }
 
 #[derive(Debug, Deserialize)]

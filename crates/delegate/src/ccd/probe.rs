@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use super::assembler::GNU_AS;
 use super::compile::{Call, Item, is_nothing, words};
+use super::family::Family;
 use super::options::for_compiler;
-use super::plan::{Compiler, Family, Plan};
+use super::plan::{Compiler, Plan};
 use super::record::{ProbeRecord, append};
 use super::run::{Failure, asked, catch_signals, end_by};
 use super::source;

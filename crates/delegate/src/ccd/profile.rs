@@ -15,7 +15,7 @@ use serde::Deserialize;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::compile::{Call, Compile, Language};
-use super::plan::{Family, Plan};
+use super::family::Family;
 
 /// Where parts lie, in the object directory.
 const PARTS: &str = ".kdyno-profiles";
@@ -69,7 +69,7 @@ pub struct ProfileWords {
 
 /// What the profiles of a plan say of one source to a compiler; nothing of code that isn't the running kernel's.
 pub fn words_for(
-    plan: &Plan,
+    profiles: &[Profile],
     family: Family,
     call: &Call,
     compile: &Compile,
@@ -79,7 +79,7 @@ pub fn words_for(
     if compile.language != Language::C || !call.is_kernel_code() {
         return Ok(result);
     }
-    for profile in plan.profiles.iter().filter(|profile| profile.family == family) {
+    for profile in profiles.iter().filter(|profile| profile.family == family) {
         let text =
             fs::read(&profile.file).map_err(|error| format!("can't read {}: {error}", profile.file.display()))?;
         let path = match profile.cut {

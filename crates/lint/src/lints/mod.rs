@@ -12,6 +12,7 @@ mod unknown_call;
 use crate::binary::Binary;
 use crate::disassembly::text_at;
 use crate::finding::{Finding, Level};
+use crate::lines::Lines;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -35,6 +36,7 @@ pub const LINTS: &[Lint] = &[
 /// What a lint has before it.
 pub struct Look<'a, 'data> {
     pub binary: &'a Binary<'data>,
+    pub lines: Lines<'a, 'data>,
     pub settings: &'a Settings,
     pub shared: &'a Shared,
     /// Position of this file in `shared`.
@@ -63,12 +65,13 @@ impl Place {
 
 /// Everything that one lint finds in one file.
 pub fn findings(lint: &Lint, look: &Look, file: &str) -> Vec<Finding> {
-    (lint.run)(look).into_iter().map(|place| finding(lint, look.binary, place, file)).collect()
+    (lint.run)(look).into_iter().map(|place| finding(lint, look, place, file)).collect()
 }
 
-fn finding(lint: &Lint, binary: &Binary, place: Place, file: &str) -> Finding {
+fn finding(lint: &Lint, look: &Look, place: Place, file: &str) -> Finding {
+    let binary = look.binary;
     let function = binary.function_at(place.address).map(|at| &binary.functions[at]);
-    let line = binary.line(place.address);
+    let line = look.lines.find(place.address);
     let instruction = function.filter(|_| place.is_instruction).map(|_| text_at(binary, place.address));
     Finding {
         lint: lint.name,

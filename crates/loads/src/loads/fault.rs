@@ -2,7 +2,7 @@
 
 use crate::area::{Advice, Area};
 use crate::clock::{Timing, measured, timed};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::fork;
 use crate::load::{Load, Program, any_values};
 use crate::memory::Memory;
@@ -58,7 +58,7 @@ fn is_touched(area: &[u8], page: usize, change: fn(u8) -> u8) -> bool {
 /// Touches half of the pages in a child: what fork took here, and touching there.
 fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failure> {
     let half = area.len() / 2 / page * page;
-    let (reader, writer) = pipe().map_err(|error| Failure::of_io("make a pipe", &error))?;
+    let (reader, writer) = pipe().map_err(|error| failure::of_io("make a pipe", &error))?;
     let (child, forking) = timed(fork::split);
     let Some(child) = child? else {
         drop(reader);
@@ -67,10 +67,10 @@ fn copy_on_write(area: &mut [u8], page: usize) -> Result<(Timing, Timing), Failu
     drop(writer);
     let answer = hear(reader);
     fork::wait(child)?;
-    let touching = answer?.ok_or_else(|| Failure::wrong("a child did not see what its parent had written"))?;
+    let touching = answer?.ok_or_else(|| failure::wrong("a child did not see what its parent had written"))?;
     match is_touched(area, page, |mark| mark) {
         true => Ok((forking, touching)),
-        false => Err(Failure::wrong("what a child wrote is seen by its parent")),
+        false => Err(failure::wrong("what a child wrote is seen by its parent")),
     }
 }
 
@@ -85,7 +85,7 @@ fn be_child(area: &mut [u8], half: usize, page: usize, mut writer: PipeWriter) -
 
 fn hear(mut reader: PipeReader) -> Result<Option<Timing>, Failure> {
     let mut text = String::new();
-    reader.read_to_string(&mut text).map_err(|error| Failure::of_io("hear of a child", &error))?;
+    reader.read_to_string(&mut text).map_err(|error| failure::of_io("hear of a child", &error))?;
     serde_json::from_str(&text).map_err(|_| Failure::of_surroundings("a child ended without a word", ""))
 }
 
@@ -98,7 +98,7 @@ fn sparse(bytes: usize, advice: Advice) -> Result<Option<u64>, Failure> {
     // To the kernel the area is used up to here.
     match area.iter().step_by(LARGE_PAGE).all(|byte| *byte == 1) {
         true => Ok(before.zip(after).map(|(before, after)| after.anonymous.saturating_sub(before.anonymous))),
-        false => Err(Failure::wrong("a byte is not what was written")),
+        false => Err(failure::wrong("a byte is not what was written")),
     }
 }
 
@@ -113,10 +113,10 @@ impl Load for Fault {
         let mut area: Area<u8> = area?;
         self.memory = Memory::now();
         if !is_touched(&area, page, |mark| mark) {
-            return Err(Failure::wrong("a page does not hold what was written"));
+            return Err(failure::wrong("a page does not hold what was written"));
         }
         if self.memory.is_some_and(|memory| (memory.anonymous as usize) < bytes) {
-            return Err(Failure::wrong("less is resident than was touched"));
+            return Err(failure::wrong("less is resident than was touched"));
         }
         let (forking, touching) = copy_on_write(&mut area, page)?;
         let ((), unmapping) = timed(|| drop(area));

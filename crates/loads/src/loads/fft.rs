@@ -3,7 +3,7 @@
 use super::fourier::{self, Complex, by_definition, distance, frequencies, invert, roots, tolerance};
 use crate::area::Area;
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
@@ -73,14 +73,14 @@ impl Load for Fft {
         for (row, column) in frequencies(rows).into_iter().rev().zip(frequencies(columns)) {
             let error = distance(values[row * columns + column], by_definition(*shape, (row, column), original));
             if error.is_nan() || error > tolerated {
-                return Err(Failure::wrong(format!("frequency {row}, {column} is off by {error:e}")));
+                return Err(failure::wrong(format!("frequency {row}, {column} is off by {error:e}")));
             }
         }
         invert(values, |values| transform(*shape, values, &roots.0, &roots.1));
         let errors = values.iter().zip(0..).map(|(value, index)| distance(*value, original(index)));
         match errors.fold(0.0, |worst, error| if error > worst || error.is_nan() { error } else { worst }) {
             worst if worst <= tolerated => Ok(Facts::new()),
-            worst => Err(Failure::wrong(format!("the inverse is off by {worst:e}"))),
+            worst => Err(failure::wrong(format!("the inverse is off by {worst:e}"))),
         }
     }
 }

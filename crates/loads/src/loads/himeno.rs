@@ -3,7 +3,7 @@
 
 use crate::area::{Advice, Area};
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting};
@@ -217,11 +217,11 @@ fn compare(mut grid: Grid) -> Result<(), Failure> {
     let is_near = |computed: f32, value: f64| (f64::from(computed) - value).abs() <= tolerated * largest;
     let wrong = grid.pressure.iter().zip(&pressure).filter(|(computed, value)| !is_near(**computed, **value)).count();
     if wrong > 0 {
-        return Err(Failure::wrong(format!("{wrong} points are not what the plain version gives")));
+        return Err(failure::wrong(format!("{wrong} points are not what the plain version gives")));
     }
     match (last_gosa - gosa).abs() <= 10.0 * tolerated * gosa {
         true => Ok(()),
-        false => Err(Failure::wrong(format!("gosa is {last_gosa:e}, and {gosa:e} by the plain version"))),
+        false => Err(failure::wrong(format!("gosa is {last_gosa:e}, and {gosa:e} by the plain version"))),
     }
 }
 
@@ -263,10 +263,10 @@ impl Load for Himeno {
             _ => self.gosa > 0.0 && self.gosa < first * 1.02,
         };
         if !is_right {
-            return Err(Failure::wrong(format!("gosa is {:e}, after {first:e} in the first iteration", self.gosa)));
+            return Err(failure::wrong(format!("gosa is {:e}, after {first:e} in the first iteration", self.gosa)));
         }
         if !self.is_symmetric() {
-            return Err(Failure::wrong("the pressure is not symmetric"));
+            return Err(failure::wrong("the pressure is not symmetric"));
         }
         compare(Grid::of_benchmark(XS, Advice::Nothing)?)?;
         compare(Grid::scrambled(XS)?)?;

@@ -2,7 +2,7 @@
 
 use crate::area::{Advice, Area};
 use crate::clock::{Timing, measured};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
@@ -128,13 +128,13 @@ fn refused(path: &Path, is_direct: bool, error: &io::Error) -> Failure {
                 "put the file on one that has it, such as ext4 or xfs",
             )
         }
-        _ => Failure::of_io(&format!("make {}", path.display()), error),
+        _ => failure::of_io(&format!("make {}", path.display()), error),
     }
 }
 
 /// Whether an open file has O_DIRECT, as the kernel says.
 fn has_flag(file: &File) -> Result<bool, Failure> {
-    let flags = fcntl(file, FcntlArg::F_GETFL).map_err(|errno| Failure::of_call("ask for a file's flags", errno))?;
+    let flags = fcntl(file, FcntlArg::F_GETFL).map_err(|errno| failure::of_call("ask for a file's flags", errno))?;
     Ok(OFlag::from_bits_retain(flags).contains(OFlag::O_DIRECT))
 }
 
@@ -171,10 +171,10 @@ impl Loopio {
         fill(&mut expected);
         for (offset, length) in calls(self.bytes) {
             let read = file.read_exact_at(&mut self.buffer[..length], offset as u64);
-            read.map_err(|error| Failure::of_io("read the file again", &error))?;
+            read.map_err(|error| failure::of_io("read the file again", &error))?;
             number(&mut expected[..length], offset);
             if self.buffer[..length] != expected[..length] {
-                return Err(Failure::wrong(format!("the file differs from what was written, from byte {offset} on")));
+                return Err(failure::wrong(format!("the file differs from what was written, from byte {offset} on")));
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ fn drop_caches(switch: &str) -> Result<(), Failure> {
         io::ErrorKind::PermissionDenied => {
             Failure::of_surroundings(format!("this user may not write {switch}"), "only root may: --caches kept")
         }
-        _ => Failure::of_io(&format!("write {switch}"), &error),
+        _ => failure::of_io(&format!("write {switch}"), &error),
     })
 }
 
@@ -231,15 +231,15 @@ impl Load for Loopio {
         fill(&mut self.buffer);
         let before = storage();
         let (written, writing) = part(|| self.write(file));
-        written.map_err(|error| Failure::of_io("write the file", &error))?;
+        written.map_err(|error| failure::of_io("write the file", &error))?;
         if self.drops_caches {
             drop_caches(DROP_CACHES)?;
         }
         let between = storage();
         self.buffer.fill(0);
         let (read, reading) = part(|| self.read(file));
-        if !read.map_err(|error| Failure::of_io("read the file", &error))? {
-            return Err(Failure::wrong("a block that was read is not the one of its place"));
+        if !read.map_err(|error| failure::of_io("read the file", &error))? {
+            return Err(failure::wrong("a block that was read is not the one of its place"));
         }
         let after = storage();
         self.compare(file)?;

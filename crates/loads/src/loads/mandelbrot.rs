@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting, THREADS};
@@ -125,7 +125,7 @@ impl Load for Mandelbrot {
     }
 
     fn verify(&mut self) -> Result<Facts, Failure> {
-        let wrong = |why: String| Err(Failure::wrong(why));
+        let wrong = |why: String| Err(failure::wrong(why));
         if let Some(row) = first_wrong(self.size, self.iterations, &self.counts) {
             return wrong(format!("row {row} is not what its mirror image is, or what computing it again gives"));
         }

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
@@ -80,7 +80,7 @@ impl Load for Matmul {
     fn verify(&mut self) -> Result<Facts, Failure> {
         match is_product(self.size, &self.a, &self.b, &self.c) {
             true => Ok(Facts::new()),
-            false => Err(Failure::wrong("the product times a vector is not what both matrices make of it")),
+            false => Err(failure::wrong("the product times a vector is not what both matrices make of it")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, PROCESSES, Parameters, Setting};
@@ -93,7 +93,7 @@ impl Load for Sieve {
         let primes = self.is_composite[2..].iter().filter(|mark| **mark == 0).count() as u64;
         match primes_below(limit as u64) {
             known if known == primes => Ok([("primes".into(), primes.into())].into_iter().collect()),
-            known => Err(Failure::wrong(format!("{primes} primes below {limit}, and there are {known}"))),
+            known => Err(failure::wrong(format!("{primes} primes below {limit}, and there are {known}"))),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! can say whether it was compiled rightly.
 
 use crate::clock::timed;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{Kind, Parameters, Setting};
@@ -227,7 +227,7 @@ impl Sources {
             Some(Errno::EEXIST) => {
                 Failure::of_usage(format!("{shown} is there already"), "name a directory that isn't: it is made")
             }
-            _ => Failure::of_io(&format!("make the directory {shown}"), error),
+            _ => failure::of_io(&format!("make the directory {shown}"), error),
         }
     }
 
@@ -247,16 +247,16 @@ impl Load for Sources {
     fn run(&mut self) -> Result<Repetition, Failure> {
         fs::create_dir(&self.directory).map_err(|error| self.refused(&error))?;
         let (written, timing) = timed(|| self.write());
-        written.map_err(|error| Failure::of_io(&format!("write into {}", self.directory.display()), &error))?;
+        written.map_err(|error| failure::of_io(&format!("write into {}", self.directory.display()), &error))?;
         Ok(Repetition { readings: vec![Reading::seconds(&timing)], timing })
     }
 
     fn verify(&mut self) -> Result<Facts, Failure> {
         for (name, text) in &self.files {
             let path = self.directory.join(name);
-            let read = fs::read(&path).map_err(|error| Failure::of_io(&format!("read {}", path.display()), &error))?;
+            let read = fs::read(&path).map_err(|error| failure::of_io(&format!("read {}", path.display()), &error))?;
             if read != text.as_bytes() {
-                return Err(Failure::wrong(format!("{} is not what was written", path.display())));
+                return Err(failure::wrong(format!("{} is not what was written", path.display())));
             }
         }
         let bytes: usize = self.files.iter().map(|(_, text)| text.len()).sum();

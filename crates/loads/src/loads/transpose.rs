@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::clock::measured;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::load::{Load, Program, any_values};
 use crate::outcome::{Facts, Reading, Repetition};
 use crate::parameters::{ADVISE, Kind, Parameters, Setting, THREADS};
@@ -77,7 +77,7 @@ impl Load for Transpose {
     fn verify(&mut self) -> Result<Facts, Failure> {
         match first_wrong(self.size, &self.target) {
             None => Ok(Facts::new()),
-            Some((row, column)) => Err(Failure::wrong(format!("row {row}, column {column} is of another place"))),
+            Some((row, column)) => Err(failure::wrong(format!("row {row}, column {column} is of another place"))),
         }
     }
 }

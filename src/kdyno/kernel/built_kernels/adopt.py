@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kdyno
-from kdyno.digests import file_digest
-from kdyno.errors import UserError
-from kdyno.files import read_whole
-from kdyno.frozen import digest
+from kdyno.base.digests import file_digest
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import digest
+from kdyno.base.plain_tar import END, entry
+from kdyno.base.state import State
 from kdyno.kernel import images
 from kdyno.kernel.built_kernels import debian
 from kdyno.kernel.built_kernels.configuration import configuration_in
-from kdyno.kernel.built_kernels.header import Header, NotABootableKernel, read_header
+from kdyno.kernel.built_kernels.header import MOST_KERNEL, Header, NotABootableKernel, read_header
 from kdyno.kernel.built_kernels.kallsyms import START, system_map
 from kdyno.kernel.built_kernels.modules import ModuleMissing, closure, files_below, wanted_of
 from kdyno.kernel.built_kernels.packed import payload_of
@@ -27,15 +29,12 @@ from kdyno.kernel.knobs.image import DEBIAN
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source_trees import Say
-from kdyno.plain_tar import END, entry
-from kdyno.state import State
-from kdyno.toolchain import ToolchainIdentity
+from kdyno.kernel.toolchain import ToolchainIdentity
 
 FORMAT = 2
 """Part of every key; raised when the same files would give another image, or another start of it."""
-MOST_KERNEL = 256_000_000
-MOST_VMLINUX = 1_000_000_000
-"""Bytes of a bzImage, and of the vmlinux in it."""
+MOST_VMLINUX = 200_000_000
+"""Bytes of the vmlinux in a bzImage."""
 MOST_SYMBOLS = 100_000_000
 """Bytes of a System.map."""
 MODULES = ("lib/modules", "usr/lib/modules")

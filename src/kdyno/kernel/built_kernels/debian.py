@@ -16,16 +16,17 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from kdyno import process
-from kdyno.errors import InfrastructureError, UserError
-from kdyno.files import write_whole
-from kdyno.frozen import digest
+from kdyno.base import process
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import write_whole
+from kdyno.base.frozen import digest
+from kdyno.base.ownership import is_root
+from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.text import clean
+from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
 from kdyno.kernel.source import PACKAGE
 from kdyno.kernel.source_trees import Say, remove_tree
-from kdyno.ownership import is_root
-from kdyno.state import State, disk_full_is_said
-from kdyno.text import clean
 
 FORMAT = 1
 """Raised when the same packages give other files."""
@@ -39,8 +40,6 @@ ENVIRONMENT = {"LC_ALL": "C"}
 DOWNLOAD_SECONDS = 1800.0
 APT_USER, OPEN_TO_APT = "_apt", "/var/tmp"
 """Whom apt fetches as when root calls it, and a directory that this user reaches and that has room."""
-MOST_KERNEL = 256_000_000
-"""Bytes of a file in /boot."""
 
 
 class UnknownKernelPackage(UserError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kdyno import regex
-from kdyno.errors import UserError
-from kdyno.text import clean_line
+from kdyno.base import regex
+from kdyno.base.errors import UserError
+from kdyno.base.text import clean_line
 
 MAGIC, MAGIC_AT = b"HdrS", 0x202
 OLDEST = 0x020C
@@ -17,6 +17,8 @@ HEAD = 0x260
 IS_64 = 1
 """XLF_KERNEL_64 of xloadflags."""
 MOST_BANNER = 512
+MOST_KERNEL = 100_000_000
+"""Bytes of a bzImage."""
 RELEASE = regex.compiled(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
 OTHERS = {
     b"\x7fELF": "it is an ELF file, as vmlinux is: the one to boot is bzImage, or /boot/vmlinuz-RELEASE",

@@ -18,7 +18,9 @@ DIGITS = b"".join(bytes([code, 0]) for code in b"0123456789")
 TOKENS = 256
 FIRST_DIGIT = ord("0")
 SYMBOLS_A_MARKER = 256
-MOST_SYMBOLS = 2_000_000
+MOST_SYMBOLS = 1_000_000
+MOST_TEXT = 64_000_000
+"""Bytes of all names: each byte of a packed one stands for a token."""
 MOST_TRIED = 64
 """Places that look like the beginning of a table."""
 LONGEST_TOKEN = 512
@@ -30,7 +32,7 @@ START = "_text"
 FUNCTIONS = frozenset("tTwW")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Kallsym:
     """A symbol: its address, its kind as `nm` has it, its name."""
 
@@ -178,13 +180,16 @@ def _length(vmlinux: bytes, at: int) -> tuple[int, int]:
 
 
 def _expanded(vmlinux: bytes, start: int, count: int, tokens: _Tokens) -> list[bytes]:
-    """The names, each with its kind before it."""
+    """The names, each with its kind before it; none if they are more than any kernel's."""
     names = []
-    at = start
+    at, size = start, 0
     for _ in range(count):
         length, head = _length(vmlinux, at)
         at += head
         names.append(b"".join([tokens.texts[code] for code in vmlinux[at : at + length]]))
+        size += len(names[-1])
+        if size > MOST_TEXT:
+            return []
         at += length
     return names
 

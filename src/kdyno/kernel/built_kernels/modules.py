@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
 from kdyno.kernel.built_kernels.packed import unpacked
 
 WANTED: Mapping[str, str] = {
@@ -24,8 +24,10 @@ WANTED: Mapping[str, str] = {
 }
 """By symbol of Kconfig: the module that it is with =m, for all that a guest of kdyno may need."""
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst", ".ko.gz")
-MOST_PACKED, MOST_BYTES = 64_000_000, 256_000_000
-"""Of a module's file, and of the module."""
+MOST_PACKED, MOST_BYTES = 32_000_000, 64_000_000
+"""Of a module's file, and of a module as of all together that one kernel needs."""
+MOST_INFO = 1 << 20
+"""Bytes of .modinfo."""
 MOST_FILES = 50_000
 """That are looked at below /lib/modules/RELEASE; a distribution's kernel has 5,000."""
 MOST_MODULES = 100
@@ -82,6 +84,7 @@ def closure(wanted: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes
     What is built in no module names. Raises KeyError with the name of a missing one, ModuleUnfit and NotUnpackable.
     """
     contents: dict[str, bytes] = {}
+    size = 0
     left = list(wanted)
     while left:
         name = left.pop()
@@ -90,6 +93,9 @@ def closure(wanted: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes
         if len(contents) >= MOST_MODULES:
             raise ModuleUnfit(name=name, why=f"with what it needs it is one of more than {MOST_MODULES} modules")
         contents[name] = read_module(files[name])
+        size += len(contents[name])
+        if size > MOST_BYTES:
+            raise ModuleUnfit(name=name, why=f"with what it needs it has more than {MOST_BYTES:,} bytes")
         left += needs(contents[name], name)
     return {name: contents[name] for name in in_order(contents, contents)}
 
@@ -117,7 +123,10 @@ def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
 
 def needs(module: bytes, name: str) -> list[str]:
     """The modules that one depends on, as modpost wrote it into its section .modinfo. Raises ModuleUnfit. Pure."""
-    for entry in _section(module, b".modinfo", name).split(b"\0"):
+    info = _section(module, b".modinfo", name)
+    if len(info) > MOST_INFO:
+        raise ModuleUnfit(name=name, why=f"what it says of itself has more than {MOST_INFO:,} bytes")
+    for entry in info.split(b"\0"):
         key, _, value = entry.partition(b"=")
         if key == b"depends":
             names = [word.decode(errors="replace").replace("-", "_") for word in value.split(b",") if word]

@@ -8,13 +8,14 @@ import subprocess
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from threading import Thread
 from typing import IO, Protocol
 
-from kdyno.errors import UserError
-from kdyno.installed import find_program
-from kdyno.packages import way_to_install
-from kdyno.process import spawned
+from kdyno.base.errors import UserError
+from kdyno.base.installed import find_program
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import spawned
 
 PIECE = 1 << 20
 SIZE_BYTES = 4
@@ -80,12 +81,12 @@ def _by(program: str) -> Callable[[bytes, int], bytes]:
             assert child.stdin and child.stdout
             feeder = Thread(target=_feed, args=(child.stdin, content), daemon=True)
             feeder.start()
-            plain = bytearray()
-            while len(plain) < most and (piece := child.stdout.read(min(PIECE, most - len(plain)))):
-                plain += piece
-            if len(plain) < most and child.wait():
+            plain = BytesIO()  # gives its bytes away without a copy
+            while plain.tell() < most and (piece := child.stdout.read(min(PIECE, most - plain.tell()))):
+                plain.write(piece)
+            if plain.tell() < most and child.wait():
                 raise ValueError(f"{program} ended with status {child.returncode}")
-        return bytes(plain)
+        return plain.getvalue()
 
     return run
 
@@ -95,7 +96,7 @@ def _feed(pipe: IO[bytes], content: bytes) -> None:
         pipe.write(content)
 
 
-MOST_MEMORY = 256 << 20
+MOST_MEMORY = 128 << 20
 """Bytes that unpacking xz may take."""
 GZIP = b"\x1f\x8b\x08"
 FORMATS: dict[bytes, Callable[[bytes, int], bytes]] = {

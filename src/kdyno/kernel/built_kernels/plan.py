@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
-from kdyno.frozen import Frozen
+from kdyno.base.cpu import read_cpu
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 from kdyno.kernel import kconfig, knobs
 from kdyno.kernel.built_kernels.adopt import adopted
 from kdyno.kernel.image import ImageRecord, SourceIdentity
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.kconfig_check import is_met, read_config
 from kdyno.kernel.knobs import Context
-from kdyno.kernel.recipe import RUNTIME_KNOBS, Recipe
+from kdyno.kernel.recipe import Recipe
 from kdyno.kernel.source import Source
 from kdyno.kernel.source_trees import Say
-from kdyno.march.cpu import read_cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 
 class NotInThisKernel(UserError):
@@ -70,8 +70,7 @@ def plan_given(recipe: Recipe, state: State, say: Say) -> GivenPlan:
         cpu=read_cpu,
         state=state,
     )
-    started = [knob for knob in knobs.KNOBS if knob.field in RUNTIME_KNOBS]
-    contribution = knobs.combined(knob.contribute(getattr(recipe, knob.field), context) for knob in started)
+    contribution = knobs.contributions(recipe, context, only_runtime=True)
     config = read_config(base.text)
     for request in contribution.asks:
         if not is_met(request, config):

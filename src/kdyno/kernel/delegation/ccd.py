@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kdyno.errors import InfrastructureError
-from kdyno.installed import find_program
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.installed import find_program
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
 from kdyno.kernel.delegation.resolved import Choice, Resolved
 from kdyno.kernel.lkd import BINARY

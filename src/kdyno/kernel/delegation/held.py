@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.delegation.resolved import Resolved
 
 UNSHARED = {

@@ -10,13 +10,13 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 
-from kdyno import toml
-from kdyno.errors import UserError
-from kdyno.files import read_whole
-from kdyno.frozen import Frozen
+from kdyno.base import toml
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import problems
+from kdyno.base.names import absolute
 from kdyno.kernel.delegation import globs
-from kdyno.mistakes import problems
-from kdyno.names import absolute
 
 MOST_BYTES = 10_000_000
 """Of a plan or a table."""

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from kdyno.errors import InfrastructureError
-from kdyno.files import read_whole
-from kdyno.frozen import Frozen
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
 
 FILE = "delegation.jsonl"
 """The records' name, beside the object directory and in an image."""

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from kdyno import process, toolchain
-from kdyno.digests import file_digest
-from kdyno.errors import UserError
-from kdyno.files import read_whole, write_whole
-from kdyno.kernel import inputs
+from kdyno.base import process
+from kdyno.base.digests import file_digest
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole, write_whole
+from kdyno.base.packages import way_to_install
+from kdyno.base.state import State
+from kdyno.kernel import inputs, toolchain
 from kdyno.kernel.delegation import globs
 from kdyno.kernel.delegation.plan_file import BUILT_IN, DelegationPlan, Rule, read_table
 from kdyno.kernel.delegation.resolved import INPUT, Compiler, ProfileUse, Resolved, ResolvedRule
 from kdyno.kernel.inputs import Input
-from kdyno.packages import way_to_install
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 MOST_PROGRAM_BYTES = 100_000_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kdyno.frozen import Frozen, digest
+from kdyno.base.frozen import Frozen, digest
 from kdyno.kernel.delegation import globs
 
 FORMAT = 1

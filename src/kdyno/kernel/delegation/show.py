@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kdyno.frozen import Frozen
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
+from kdyno.base.text import clean
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.records import FILE, ObjectRecord, Records, read_records
 from kdyno.kernel.delegation.resolve import resolve, source_files
 from kdyno.kernel.delegation.resolved import Resolved, ResolvedRule
 from kdyno.kernel.image import Image
 from kdyno.kernel.source import Source
-from kdyno.state import State
-from kdyno.text import clean
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 FILES_SHOWN = 20
 

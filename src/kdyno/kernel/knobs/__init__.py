@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel.knobs import (
     block,
     cflags,
@@ -26,8 +27,8 @@ from kdyno.kernel.knobs import (
     sysctl,
     toolchain,
 )
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob, combined
-from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob, combined
+from kdyno.kernel.recipe import Recipe, RecipeSpec
 
 __all__ = [
     "KNOBS",
@@ -35,7 +36,9 @@ __all__ = [
     "Context",
     "ContradictoryAsks",
     "Contribution",
+    "Host",
     "KconfigRequest",
+    "check",
     "combined",
     "contributions",
     "decided",
@@ -73,17 +76,29 @@ YIELDING = ("kdyno", "kconfig", "fragment ")
 """Who may be overruled by whoever asks later; between the others a contradiction is an error."""
 
 
+Written = TypeVar("Written", bound=RecipeSpec)
+
+
 class ContradictoryAsks(UserError):
     message = "{first} needs CONFIG_{symbol}={wanted}, but {second} asks for {other}"
     hint = "drop one of the two"
 
 
-def contributions(recipe: Recipe, context: Context) -> Contribution:
-    """What the whole recipe adds to a build; every knob has had its say about whether it can be had."""
-    return combined(knob.contribute(getattr(recipe, knob.field), context) for knob in KNOBS)
+def check(recipe: Recipe, host: Host) -> None:
+    """Raise UserError for what knobs refuse before there is a source."""
+    for knob in KNOBS:
+        knob.check(getattr(recipe, knob.field), host)
 
 
-def located(recipe: Recipe, base: Path) -> Recipe:
+def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = False) -> Contribution:
+    """What the recipe adds to a build, or asks of a kernel that is built; each knob has said whether it can be had."""
+    chosen = {knob: getattr(recipe, knob.field) for knob in KNOBS if knob.runtime or not only_runtime}
+    for knob, value in chosen.items():
+        knob.check(value, context)
+    return combined(knob.contribute(value, context) for knob, value in chosen.items())
+
+
+def located(recipe: Written, base: Path) -> Written:
     """The recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
     return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import Field
 
-from kdyno.frozen import Frozen
+from kdyno.base.cpu import Cpu
+from kdyno.base.frozen import Frozen
+from kdyno.base.state import State
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import Input
 from kdyno.kernel.patches import Patch
-from kdyno.kernel.recipe import Training
+from kdyno.kernel.recipe import RUNTIME, Training
 from kdyno.kernel.source import Source
-from kdyno.march.cpu import Cpu
-from kdyno.state import State
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 
 class KconfigRequest(Frozen):
@@ -38,7 +38,6 @@ class Contribution(Frozen):
     make: tuple[str, ...] = ()
     asks: tuple[KconfigRequest, ...] = ()
     patches: tuple[Patch, ...] = ()
-    cmdline: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
     """Set for every make. It may decide the last link, and is part of the image's key; no object may depend on it."""
     inputs: tuple[Input, ...] = ()
@@ -56,23 +55,29 @@ class Contribution(Frozen):
 
 
 Trained = Callable[[str, Training, str], Input]
-"""From the name of an input, its training and its exporter (by its name in line/exporters.py) to the input."""
+"""From the name of an input, its training and its exporter (by its name in run/exporters.py) to the input."""
 
 
 def no_boots(name: str, training: Training, exporter: str) -> Input:  # noqa: ARG001
     """What stands in a Context where no boots can be planned."""
-    raise AssertionError(f"only line/prepare.py can plan the training on {training.variant} that {name} needs")
+    raise AssertionError(f"only run/prepare.py can plan the training on {training.variant} that {name} needs")
 
 
 @dataclass(frozen=True)
-class Context:
-    """What a knob may look at."""
+class Host:
+    """What a knob may look at before there is a source."""
+
+    toolchain: Toolchain
+    state: State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Host):
+    """What a knob may look at when it contributes."""
 
     source: Source
-    toolchain: Toolchain
     cpu: Callable[[], Cpu]
     """Reads the CPU of the host that will boot the image."""
-    state: State
     trained: Trained = no_boots
     """The input that a training gives: its digest is known, and it is made before the build."""
     patches: tuple[str, ...] = ()
@@ -84,17 +89,28 @@ def as_it_is(value: Any, base: Path) -> Any:  # noqa: ARG001
     return value
 
 
+def every_value(value: Any, host: Host) -> None:
+    """Nothing can be said against most values as long as there is no source."""
+
+
 @dataclass(frozen=True)
 class Knob:
     """One field of the recipe. The field's type is in recipe.py."""
 
     field: str
     contribute: Callable[[Any, Context], Contribution]
-    """Called before anything is built; raises UserError if the value can't be had with this source or compiler."""
+    """Called before anything is built, after `check`; raises UserError if the value can't be had with this source."""
+    check: Callable[[Any, Host], None] = every_value
+    """Called before a source is unpacked, which may take a minute; raises UserError for what can be refused by then."""
     in_matrix: bool = False
     """Whether a matrix may vary it: it has one value, which can be part of a variant's name."""
     located: Callable[[Any, Path], Any] = as_it_is
     """The value with its paths absolute; relative ones start from the second argument."""
+
+    @property
+    def runtime(self) -> bool:
+        """Whether it only starts an image: a kernel that runs, or is built, can be told it, too."""
+        return self.field in RUNTIME
 
 
 def combined(contributions: Iterable[Contribution]) -> Contribution:
@@ -106,7 +122,6 @@ def combined(contributions: Iterable[Contribution]) -> Contribution:
         make=tuple(word for words in dict.fromkeys(part.make for part in parts) for word in words),
         asks=tuple(request for part in parts for request in part.asks),
         patches=tuple(patch for part in parts for patch in part.patches),
-        cmdline=tuple(word for part in parts for word in part.cmdline),
         environment={name: value for part in parts for name, value in part.environment.items()},
         inputs=tuple(file for part in parts for file in part.inputs),
         delegation=next((part.delegation for part in parts if part.delegation), None),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 
 class BlockNeedsLocal(UserError):
@@ -19,10 +19,14 @@ class BlockNeedsLocal(UserError):
     )
 
 
-def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
+    """Raises BlockNeedsLocal."""
     for name in value:
         raise BlockNeedsLocal(name=name)
+
+
+def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
     return Contribution()
 
 
-KNOB = Knob("block", contribute)
+KNOB = Knob("block", contribute, check)

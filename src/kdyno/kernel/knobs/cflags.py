@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kdyno import process
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.toolchain import Toolchain
+from kdyno.base import process
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
 """What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
@@ -46,20 +46,18 @@ class WordRefused(UserError):
     hint = "`{name} --help=optimizers` (gcc) or its manual has what it knows"
 
 
-def contribute(value: tuple[str, ...], context: Context) -> Contribution:
-    """Raises WordUnfit, KnobExists and WordRefused."""
-    require(value, context.toolchain)
+def check(value: Iterable[str], host: Host) -> None:
+    """Raise WordUnfit, KnobExists or WordRefused unless the compiler takes each word, and kdyno may give it."""
+    for word in value:
+        check_word(word)
+        _ask(word, host.toolchain)
+
+
+def contribute(value: tuple[str, ...], context: Context) -> Contribution:  # noqa: ARG001
     return Contribution(kcflags=value)
 
 
-def require(words: Iterable[str], toolchain: Toolchain) -> None:
-    """Raise WordUnfit, KnobExists or WordRefused unless the compiler takes each word, and kdyno may give it."""
-    for word in words:
-        check(word)
-        _ask(word, toolchain)
-
-
-def check(word: str) -> None:
+def check_word(word: str) -> None:
     """Raise unless it is a word that chooses code for every C file alike. Pure."""
     if not SANE.fullmatch(word):
         raise WordUnfit(word=word, why="it has a character that make or a shell would read, or names a file")
@@ -79,4 +77,4 @@ def _ask(word: str, toolchain: Toolchain) -> None:
         raise WordRefused(word=word, name=identity.name, version=identity.version, complaint=complaint)
 
 
-KNOB = Knob("cflags", contribute)
+KNOB = Knob("cflags", contribute, check)

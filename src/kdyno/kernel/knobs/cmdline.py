@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 
 class CmdlineWordUnfit(UserError):
@@ -13,14 +13,17 @@ class CmdlineWordUnfit(UserError):
     hint = 'write one list entry for each word: cmdline = ["mitigations=off", "quiet"]'
 
 
-def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
+def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
     """Each entry is one word; a quoted value may hold spaces, as the kernel's own parser has it."""
     for word in value:
         if not word or not word.isprintable():
             raise CmdlineWordUnfit(word=word, why="it is empty or not printable")
         if " " in "".join(word.split('"')[::2]):
             raise CmdlineWordUnfit(word=word, why="there is a space in it outside of quotes")
-    return Contribution(cmdline=tuple(value))
 
 
-KNOB = Knob("cmdline", contribute)
+def contribute(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
+    return Contribution()
+
+
+KNOB = Knob("cmdline", contribute, check)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.installed import find_program
+from kdyno.base.installed import find_program
+from kdyno.base.names import absolute
 from kdyno.kernel.delegation.ccd import COMPILER_WORD
 from kdyno.kernel.delegation.plan_file import DelegationPlan, load, whole
 from kdyno.kernel.delegation.resolve import resolve
 from kdyno.kernel.delegation.resolved import Delegation
-from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.lkd import BINARY
-from kdyno.names import absolute
+
+
+def check(value: str | DelegationPlan | None, host: Host) -> None:  # noqa: ARG001
+    """Raises what reading a plan raises."""
+    if value is not None:
+        written(value)
 
 
 def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:  # noqa: ARG001
@@ -49,4 +55,4 @@ def located(value: str | DelegationPlan | None, base: Path) -> str | DelegationP
     return value and value.located(base)
 
 
-KNOB = Knob("delegation", contribute, in_matrix=True, located=located)
+KNOB = Knob("delegation", contribute, check, in_matrix=True, located=located)

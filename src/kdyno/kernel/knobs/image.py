@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.names import absolute
+from kdyno.base.errors import UserError
+from kdyno.base.names import absolute
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 
 DEBIAN = "debian:"
 """What the name of a package stands after."""
@@ -20,10 +20,13 @@ class NothingToBuild(UserError):
     hint = "take a variant without `image`"
 
 
-def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
+def check(value: str | None, host: Host) -> None:  # noqa: ARG001
     """Raises NothingToBuild: who plans a build has no use for a kernel that is built."""
     if value is not None:
         raise NothingToBuild(image=value)
+
+
+def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001
     return Contribution()
 
 
@@ -32,4 +35,4 @@ def located(value: str | None, base: Path) -> str | None:
     return value if value is None or value.startswith(DEBIAN) else absolute(value, base)
 
 
-KNOB = Knob("image", contribute, in_matrix=True, located=located)
+KNOB = Knob("image", contribute, check, in_matrix=True, located=located)

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.names import all_absolute
+from kdyno.base.text import clean
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 from kdyno.kernel.recipe import KconfigValue
-from kdyno.names import all_absolute
-from kdyno.text import clean
 
 SYMBOL = re.compile(r"(?:CONFIG_)?([A-Za-z0-9_]+)")
 SET = re.compile(r"CONFIG_([A-Za-z0-9_]+)=(.*)")
@@ -59,11 +59,19 @@ class FragmentUnfit(UserError):
     hint = "a line is CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
 
 
+def check(value: Mapping[str, KconfigValue], host: Host) -> None:  # noqa: ARG001
+    """Raises SymbolUnfit, ValueUnfit and ValueRuns."""
+    refuse_commands(_all_inline(value))
+
+
 def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribution:  # noqa: ARG001
     """Symbols written into the recipe itself."""
-    asks = tuple(_inline(name, asked) for name, asked in value.items())
-    refuse_commands(asks)
-    return Contribution(asks=asks)
+    return Contribution(asks=_all_inline(value))
+
+
+def check_fragments(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
+    """Raises FragmentMissing, FragmentUnfit and ValueRuns."""
+    read_fragments(value)
 
 
 def contribute_fragments(value: Sequence[str], context: Context) -> Contribution:  # noqa: ARG001
@@ -76,6 +84,10 @@ def read_fragments(paths: Sequence[str]) -> tuple[KconfigRequest, ...]:
     asks = tuple(request for path in paths for request in read_fragment(Path(path)))
     refuse_commands(asks)
     return asks
+
+
+def _all_inline(value: Mapping[str, KconfigValue]) -> tuple[KconfigRequest, ...]:
+    return tuple(_inline(name, asked) for name, asked in value.items())
 
 
 def _inline(name: str, value: KconfigValue) -> KconfigRequest:
@@ -141,5 +153,5 @@ def parse_fragment(text: str, origin: str) -> list[KconfigRequest]:
     return asks
 
 
-KNOB = Knob("kconfig", contribute)
-FRAGMENTS = Knob("fragments", contribute_fragments, located=all_absolute)
+KNOB = Knob("kconfig", contribute, check)
+FRAGMENTS = Knob("fragments", contribute_fragments, check_fragments, located=all_absolute)

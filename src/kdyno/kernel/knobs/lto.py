@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 
 SYMBOLS = {"thin": "LTO_CLANG_THIN", "full": "LTO_CLANG_FULL"}
 
@@ -13,12 +13,16 @@ class LtoNeedsClang(UserError):
     hint = 'set toolchain = "clang-19" (or another clang that is installed) in the same variant'
 
 
-def contribute(value: str, context: Context) -> Contribution:
+def check(value: str, host: Host) -> None:
+    """Raises LtoNeedsClang."""
+    if value != "none" and not host.toolchain.is_clang:
+        raise LtoNeedsClang(value=value, name=host.toolchain.identity.name)
+
+
+def contribute(value: str, context: Context) -> Contribution:  # noqa: ARG001
     """`none` leaves what the base configuration chose."""
     if value == "none":
         return Contribution()
-    if not context.toolchain.is_clang:
-        raise LtoNeedsClang(value=value, name=context.toolchain.identity.name)
     by = f'lto = "{value}"'
     return Contribution(
         asks=(
@@ -28,4 +32,4 @@ def contribute(value: str, context: Context) -> Contribution:
     )
 
 
-KNOB = Knob("lto", contribute, in_matrix=True)
+KNOB = Knob("lto", contribute, check, in_matrix=True)

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import hashlib
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.march.choose import choose
+from kdyno.kernel.march.compiler import check_cpu, flags, native_facts, used_in_kernel
+from kdyno.kernel.march.kernel_tree import AlreadyPatched
+from kdyno.kernel.march.patch import patch_of, symbol_in, write
 from kdyno.kernel.patches import Patch
-from kdyno.march.choose import choose
-from kdyno.march.compiler import check_cpu, flags, native_facts, used_in_kernel
-from kdyno.march.kernel_tree import AlreadyPatched
-from kdyno.march.patch import patch_of, symbol_in, write
 
 PATCH = "patch:"
+AUTO = "auto"
 
 
 class NotInPatch(UserError):
@@ -33,16 +34,21 @@ class NotInPatch(UserError):
     )
 
 
+def check(value: str | None, host: Host) -> None:
+    """Raises what the compiler refuses; what `auto` stands for is one of the names that it knows."""
+    if value is not None and (cpu := value.removeprefix(PATCH)) != AUTO:
+        check_cpu("march", cpu, host.toolchain)
+
+
 def contribute(value: str | None, context: Context) -> Contribution:
     """What the CPU's name stands for here is part of the image's key, and what it needs of the target is on record."""
     if value is None:
         return Contribution(needs=used_in_kernel(None, context.toolchain))
     through_patch = value.startswith(PATCH)
     cpu, notes = value.removeprefix(PATCH), tuple[str, ...]()
-    if cpu == "auto":
+    if cpu == AUTO:
         choice = choose(context.cpu(), context.toolchain)
         cpu, notes = choice.march, (f"march=auto is {choice.march}: {choice.why}",)
-    check_cpu("march", cpu, context.toolchain)
     made = _patched(value, cpu, context) if through_patch else Contribution(kcflags=flags(cpu, context.toolchain))
     facts = native_facts("march", context.toolchain) if cpu == "native" else ()
     needs = used_in_kernel(cpu, context.toolchain)
@@ -65,4 +71,4 @@ def _patched(value: str, cpu: str, context: Context) -> Contribution:
     return Contribution(asks=asks, patches=(Patch(path=path, digest=digest),))
 
 
-KNOB = Knob("march", contribute, in_matrix=True)
+KNOB = Knob("march", contribute, check, in_matrix=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.march.compiler import check_cpu, native_facts
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
+from kdyno.kernel.march.compiler import check_cpu, native_facts
+
+
+def check(value: str | None, host: Host) -> None:
+    """Raises what the compiler refuses."""
+    if value is not None:
+        check_cpu("mtune", value, host.toolchain)
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
     """Like march, without its instruction set."""
     if value is None:
         return Contribution()
-    check_cpu("mtune", value, context.toolchain)
     facts = native_facts("mtune", context.toolchain) if value == "native" else ()
     return Contribution(kcflags=(f"-mtune={value}",), facts=facts)
 
 
-KNOB = Knob("mtune", contribute, in_matrix=True)
+KNOB = Knob("mtune", contribute, check, in_matrix=True)

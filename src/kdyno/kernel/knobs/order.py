@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.names import absolute
 from kdyno.kernel import lkd
 from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable, read_input
-from kdyno.kernel.knobs.base import Context, Contribution, Knob
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 from kdyno.kernel.knobs.layout_seed import ordered
-from kdyno.names import absolute
 
 NAME = "order"
 """Of the knob and of its input."""
@@ -25,17 +25,22 @@ class OrderUnfit(UserError):
     hint = "one function a line, as `ld.lld --symbol-ordering-file` takes it; `#` starts a comment"
 
 
+def check(value: str | None, host: Host) -> None:  # noqa: ARG001
+    """Raises what `check_file` raises."""
+    if value is not None:
+        check_file(Path(value))
+
+
 def contribute(value: str | None, context: Context) -> Contribution:
     """The same objects whatever the order is: only lkd reads it."""
     if value is None:
         return Contribution()
-    check(Path(value))
     order = read_input(NAME, Path(value), context.state)
     environment = {**lkd.environment(context.toolchain), lkd.ORDER: order.placeholder}
     return ordered(f'order = "{value}"').model_copy(update={"environment": environment, "inputs": (order,)})
 
 
-def check(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise InputUnreadable, or OrderUnfit for a file that names no function or has lines that are no names."""
     try:
         text = read_whole(path, MOST_BYTES)
@@ -54,4 +59,4 @@ def located(value: str | None, base: Path) -> str | None:
     return value if value is None else absolute(value, base)
 
 
-KNOB = Knob(NAME, contribute, located=located)
+KNOB = Knob(NAME, contribute, check, located=located)

@@ -1,15 +1,15 @@
 """source = "git:linux#v6.6" and config = "file:.config": what a variant is built from, where not what the others are.
 
-They are the first things that a build looks up (see line/prepare.py), and add nothing to it later.
+They are the first things that a build looks up (see run/prepare.py), and add nothing to it later.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from kdyno.base.names import absolute
 from kdyno.kernel import source
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
-from kdyno.names import absolute
 
 
 def contribute(value: str | None, context: Context) -> Contribution:  # noqa: ARG001

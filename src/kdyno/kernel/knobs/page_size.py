@@ -6,8 +6,8 @@ with our own patch page-block maps as many pages at a fault as make up the size;
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 from kdyno.kernel.own_patches import release_of
 from kdyno.kernel.recipe import PAGE_SIZES, page_size_words
 
@@ -26,18 +26,22 @@ class NoSuchSizes(UserError):
     hint = 'older kernels have "4k", "2M", "always" and "madvise"; Linux 6.1 has more with patches = ["page-block"]'
 
 
+def check(value: str | None, host: Host) -> None:  # noqa: ARG001
+    """Raises UnknownSize."""
+    if value not in (None, *PAGE_SIZES, *WORDS):
+        raise UnknownSize(value=value, sizes=", ".join(f'"{size}"' for size in PAGE_SIZES))
+
+
 def contribute(value: str | None, context: Context) -> Contribution:
     """The same image for all sizes: only the command line differs."""
     if value is None:
         return Contribution()
-    if value not in (*PAGE_SIZES, *WORDS):
-        raise UnknownSize(value=value, sizes=", ".join(f'"{size}"' for size in PAGE_SIZES))
     words = page_size_words(value, context.patches)
     about = context.source.identity
     if any(word.startswith("thp_anon=") for word in words) and release_of(about.version) < OLDEST:
         raise NoSuchSizes(value=value, source=about.spec, version=about.version)
     request = KconfigRequest(symbol="TRANSPARENT_HUGEPAGE", value="y", by=f'page_size = "{value}"')
-    return Contribution(asks=(request,), cmdline=words)
+    return Contribution(asks=(request,))
 
 
-KNOB = Knob("page_size", contribute, in_matrix=True)
+KNOB = Knob("page_size", contribute, check, in_matrix=True)

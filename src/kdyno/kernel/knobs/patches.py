@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
-from kdyno.kernel.own_patches import file_of, is_name, own
+from kdyno.base.names import absolute
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
+from kdyno.kernel.own_patches import file_of, given_files, is_name, own
 from kdyno.kernel.patches import read_patches
-from kdyno.names import absolute
+
+
+def check(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
+    """Raises UnknownPatch for a name of none of kdyno's own, and what reading the others raises."""
+    read_patches(given_files(value))
 
 
 def contribute(value: Sequence[str], context: Context) -> Contribution:
@@ -34,4 +39,4 @@ def located(value: Sequence[str], base: Path) -> tuple[str, ...]:
     return tuple(entry if is_name(entry) else absolute(entry, base) for entry in value)
 
 
-KNOB = Knob("patches", contribute, located=located)
+KNOB = Knob("patches", contribute, check, located=located)

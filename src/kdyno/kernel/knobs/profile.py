@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
+from kdyno.base.names import absolute
+from kdyno.base.packages import way_to_install
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation import resolved
 from kdyno.kernel.inputs import DIRECTORY, Input, read_input
 from kdyno.kernel.knobs import profile_given, profile_pgo
-from kdyno.kernel.knobs.base import Context, Contribution, Knob, combined
+from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
-from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileUse, Recipe, Training
-from kdyno.names import absolute
-from kdyno.packages import way_to_install
+from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
+from kdyno.kernel.toolchain import Toolchain
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
@@ -44,12 +45,21 @@ WHY_NOT_GCC = {
 }
 
 
+def check(value: Profile | None, host: Host) -> None:
+    """Raises NeedsClang, ClangTooOld or NotCounting for what the compiler can't do, and what a file given refuses."""
+    if value is None:
+        return
+    for use in (*value.use, value.trained_for):
+        _require(use, host.toolchain)
+    if value.from_ is not None:
+        for use in value.use:
+            profile_given.check(use, Path(value.from_), host.toolchain)
+
+
 def contribute(value: Profile | None, context: Context) -> Contribution:
     """What all uses add. The inputs that are made of boots are planned here, with all that has to come before them."""
     if value is None:
         return Contribution()
-    for use in (*value.use, value.trained_for):
-        _require(use, context)
     makers = {"pgo": _pgo, "autofdo": _autofdo, "propeller": _propeller, "order": _order}
     parts = [makers[use](value, _input(value, use, context), context) for use in USES if use in value.use]
     if value.trained_for == "pgo":
@@ -67,15 +77,15 @@ def _laid_out(context: Context) -> Contribution:
     return ordered("profile").model_copy(update={"environment": lkd.environment(context.toolchain)})
 
 
-def _require(use: ProfileUse | None, context: Context) -> None:
+def _require(use: ProfileUse | None, toolchain: Toolchain) -> None:
     """Raise NeedsClang, ClangTooOld or NotCounting for what the compiler can't do."""
     if use == "pgo":
-        profile_pgo.require(context.toolchain)
+        profile_pgo.require(toolchain)
     if use not in OLDEST_CLANG:
         return
-    if not context.toolchain.is_clang:
+    if not toolchain.is_clang:
         raise NeedsClang(use=use, why=WHY_NOT_GCC[use])
-    identity = context.toolchain.identity
+    identity = toolchain.identity
     if int(identity.version.split(".")[0]) < OLDEST_CLANG[use]:
         way = way_to_install("clang-19", "lld-19", "llvm-19")
         raise ClangTooOld(use=use, oldest=OLDEST_CLANG[use], name=identity.name, version=identity.version, way=way)
@@ -129,7 +139,6 @@ def _order(_: Profile, functions: Input, __: Context) -> Contribution:
 def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
     if value.from_ is not None:
         path = Path(value.from_)
-        profile_given.check(use, path, context.toolchain)
         if use == "autofdo":
             profile_given.require_known(path, context.source.tree)
         return read_input(use, path, context.state)
@@ -145,7 +154,7 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
 
 
 def _exporter(use: ProfileUse, context: Context) -> str:
-    """The name of what makes it, in line/exporters.py: compilers count each in their own way."""
+    """The name of what makes it, in run/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use
     return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"
@@ -171,7 +180,7 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
     return plain.model_copy(update={"profile": profile.model_copy(update={"use": uses, "trained_for": use})})
 
 
-def located(value: Profile | None, base: Path) -> Profile | None:
+def located(value: ProfileSpec | None, base: Path) -> ProfileSpec | None:
     if value is None:
         return None
     train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
@@ -185,4 +194,4 @@ def _located_family(name: str, base: Path) -> str:
     return name if path == name else f"file:{absolute(path, base)}"
 
 
-KNOB = Knob(NAME, contribute, located=located)
+KNOB = Knob(NAME, contribute, check, located=located)

@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.errors import UserError
-from kdyno.files import read_whole
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.llvm_tools import find_tool
+from kdyno.base.process import attempt, failure
+from kdyno.base.profile_files import refuse_other_tools
 from kdyno.kernel.inputs import MOST_BYTES, InputUnreadable
 from kdyno.kernel.knobs import order
 from kdyno.kernel.recipe import ProfileUse
-from kdyno.llvm_tools import find_tool
-from kdyno.process import attempt, failure
-from kdyno.profile_files import refuse_other_tools
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 OBJECT = b"# object "
 """Begins the profile that `kdyno profile pull` writes; a line of hexadecimal digits follows, a .gcda file."""
@@ -61,7 +61,7 @@ def check(use: ProfileUse, path: Path, toolchain: Toolchain) -> None:
     refuse_other_tools(path, _first_bytes(path, use), TAKEN[use])
     match use:
         case "order":
-            order.check(path)
+            order.check_file(path)
         case "propeller":
             _check_clusters(path)
         case "autofdo":

@@ -6,12 +6,12 @@ holds for clang's counters as well, so that they go the same way.
 
 from __future__ import annotations
 
-from kdyno.errors import UserError
+from kdyno.base.errors import UserError
 from kdyno.kernel import lkd
 from kdyno.kernel.delegation.resolved import ProfileUse
 from kdyno.kernel.inputs import DIRECTORY, Input
 from kdyno.kernel.knobs.base import Contribution, KconfigRequest
-from kdyno.toolchain import Toolchain
+from kdyno.kernel.toolchain import Toolchain
 
 BY = 'profile, use = ["pgo"]'
 CLANG_COUNTS = "CFLAGS_GCOV=-fprofile-generate -mllvm -disable-vp=true"

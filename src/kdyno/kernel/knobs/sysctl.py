@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdyno.errors import UserError
-from kdyno.kernel.knobs.base import Context, Contribution, KconfigRequest, Knob
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs.base import Context, Contribution, Host, KconfigRequest, Knob
 
 
 class SysctlUnfit(UserError):
@@ -16,15 +16,17 @@ class SysctlUnfit(UserError):
     hint = "a value is a number or a word; one with blanks, such as net.ipv4.tcp_rmem's, goes only where nothing boots"
 
 
-def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+def check(value: Mapping[str, str | int], host: Host) -> None:  # noqa: ARG001
+    """Raises SysctlUnfit."""
     for name, setting in value.items():
         text = str(setting)
         if not text or not text.isprintable() or " " in text or '"' in text:
             raise SysctlUnfit(name=name, value=text)
-    if not value:
-        return Contribution()
-    words = tuple(f"sysctl.{name}={setting}" for name, setting in value.items())
-    return Contribution(asks=(KconfigRequest(symbol="PROC_SYSCTL", value="y", by="sysctl"),), cmdline=words)
 
 
-KNOB = Knob("sysctl", contribute)
+def contribute(value: Mapping[str, str | int], context: Context) -> Contribution:  # noqa: ARG001
+    asks = (KconfigRequest(symbol="PROC_SYSCTL", value="y", by="sysctl"),) if value else ()
+    return Contribution(asks=asks)
+
+
+KNOB = Knob("sysctl", contribute, check)

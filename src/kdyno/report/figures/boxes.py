@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdyno.measurement import AnyBenchmark
+from kdyno.base.measurement import AnyBenchmark
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import Report, Value
 from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thinned
-from kdyno.text import clean
-from kdyno.verdicts.model import Report, Value
 
 COLUMNS = 4
 CELL_PIXELS = 175

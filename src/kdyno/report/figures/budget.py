@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.cycles.budget import Budget, percentages
-from kdyno.cycles.causes import CATEGORIES, TITLES, Category
-from kdyno.explain.budget_rows import variants
+from kdyno.base.text import number
+from kdyno.measure.cycles.budget import Budget, percentages
+from kdyno.measure.cycles.causes import CATEGORIES, TITLES, Category
 from kdyno.report.figures.forest import ROW_PIXELS
 from kdyno.report.figures.style import Figure, Part, figure, legend_above, text
-from kdyno.text import number
+from kdyno.understand.explain.budget_rows import variants
 
 COLOURS: dict[Category, str] = {
     "user": "#d5d9de",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from kdyno.judge.verdicts.model import Report
+from kdyno.judge.verdicts.rows import Row, Span
 from kdyno.report import view
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
-from kdyno.verdicts.model import Report
-from kdyno.verdicts.rows import Row, Span
 
 ROW_PIXELS = 22
 

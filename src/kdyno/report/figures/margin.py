@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from kdyno.judge.verdicts.model import Report
+from kdyno.judge.verdicts.rows import Row, Span
 from kdyno.report import view
 from kdyno.report.figures.forest import ROW_PIXELS, rows_axis
 from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure, legend_above, text
-from kdyno.verdicts.model import Report
-from kdyno.verdicts.rows import Row, Span
 
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST = math.asinh(2.0)

@@ -9,8 +9,8 @@ from statistics import fmean, median
 
 import numpy as np
 
+from kdyno.judge.verdicts.model import Report, Value
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thinned
-from kdyno.verdicts.model import Report, Value
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kdyno.judge.estimate import POWER
-from kdyno.judge.planning.power import PowerCurve
+from kdyno.judge.stats.estimate import POWER
+from kdyno.judge.stats.planning.power import PowerCurve
+from kdyno.judge.verdicts.model import Report
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
-from kdyno.verdicts.model import Report
 
 MANY_POWERS = 6
 """Powers of ten on an axis that leave no room for ticks between them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import NormalDist, quantiles
 
-from kdyno.judge.diagnostics.tables import Residual
+from kdyno.judge.stats.diagnostics.tables import Residual
+from kdyno.judge.verdicts.model import Report
 from kdyno.report.figures.style import INK, Figure, Part, colours, figure, text
-from kdyno.verdicts.model import Report
 
 FEWEST = 4
 """Residuals that make a picture."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.judge.scaling.laws import TITLES, Fit, Law, Prediction
+from kdyno.base.text import number
+from kdyno.judge.curves.model import Series
+from kdyno.judge.stats.scaling.laws import TITLES, Fit, Law, Prediction
 from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thinned
-from kdyno.scaling.model import Series
-from kdyno.text import number
 
 COLOURS: dict[Law, str] = {"amdahl": "#d9822b", "usl": "#3b6ea8"}
 SHADES: dict[Law, str] = {"amdahl": "rgba(217,130,43,0.13)", "usl": "rgba(59,110,168,0.16)"}

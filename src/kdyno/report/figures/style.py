@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from kdyno.text import clean
-from kdyno.verdicts.model import Report
+from kdyno.base.text import clean
+from kdyno.judge.verdicts.model import Report
 
 Figure = Any
 """plotly has no types."""

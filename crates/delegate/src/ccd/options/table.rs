@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Answer, Row, additional, to_both, to_clang, to_gcc, zig};
-use crate::ccd::plan::Family;
+use crate::ccd::family::Family;
 
 /// What changes on the way to each family, why, and what stays.
 pub fn table() -> String {

@@ -1,0 +1,148 @@
+"""A CPU as the kernel that runs on it sees it: CPUID's vendor, family, model and feature flags, from /proc/cpuinfo.
+
+The flags are those which the kernel and its hypervisor let through: what they hide must not be compiled for either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import field_serializer
+
+from kdyno.base.cpu_families import GENERATIONS, March, families, levels
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
+
+CPUINFO = Path("/proc/cpuinfo")
+MOST_BYTES = 64 << 20
+"""Of a cpuinfo; 2,000 CPUs have 4 MB."""
+MADE_UP = ("Common KVM processor", "QEMU Virtual CPU", "QEMU TCG CPU")
+"""Names of the CPUs that QEMU made up (kvm64, qemu64, max): their family and model are those of other CPUs."""
+
+
+class NoCpuinfo(UserError):
+    message = "can't read the CPU from {path}: {why}"
+    hint = "name a copy of the target machine's /proc/cpuinfo"
+
+
+class Cpu(Frozen):
+    """The first CPU of a machine."""
+
+    vendor: str
+    """CPUID's: `AuthenticAMD`."""
+    family: int
+    model: int
+    stepping: int | None
+    name: str
+    """Of the vendor or the hypervisor; for people only."""
+    flags: frozenset[str]
+
+    @field_serializer("flags")
+    def _in_order(self, flags: frozenset[str]) -> list[str]:
+        return sorted(flags)
+
+    @property
+    def is_guest(self) -> bool:
+        return "hypervisor" in self.flags
+
+    @property
+    def runs_64_bit_kernels(self) -> bool:
+        """Whether it has long mode."""
+        return "lm" in self.flags
+
+
+def read_cpu(path: Path = CPUINFO) -> Cpu:
+    """The CPU that a /proc/cpuinfo describes; raises NoCpuinfo."""
+    try:
+        # A file below /proc says that it has no bytes, and is read to its end all the same.
+        text = read_whole(path, MOST_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise NoCpuinfo(path=path, why=error.strerror) from error
+    try:
+        return parse_cpuinfo(text)
+    except KeyError as error:
+        raise NoCpuinfo(path=path, why=f"it has no `{error.args[0]}`, so it is not that of an x86 CPU") from error
+    except ValueError as error:
+        raise NoCpuinfo(path=path, why=f"it has a malformed number: {error}") from error
+
+
+def parse_cpuinfo(text: str) -> Cpu:
+    """The first CPU of the text. Raises KeyError with the field that is missing, ValueError for a bad number. Pure."""
+    lines = text.strip().partition("\n\n")[0].splitlines()
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    stepping = fields.get("stepping", "")
+    return Cpu(
+        vendor=fields["vendor_id"],
+        family=int(fields["cpu family"]),
+        model=int(fields["model"]),
+        stepping=int(stepping) if stepping.isdecimal() else None,
+        name=fields.get("model name", "unknown"),
+        flags=frozenset(fields["flags"].split()),
+    )
+
+
+def level_of(flags: frozenset[str]) -> int:
+    """The highest N for which these flags make x86-64-vN; 0 if not even the first. Pure."""
+    reached = 0
+    for row in levels():
+        if not flags.issuperset(row.flags):
+            break
+        reached = row.level
+    return reached
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which family a CPU is of, and what tells."""
+
+    family: March | None
+    why: str
+
+
+def identify(cpu: Cpu) -> Identity:
+    """The family that CPUID's numbers name, unless what the CPU can do contradicts them: then its features decide.
+
+    Hypervisors make CPUs up: some have a name of their own, others the number of a CPU that lacks what they show. Pure.
+    """
+    if cpu.is_guest and cpu.name.startswith(MADE_UP):
+        return Identity(None, f"{cpu.name} is a CPU that only hypervisors have")
+    named = numbered(cpu)
+    if named is None:
+        return Identity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
+    foreign = _foreign(cpu, named)
+    if not foreign:
+        return Identity(named, f"{named.title} by CPUID")
+    contradiction = f"CPUID's model {cpu.model} is {named.name}, which has no {', '.join(foreign)}"
+    able = [row for row in families() if row.vendor == named.vendor and row.has and not _foreign(cpu, row)]
+    if not able:
+        return Identity(None, f"{contradiction}; nor has another family of {named.vendor}'s")
+    oldest = min(able, key=lambda row: len(row.has or ()))
+    return Identity(oldest, f"{oldest.title} or newer by its features: {contradiction}")
+
+
+def family_of(cpu: Cpu) -> March | None:
+    """The family by `identify`, without what tells it. Pure."""
+    return identify(cpu).family
+
+
+def numbered(cpu: Cpu) -> March | None:
+    """The family that CPUID's numbers name; where several share a model, that with most telling flags."""
+    matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
+    matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]
+    return max(matches, key=lambda row: len(row.told_by), default=None)
+
+
+def _foreign(cpu: Cpu, family: March) -> list[str]:
+    """What the CPU shows and this family hasn't got."""
+    if family.has is None:
+        return []
+    return [flag for flag in GENERATIONS if flag in cpu.flags and flag not in family.has]
+
+
+def _covers(models: str, cpu: Cpu) -> bool:
+    """Whether this CPU is among `vendor family first-last`."""
+    vendor, family, numbers = models.split(" ")
+    first, _, last = numbers.partition("-")
+    return (cpu.vendor, cpu.family) == (vendor, int(family)) and int(first) <= cpu.model <= int(last or first)

@@ -1,0 +1,93 @@
+"""The words of measuring, below everything: lanes, what a benchmark is, what a sample is."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kdyno.base.frozen import Frozen
+
+Direction = Literal["lower", "higher"]
+Quantity = Literal["speed", "count"]
+"""What a value is: time, cycles or a rate, of which there is faster and slower; or a number of things (instructions,
+misses, bytes), of which there is fewer and more."""
+BootStatus = Literal["ok", "failed", "lost"]
+Correction = Literal["holm", "bh"]
+"""How p-values are adjusted for the number of comparisons: after Holm, or after Benjamini and Hochberg."""
+COUNTS = frozenset({"instr", "B/instr", "misses", "walks"})
+"""Units of what the emulated PMU counts."""
+INT64_MAX = 2**63 - 1
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""What every database holds in one column."""
+
+
+class AnyBenchmark(Frozen):
+    """One quantity, whoever measured it: its unit, and which direction is better."""
+
+    name: str
+    """`lat_syscall.null`"""
+    test: str
+    """What measures it: `lat_syscall`, a test of LMBench; `command` for what a command says."""
+    unit: str
+    """`instr`, `cycles` or `ns` per operation; `B/instr`, `B/cycle` or `MB/s` for bandwidths; a command has its own."""
+    direction: Direction | None
+    """None where nobody said."""
+    description: str
+
+
+class Benchmark(AnyBenchmark):
+    """One that was measured here."""
+
+    direction: Direction
+
+    @property
+    def quantity(self) -> Quantity:
+        """Instructions are counted; all else that is measured here is time, cycles, or what a user calls better."""
+        return "count" if self.unit in COUNTS else "speed"
+
+
+class Sample(Frozen):
+    """One reading: so much work took so many units of the lane's clock; or a value as a program said it."""
+
+    benchmark: str
+    iteration: Int64
+    elapsed: Int64 | None = None
+    """Instructions in the model lane, or modelled cycles; nanoseconds in the wall lane."""
+    work: Int64 | None = None
+    """Operations, or bytes for a bandwidth. Goes with `elapsed`."""
+    value: float | None = None
+    """In the benchmark's unit, in the place of both: a throughput or a percentile that a program said."""
+
+    @model_validator(mode="after")
+    def _is_given_one_way(self) -> Self:
+        if (self.elapsed is None) != (self.work is None) or (self.elapsed is None) == (self.value is None):
+            raise ValueError("a sample is either `elapsed` and `work`, or a `value`")
+        return self
+
+    @property
+    def usable(self) -> bool:
+        """Whether a value can be made of it that has a logarithm."""
+        numbers = [number for number in (self.elapsed, self.work, self.value) if number is not None]
+        return all(number > 0 and math.isfinite(number) for number in numbers)
+
+    def __str__(self) -> str:
+        return f"{self.work} per {self.elapsed}" if self.value is None else f"{self.value:g}"
+
+
+UNIT_SCALE = {"MB/s": 1000.0}
+"""Bytes per nanosecond are GB/s. Bytes per instruction need no factor."""
+
+
+def value(sample: Sample, benchmark: Benchmark) -> float:
+    """Return a sample in the benchmark's unit: its own value, cost of one operation, or bytes per unit of the clock.
+
+    The sample must be usable.
+    """
+    if sample.value is not None:
+        return sample.value
+    assert sample.elapsed is not None and sample.work is not None
+    if benchmark.direction == "lower":
+        return sample.elapsed / sample.work
+    return UNIT_SCALE.get(benchmark.unit, 1.0) * sample.work / sample.elapsed

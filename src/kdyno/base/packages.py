@@ -1,0 +1,132 @@
+"""What kdyno calls and reads on a host, and the package that has it: Debian's in data/debian-packages.txt, and what
+Ubuntu 24.04 calls those in data/ubuntu-24.04-packages.txt. tools/setup reads both as well."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from kdyno.base.process import ToolMissing, attempt
+
+OS_RELEASE = Path("/etc/os-release")
+
+Names = Literal["debian", "ubuntu-24.04", "unknown"]
+"""Whose names packages have on a host."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One row of the table of what a host needs."""
+
+    when: str
+    """Who needs it: needed, wanted, extra, tests, setup, rust or lints; the table says what these mean."""
+    package: str
+    program: str
+    """A name on the PATH, or a file."""
+    purpose: str
+
+    def path(self) -> str | None:
+        """Where it is on this host; None if it is not here."""
+        if self.program.startswith("/"):
+            return self.program if Path(self.program).exists() else None
+        return shutil.which(self.program)
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """What Ubuntu has in the place of one of Debian's packages."""
+
+    package: str
+    """Debian's name."""
+    names: tuple[str, ...]
+    """Ubuntu's; none where it has no such package."""
+    note: str
+    """What to do where there is none."""
+
+
+def requirements() -> Iterator[Requirement]:
+    """What a host needs, in the table's order."""
+    for line in _lines("debian-packages.txt"):
+        yield Requirement(*line.split(maxsplit=3))
+
+
+def counterparts(names: Names) -> dict[str, Counterpart]:
+    """By Debian's names, the packages that have others here."""
+    if names != "ubuntu-24.04":
+        return {}
+    by_package = {}
+    for line in _lines("ubuntu-24.04-packages.txt"):
+        package, others, note = line.split(maxsplit=2)
+        by_package[package] = Counterpart(package, () if others == "-" else tuple(others.split(",")), note)
+    return by_package
+
+
+def _lines(table: str) -> Iterator[str]:
+    for line in files("kdyno").joinpath("data", table).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line
+
+
+def names_here(os_release: Path | None = None) -> Names:
+    """Whose names of packages a host has, by its /etc/os-release.
+
+    Ubuntu 24.04 and what is made of it say UBUNTU_CODENAME=noble. What is made of Debian, but not by way of Ubuntu, has
+    Debian's names.
+    """
+    facts: dict[str, str] = {}
+    with suppress(OSError, ValueError):
+        text = (os_release or OS_RELEASE).read_text(encoding="utf-8")
+        facts = dict(word.split("=", 1) for word in shlex.split(text, comments=True) if "=" in word)
+    if facts.get("UBUNTU_CODENAME") == "noble":
+        return "ubuntu-24.04"
+    kinds = [facts.get("ID", ""), *facts.get("ID_LIKE", "").split()]
+    return "debian" if "debian" in kinds and "ubuntu" not in kinds else "unknown"
+
+
+def missing_packages(packages: Sequence[str]) -> list[str]:
+    """Those of these Debian packages that aren't installed here, under whatever name; all of them where dpkg isn't."""
+    others = counterparts(names_here())
+    missing = []
+    for package in packages:
+        names = others[package].names if package in others else (package,)
+        if not names or not all(_is_installed(name) for name in names):
+            missing.append(package)
+    return missing
+
+
+def _is_installed(name: str) -> bool:
+    words = ["dpkg-query", "--show", "--showformat", "${db:Status-Status}", name]
+    try:
+        return attempt(words).stdout == "installed"
+    except ToolMissing:
+        return False
+
+
+def way_to_install(*packages: str, program: str | None = None) -> str:
+    """What a user does to have these Debian packages here, as a hint says it: a command, or words where there is none.
+
+    Where the names of packages are unknown, what they have is described: this `program` of theirs, or all.
+    """
+    here = names_here()
+    if here == "unknown":
+        return f"install {', '.join(text for package in packages for text in _described(package, program))}"
+    others = counterparts(here)
+    names = [name for package in packages for name in (others[package].names if package in others else (package,))]
+    ways = [f"sudo apt-get install -y {' '.join(dict.fromkeys(names))}"] if names else []
+    lacking = [others[package] for package in packages if package in others and not others[package].names]
+    return "; ".join([*ways, *(f"there is no package {other.package} here: {other.note}" for other in lacking)])
+
+
+def _described(package: str, program: str | None) -> Iterator[str]:
+    """The programs of a package that the table knows, each with its purpose; without any, its name."""
+    rows = [row for row in requirements() if row.package == package and program in (None, row.program)]
+    for row in rows:
+        yield f"{row.program} ({row.purpose}; Debian's package {package} has it)"
+    if not rows:
+        yield f"what Debian's package {package} has"

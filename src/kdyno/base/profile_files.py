@@ -1,0 +1,90 @@
+"""Files of profiles that other tools make, known by how they begin: what each is, and what makes of it what is asked.
+
+They are given to kdyno because their names say `profile`, and the tools that read profiles only call them damaged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.base.errors import UserError
+
+LOOKED_AT = 4096
+"""Bytes from the start that tell."""
+OF_SAMPLES = "make a profile of it with llvm-profgen --kernel --{word}={path} --binary=vmlinux -o PROFILE"
+
+
+class ProfileOfAnotherTool(UserError):
+    message = "{path} is {what}, which kdyno doesn't read here"
+    hint = "{way_out}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file."""
+
+    name: str
+    begins: re.Pattern[bytes]
+    what: str
+    way_out: str
+    """`{path}` is the file."""
+
+
+KINDS = (
+    Kind(
+        "perf.data",
+        re.compile(rb"PERFILE2|PERFFILE|2ELIFREP"),
+        "what perf record wrote (perf.data)",
+        f"{OF_SAMPLES.format(word='perfdata', path='{path}')}; it needs `perf record -b` and the vmlinux that ran",
+    ),
+    Kind(
+        "perf script",
+        re.compile(
+            rb"(?:[ \t]{0,20}\d{1,20}\n)?[ \t]{0,20}[0-9a-f]{1,16}\s{1,20}0x[0-9a-f]{1,16}/0x[0-9a-f]{1,16}/"
+            rb"|[ \t]{0,20}\S[^\n]{0,40}? \d{1,10}(?:/\d{1,10})? {1,20}(?:\[\d{1,5}\] {1,20})?\d{1,12}\.\d{6,9}: "
+        ),
+        "the text of perf script",
+        f"{OF_SAMPLES.format(word='perfscript', path='{path}')}; it needs `perf script -F ip,brstack`",
+    ),
+    Kind(
+        "gcda",
+        re.compile(rb"adcg|gcda"),
+        "gcov's counters of one object (.gcda)",
+        "`kdyno profile pull HOST -o DIR` gathers those of a whole kernel, and writes a profile that a recipe takes",
+    ),
+    Kind(
+        "gcno",
+        re.compile(rb"oncg|gcno"),
+        "gcov's notes on one object (.gcno), which hold no counts",
+        "`kdyno profile pull HOST -o DIR` gathers the counts of a whole kernel",
+    ),
+    Kind(
+        "profraw",
+        re.compile(rb"\x81rforpl\xff|\xfflprofr\x81"),
+        "the raw counters of code that clang instrumented (.profraw)",
+        "make a profile of it: llvm-profdata merge -o PROFILE {path}",
+    ),
+    Kind(
+        "instrumented",
+        re.compile(rb"\xfflprofi\x81"),
+        "a profile of code that clang instrumented",
+        'it is for compilers: profile = {{ use = ["pgo"], from = "{path}" }} in a recipe',
+    ),
+    Kind(
+        "samples",
+        re.compile(rb"[^\s:][^:\n]{0,1000}:\d{1,20}:\d{1,20}\n"),
+        "a sample profile of clang",
+        "`kdyno profile stale {path} VMLINUX` says what it is worth for a kernel, "
+        "`kdyno profile overlap` how two are alike",
+    ),
+)
+
+
+def refuse_other_tools(path: Path, head: bytes, taken: Collection[str]) -> None:
+    """Raise ProfileOfAnotherTool if a file begins as one of KINDS does, but for those of the names `taken`."""
+    for kind in KINDS:
+        if kind.begins.match(head[:LOOKED_AT]) and kind.name not in taken:
+            raise ProfileOfAnotherTool(path=path, what=kind.what, way_out=kind.way_out.format(path=path))

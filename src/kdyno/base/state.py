@@ -1,0 +1,337 @@
+"""The state directory: where sources, builds, images, artefacts and the store live, and who may touch them now."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.ownership import is_root, why_in_others_hands
+from kdyno.base.state_marker import IN_USE, LOCKS, STORE, claim
+
+
+class NoSpace(InfrastructureError):
+    message = "not enough disk space in {path}: {free_mb} MB free, {needed_mb} MB needed"
+    hint = "free some space there, or name another place with --state DIR or KDYNO_STATE"
+
+
+class DiskFull(InfrastructureError):
+    message = "the disk that holds {path} is full"
+    hint = "free some space and run the same command again: what was finished is kept"
+
+
+class StateNotWritable(InfrastructureError):
+    message = "can't write to the state directory {path}: {why}"
+    hint = "name another place with --state DIR or KDYNO_STATE"
+
+
+class StateNotOurs(InfrastructureError):
+    message = "as root, kdyno does not use the state directory {path}: {why}"
+    hint = "run it as the user whose directory that is, or say --state DIR with one that root alone can change"
+
+
+class LockRefused(InfrastructureError):
+    message = "can't take the lock {path}: {why}"
+    hint = "kdyno did not make this: see what it is, and remove it"
+
+
+class HomeUnknown(InfrastructureError):
+    message = "there is no place for the state directory: HOME is not set, and user {uid} has no entry in /etc/passwd"
+    hint = "set HOME, or name a place with --state DIR or KDYNO_STATE"
+
+
+class State:
+    """The state directory and its parts; each part is made when it is first asked for.
+
+    A directory with anything in it that isn't kdyno's is refused with StateOfOthers. Root uses none that others may
+    change: each way to a part leads through `why_not_ours`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._is_claimed = False
+
+    @classmethod
+    def default(cls) -> State:
+        """$KDYNO_STATE, else $XDG_STATE_HOME/kdyno, else ~/.local/state/kdyno. Raises HomeUnknown."""
+        if explicit := os.environ.get("KDYNO_STATE"):
+            return cls(Path(explicit))
+        if base := os.environ.get("XDG_STATE_HOME"):
+            return cls(Path(base) / "kdyno")
+        try:
+            return cls(Path.home() / ".local" / "state" / "kdyno")
+        except RuntimeError as error:
+            raise HomeUnknown(uid=os.getuid()) from error
+
+    def why_not_ours(self, name: str = ".") -> str | None:
+        """Why root must not use a part, as somebody else may change it or a directory above; None if it may.
+
+        Who isn't root is stopped by the system from all that it may not do, and can be used for nothing else.
+        """
+        return why_in_others_hands(self.root / name) if is_root() else None
+
+    def file(self, name: str) -> Path:
+        """The path of a file that lies in the state directory itself. Raises StateNotOurs."""
+        if why := self.why_not_ours(name):
+            raise StateNotOurs(path=self.root, why=why)
+        return self.root / name
+
+    def _part(self, name: str) -> Path:
+        path = self.file(name)
+        try:
+            if not self._is_claimed:
+                _make_directory(self.root)
+                self.file(".")  # in a directory for all, such as /tmp, somebody else may have made it just before
+                claim(self.root)
+                self._is_claimed = True
+            is_new = not path.is_dir()
+            if is_new:
+                _make_directory(path)
+        except OSError as error:
+            raise StateNotWritable(path=path, why=error.strerror) from error
+        if is_new:
+            self.file(name)
+        return path
+
+    @property
+    def sources(self) -> Path:
+        """Kernel trees by identity; never written to after they are complete."""
+        return self._part("sources")
+
+    @property
+    def patches(self) -> Path:
+        """Patches that kdyno made itself, by content; may be deleted at any time."""
+        return self._part("patches")
+
+    @property
+    def inputs(self) -> Path:
+        """Files that builds take, such as profiles, by digest; may be deleted at any time."""
+        return self._part("inputs")
+
+    @property
+    def digests(self) -> Path:
+        """Digests of files that were hashed before, by their stat; may be deleted at any time."""
+        return self._part("digests")
+
+    @property
+    def builds(self) -> Path:
+        """Object directories of builds under way, and the logs of those that failed, by image key."""
+        return self._part("builds")
+
+    @property
+    def images(self) -> Path:
+        """Finished images, by key; a directory here is complete."""
+        return self._part("images")
+
+    @property
+    def kernels(self) -> Path:
+        """Kernels out of packages, with a few modules; may be deleted at any time."""
+        return self._part("kernels")
+
+    @property
+    def roots(self) -> Path:
+        """Root file systems of guests, by the packages in them; may be deleted at any time."""
+        return self._part("roots")
+
+    @property
+    def soaks(self) -> Path:
+        """Records of soaks, and their consoles."""
+        return self._part("soaks")
+
+    @property
+    def artefacts(self) -> Path:
+        """Consoles, streams and PMU records of finished boots, by hash of their content."""
+        return self._part("artefacts")
+
+    @property
+    def removed(self) -> Path:
+        """What is being removed: it has left its place in one step; may be deleted at any time."""
+        return self._part("removed")
+
+    @property
+    def locks(self) -> Path:
+        return self._part(LOCKS)
+
+    @property
+    def store_file(self) -> Path:
+        """The store, if no other one is named."""
+        self._part(".")
+        return self.file(STORE)
+
+    def require_space(self, megabytes: int) -> None:
+        """Raise NoSpace unless so many megabytes are free."""
+        free = shutil.disk_usage(self._part(".")).free // 1_000_000
+        if free < megabytes:
+            raise NoSpace(path=self.root, free_mb=free, needed_mb=megabytes)
+
+    @contextmanager
+    def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
+        with self.in_use():
+            descriptor = _open_lock(self.locks / f"{name}.lock")
+            try:
+                if not _held(descriptor):
+                    on_wait()
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def lock_if_free(self, name: str) -> Iterator[bool]:
+        """Hold the lock `name` if nobody else does; whether it is held now."""
+        descriptor = _open_lock(self.locks / f"{name}.lock")
+        try:
+            yield _held(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Rely on what is in the directory: until the end nothing is taken out of it. Any number may at once."""
+        descriptor = _open_lock(self.locks / IN_USE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other kdyno is at work here; if so, none begins to until the end. Hold no other lock meanwhile."""
+        descriptor = _open_lock(self.locks / IN_USE)
+        try:
+            yield _held(descriptor) and not self.at_work()
+        finally:
+            os.close(descriptor)
+
+    def at_work(self) -> list[str]:
+        """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
+        locks, boots = self.file(LOCKS), self.file("boots")
+        names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
+        return names + [f"boots/{path.name}" for path in sorted(boots.glob(f"*{SCRATCH}")) if _is_held(path)]
+
+    @contextmanager
+    def scratch(self, prefix: str) -> Iterator[Path]:
+        """An empty directory for the files of boots under way, gone at the end.
+
+        Its owner holds a lock of the directory itself, which dies with it: what a kdyno that was killed left is
+        removed by the next one that comes here.
+        """
+        boots = self._part("boots")
+        with self.in_use():
+            with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
+                _remove_unheld(boots)
+                place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", suffix=SCRATCH, dir=boots))
+                descriptor = os.open(place, DIRECTORY)
+                _held(descriptor)
+            try:
+                yield place
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+                os.close(descriptor)
+
+
+ROOT_RECORD = "root.json"
+"""In the directory of a root file system: what is in it."""
+SCRATCH = ".boot"
+"""What the names of scratch directories end with: nothing else is ever removed from their place."""
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _make_directory(path: Path) -> None:
+    """Make a directory, and those above. Root's can't be changed by others, whatever the mask says."""
+    for place in (*reversed(path.parents), path):
+        if not place.is_dir():
+            place.mkdir(mode=0o755 if is_root() else 0o777, exist_ok=True)
+
+
+def _open_lock(path: Path) -> int:
+    """Open the file of a lock, which is made if it isn't there and never changed. Nothing else is opened in its place.
+
+    Raises StateNotWritable and LockRefused.
+    """
+    # A pipe that nobody reads would wait at open() already.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise LockRefused(path=path, why="it is a symbolic link") from error
+        if error.errno in (errno.EISDIR, errno.ENXIO):
+            raise LockRefused(path=path, why="it is no regular file") from error
+        raise StateNotWritable(path=path, why=error.strerror) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise LockRefused(path=path, why="it is no regular file")
+    return descriptor
+
+
+def _held(descriptor: int) -> bool:
+    """Lock an open file or directory; False if another has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another has locked a file or directory. What can't be opened is nobody's lock."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _held(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_unheld(directory: Path) -> None:
+    """Remove the scratch directories in a directory that no owner holds. No link is followed."""
+    if directory.is_symlink():
+        return
+    for left in directory.glob(f"*{SCRATCH}"):
+        with suppress(OSError):  # no directory, or another user's
+            descriptor = os.open(left, DIRECTORY)
+            try:
+                if _held(descriptor):
+                    shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def disk_full_is_said(path: Path) -> Iterator[None]:
+    """Turn ENOSPC and EDQUOT into DiskFull, which says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(path=path) from error
+        raise
+
+
+def nearest(path: Path) -> Path:
+    """The path, or the nearest above it that is there, as far as this user can see."""
+    return next(candidate for candidate in (path, *path.parents) if os.access(candidate, os.F_OK))
+
+
+def why_not_writable(path: Path) -> str | None:
+    """Open the file, or make and remove one in the directory or where it would be made; None if that works."""
+    try:
+        if path.is_file():
+            path.open("ab").close()
+        else:
+            tempfile.NamedTemporaryFile(dir=nearest(path), prefix=".kdyno-").close()
+    except OSError as error:
+        return error.strerror
+    return None

@@ -1,0 +1,62 @@
+"""The file that says that a directory is kdyno's: nothing is made in, and removed from, what was anything else."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from kdyno.base.errors import UserError
+
+MARKER = ".kdyno-state"
+TEXT = "This directory is kdyno's own: it removes what it made here. docs/store.md says more.\n"
+STORE = "store.sqlite"
+LOCKS = "locks"
+IN_USE = "in-use.lock"
+"""Held, together with others, by all who rely on what lies in the directory; alone by who takes things out of it."""
+
+
+class StateOfOthers(UserError):
+    message = "{path} is no state directory: there is something in it, and kdyno didn't make it"
+    hint = "name an empty directory, or a new one, with --state DIR or KDYNO_STATE; if it is kdyno's after all: {adopt}"
+
+
+def claim(root: Path) -> None:
+    """Mark a directory that is empty, or that an earlier kdyno used. Raises StateOfOthers, and OSError."""
+    marker = root / MARKER
+    if _is_file(marker):
+        return
+    if any(path != marker for path in root.iterdir()) and not (_is_file(marker) or _was_used(root)):
+        raise StateOfOthers(path=root, adopt=f"touch {marker}")
+    with suppress(FileExistsError):  # another kdyno was faster
+        descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(descriptor, TEXT.encode())
+        finally:
+            os.close(descriptor)
+
+
+def is_marked(root: Path) -> bool:
+    """Whether a directory is kdyno's; nothing is made to find that out."""
+    return _is_file(root / MARKER) or _was_used(root)
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(OSError):
+        return stat.S_ISREG(path.lstat().st_mode)
+    return False
+
+
+def _was_used(root: Path) -> bool:
+    """Whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a table."""
+    lock, path = root / LOCKS / IN_USE, root / STORE
+    if not lock.parent.is_symlink() and _is_file(lock) and lock.stat().st_size == 0:
+        return True
+    if not _is_file(path):
+        return False
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{quote(str(path))}?immutable=1", uri=True)) as store:
+        return store.execute("SELECT 1 FROM sqlite_master WHERE name = 'kdyno_meta'").fetchone() is not None
+    return False

@@ -1,0 +1,230 @@
+"""What a terminal shows while a run goes on: the plan, how far it is, the verdicts so far, what the build says.
+
+A `Screen` is told what happens and keeps it as a `View`; `drawn` makes lines of one, and is pure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.live import Live
+from rich.text import Text
+
+from kdyno.base import terminal
+from kdyno.base.pace import Pace, clock
+from kdyno.base.text import clean, counted
+from kdyno.base.watched import Ahead, Standing
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+NOT_YET = "Verdicts so far. Don't trust them before the end: who looks often finds differences that aren't there."
+BAR = 24
+BUILD_LINES = 8
+LONGEST = 400
+"""Characters of a line or note that are looked at: it may be a command that names hundreds of files."""
+SPARE = 2
+"""Lines of the terminal that are left free: what fills all of it can't be taken back."""
+REDRAWN_EACH_SECOND = 4
+
+Piece = tuple[str, str]
+"""Text and its style."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A piece of work under way."""
+
+    what: str
+    pace: Pace
+    done: int = 0
+    total: int | None = None
+    note: str = ""
+    is_counted: bool = False
+    """Whether anything was told of it yet."""
+
+
+@dataclass(frozen=True)
+class View:
+    """All that is shown; times are of the monotonic clock."""
+
+    ahead: Ahead
+    began: float
+    built: int = 0
+    last_built: float = 0.0
+    """When the last one was; at first when it all began."""
+    booted: int = 0
+    first_boot: float | None = None
+    """When the first one ended."""
+    last_boot: float = 0.0
+    work: Work | None = None
+    standings: tuple[Standing, ...] = ()
+    output: tuple[str, ...] = ()
+    """The last lines of the build that is under way."""
+
+
+def seconds_left(view: View, now: float) -> float | None:
+    """What is left of a run: by the forecast until boots end, then by how fast they do; None if nothing tells."""
+    boots = max(0, view.ahead.boots - view.booted)
+    if view.first_boot is None:
+        before, images = view.ahead.seconds_before_boots, view.ahead.images
+        if before is None:
+            return None
+        part = max(0, images - view.built) / images if images else 1.0
+        return max(0.0, before * part - (now - view.last_built)) + boots * view.ahead.seconds_of_a_boot
+    boot_seconds = view.ahead.seconds_of_a_boot
+    if view.booted > 1:
+        boot_seconds = (view.last_boot - view.first_boot) / (view.booted - 1)
+    return max(0.0, boots * boot_seconds - (now - view.last_boot))
+
+
+def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
+    """The view in at most this many lines of at most this many columns; what the build says gives way first."""
+    lines = [*_plan(view, columns, now), *_work(view.work, columns), *_standings(view.standings, columns)]
+    lines = lines[: max(1, rows - SPARE)]
+    room = min(BUILD_LINES, rows - SPARE - len(lines))
+    if room > 0:
+        lines += [Text(f"  {line}", "dim") for line in view.output[-room:]]
+    for line in lines:
+        line.truncate(columns, overflow="ellipsis")
+        line.no_wrap = True
+    return lines
+
+
+def _plan(view: View, columns: int, now: float) -> list[Text]:
+    ahead = view.ahead
+    left = seconds_left(view, now)
+    pieces = [
+        f"{view.built:,} of {counted(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
+        f"{ahead.boots_before + view.booted:,} of {counted(ahead.boots_before + ahead.boots, 'boot')} done"
+        if ahead.boots
+        else "",
+        f"{clock(now - view.began)} elapsed",
+        f"about {clock(left)} left" if left else "",
+    ]
+    return [Text(ahead.title, "bold"), *packed([(piece, "") for piece in pieces if piece], columns)]
+
+
+def _work(work: Work | None, columns: int) -> list[Text]:
+    if work is None:
+        return []
+    figures = [work.pace.count(work.done, work.total) if work.is_counted else "", work.pace.elapsed()]
+    figures.append(work.pace.left(work.done, work.total))
+    lines = [Text(work.what, "cyan"), *packed([(text, "") for text in figures if text], columns)]
+    if work.total:
+        bar = _bar(min(1.0, work.done / max(work.total, work.done)), min(BAR, columns))
+        beside = len(lines) == 2 and bar.cell_len + 1 + lines[1].cell_len <= columns
+        lines[1:] = [Text(" ").join([bar, lines[1]])] if beside else [bar, *lines[1:]]
+    return [*lines, Text(f"  {work.note}", "dim")] if work.note else lines
+
+
+def _bar(fraction: float, columns: int) -> Text:
+    full = int(fraction * columns)
+    return Text.assemble(("━" * full, "green"), ("─" * (columns - full), "dim"))
+
+
+def _standings(standings: Sequence[Standing], columns: int) -> list[Text]:
+    if not standings:
+        return []
+    lines = list(packed([(word, "yellow") for word in NOT_YET.split()], columns, between=" ", indent=""))
+    for standing in standings:
+        verdicts = [(f"{number} {name}", terminal.STYLES.get(name, "")) for name, number in standing.verdicts.items()]
+        overall = [(f"in all {standing.overall}", "")] if standing.overall else []
+        lines += packed([(f"{standing.variant}:", "bold"), *verdicts, *overall], columns)
+    return lines
+
+
+def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
+    """Lines of pieces, as many in each as there is room for; a piece is never broken, and later lines are indented.
+
+    No comma follows a colon.
+    """
+    line = Text()
+    for text, style in pieces:
+        if line.plain.strip():
+            gap = " " if line.plain.endswith(":") else between
+            if line.cell_len + cell_len(gap + text) <= columns:
+                line.append(gap)
+            else:
+                yield line
+                line = Text(indent)
+        line.append(text, style)
+    if line.plain.strip():
+        yield line
+
+
+class Screen:
+    """The view of a run at the bottom of a terminal, redrawn while it is open; what is said meanwhile scrolls above.
+
+    It is told what happens by one thread, and draws in another.
+    """
+
+    def __init__(self, ahead: Ahead, *, output: bool = False) -> None:
+        began = time.monotonic()
+        self.view = View(replace(ahead, title=clean(ahead.title)), began, last_built=began)
+        self._shows_output = output
+        self._live = Live(
+            get_renderable=lambda: self,
+            console=terminal.error_console(),
+            transient=True,
+            redirect_stdout=False,
+            refresh_per_second=REDRAWN_EACH_SECOND,
+        )
+
+    def __enter__(self) -> Screen:
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        size = console.size
+        yield from drawn(self.view, min(options.max_width, size.width), size.height, time.monotonic())
+
+    @contextmanager
+    def working(self, what: str, pace: Pace) -> Iterator[None]:
+        """Show a piece of work while the body runs, and say in a line that stays how far it came."""
+        self.view = replace(self.view, work=Work(clean(what), pace), output=())
+        try:
+            yield
+        finally:
+            work = self.view.work
+            self.view = replace(self.view, work=None, output=())
+            if work and work.is_counted:
+                total = None if pace.about else work.total
+                terminal.tell(f"{work.what}: {pace.count(work.done, total)}, {pace.elapsed()}")
+
+    def advance(self, done: int, total: int | None, note: str) -> None:
+        """How far the piece of work is."""
+        if self.view.work:
+            work = replace(self.view.work, done=done, total=total, note=clean(note[:LONGEST]), is_counted=True)
+            self.view = replace(self.view, work=work)
+
+    def built(self, images: int) -> None:
+        """So many more images are there."""
+        if images:
+            self.view = replace(self.view, built=self.view.built + images, last_built=time.monotonic())
+
+    def booted(self) -> None:
+        """One more boot has ended."""
+        now, view = time.monotonic(), self.view
+        first = now if view.first_boot is None else view.first_boot
+        self.view = replace(view, booted=view.booted + 1, first_boot=first, last_boot=now)
+
+    def heard(self, line: str) -> None:
+        """A line that a build says."""
+        if self._shows_output:
+            self.view = replace(self.view, output=(*self.view.output, clean(line[:LONGEST]))[-BUILD_LINES:])
+
+    def stand(self, standings: Sequence[Standing]) -> None:
+        """The verdicts so far; their names may come from anywhere."""
+        self.view = replace(
+            self.view, standings=tuple(replace(standing, variant=clean(standing.variant)) for standing in standings)
+        )

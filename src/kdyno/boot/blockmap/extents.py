@@ -1,0 +1,148 @@
+"""Asking the kernel where a file lies: FS_IOC_FIEMAP where the file system has it, else FIBMAP, and the file's flags.
+
+The calls are those of Documentation/filesystems/fiemap.rst, include/uapi/linux/fiemap.h and include/uapi/linux/fs.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+
+from kdyno.base.errors import UserError
+from kdyno.boot.blockmap.table import LAST, Extent
+
+FS_IOC_FIEMAP = 0xC020660B
+FIEMAP_FLAG_SYNC = 0x1
+FIEMAP = struct.Struct("=QQIIII")
+"""fm_start, fm_length, fm_flags, fm_mapped_extents, fm_extent_count, fm_reserved"""
+FIEMAP_EXTENT = struct.Struct("=QQQ16xI12x")
+"""fe_logical, fe_physical, fe_length, fe_flags"""
+AT_ONCE = 512
+"""Extents in one call."""
+
+FIBMAP, FIGETBSZ = 1, 2
+INT = struct.Struct("=I")
+LARGEST_BLOCK = 2**31 - 1
+"""FIBMAP's answer is an int; kernels before 5.8 cut larger numbers."""
+
+FS_IOC_GETFLAGS, FS_IOC_SETFLAGS = 0x80086601, 0x40086602
+FLAGS = struct.Struct("=I4x")
+"""The call is declared with a long, and the kernel reads and writes an int."""
+FS_IMMUTABLE_FL = 0x10
+FS_IOC_FSGETXATTR = 0x801C581F
+FSXATTR = struct.Struct("=I24x")
+FS_XFLAG_REALTIME = 0x1
+
+NOT_THERE = {errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
+"""What file systems answer to a call that they don't have."""
+
+
+class NoExtents(UserError):
+    message = "the file system doesn't say where its files lie ({why})"
+    hint = "move the file to ext4 or xfs"
+
+
+class NeedsRight(UserError):
+    message = "this file system tells only root where its files lie (FIBMAP needs CAP_SYS_RAWIO)"
+    hint = "say the same under sudo"
+
+
+def read_extents(file: int, size: int, device_bytes: int) -> list[Extent]:
+    """The extents of an open file of so many bytes, on a device of so many; what was written is on the disk then.
+
+    Raises NeedsRight and NoExtents.
+    """
+    try:
+        return list(fiemap(file, size))
+    except OSError as error:
+        if error.errno not in NOT_THERE:
+            raise NoExtents(why=error.strerror) from error
+    os.fsync(file)
+    try:
+        return list(fibmap(file, size, device_bytes))
+    except PermissionError as error:
+        raise NeedsRight() from error
+    except OSError as error:
+        raise NoExtents(why=error.strerror) from error
+
+
+def fiemap(file: int, size: int) -> Iterator[Extent]:
+    """The extents by FS_IOC_FIEMAP, holes left out. Raises OSError."""
+    start = 0
+    while start < size:
+        request = bytearray(FIEMAP.size + AT_ONCE * FIEMAP_EXTENT.size)
+        FIEMAP.pack_into(request, 0, start, size - start, FIEMAP_FLAG_SYNC, 0, AT_ONCE, 0)
+        fcntl.ioctl(file, FS_IOC_FIEMAP, request)
+        count = FIEMAP.unpack_from(request)[3]
+        if count == 0:
+            return
+        for index in range(count):
+            extent = Extent(*FIEMAP_EXTENT.unpack_from(request, FIEMAP.size + index * FIEMAP_EXTENT.size))
+            yield extent
+        if extent.flags & LAST:
+            return
+        start = extent.logical + extent.length
+
+
+def fibmap(file: int, size: int, device_bytes: int) -> Iterator[Extent]:
+    """The blocks by FIBMAP, each an extent; holes are left out. Raises OSError, and NoExtents on too large a disk."""
+    block_bytes = _number(file, FIGETBSZ, 0)
+    if block_bytes == 0 or device_bytes // block_bytes > LARGEST_BLOCK:
+        raise NoExtents(why="FIBMAP has no numbers for the blocks of a disk as large as this")
+    for index in range(-(-size // block_bytes)):
+        block = _number(file, FIBMAP, index)
+        if block:
+            yield Extent(index * block_bytes, block * block_bytes, block_bytes)
+
+
+def file_flags(file: int) -> int | None:
+    """The flags of an open file (chattr); None where the file system has none."""
+    flags = _asked(file, FS_IOC_GETFLAGS, bytearray(FLAGS.size))
+    return None if flags is None else int(FLAGS.unpack(flags)[0])
+
+
+def set_file_flags(file: int, flags: int) -> None:
+    """Raises OSError."""
+    fcntl.ioctl(file, FS_IOC_SETFLAGS, bytearray(FLAGS.pack(flags)))
+
+
+def is_realtime(file: int) -> bool:
+    """Whether the data lie on an xfs file system's other device."""
+    attributes = _asked(file, FS_IOC_FSGETXATTR, bytearray(FSXATTR.size))
+    return attributes is not None and bool(FSXATTR.unpack(attributes)[0] & FS_XFLAG_REALTIME)
+
+
+def opened_elsewhere(file: int) -> bool | None:
+    """Whether the kernel knows of another open of this file than this one; None where it doesn't say.
+
+    A write lease (fcntl(2), F_SETLEASE) is given only if there is none. It is given back at once; an open in that
+    moment waits for it, and the signal that tells so is one that is ignored.
+    """
+    import signal
+
+    try:
+        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    except BlockingIOError:
+        return True
+    except OSError:  # not one's own file, or a file system without leases
+        return None
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def _number(file: int, call: int, value: int) -> int:
+    answer = bytearray(INT.pack(value))
+    fcntl.ioctl(file, call, answer)
+    return int(INT.unpack(answer)[0])
+
+
+def _asked(file: int, call: int, answer: bytearray) -> bytearray | None:
+    try:
+        fcntl.ioctl(file, call, answer)
+    except OSError:
+        return None
+    return answer

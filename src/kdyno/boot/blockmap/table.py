@@ -1,0 +1,231 @@
+"""From extents to a device-mapper table: what can be in one, what can't, and why. Nothing here asks the kernel.
+
+The flags of extents are those of Documentation/filesystems/fiemap.rst, their numbers those of
+include/uapi/linux/fiemap.h. The table is that of Documentation/admin-guide/device-mapper/linear.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kdyno.base.errors import UserError
+
+SECTOR = 512
+"""Bytes; device-mapper counts in these whatever the disk's own are."""
+
+LAST, UNKNOWN, DELALLOC, ENCODED = 0x1, 0x2, 0x4, 0x8
+DATA_ENCRYPTED, NOT_ALIGNED, DATA_INLINE, DATA_TAIL = 0x80, 0x100, 0x200, 0x400
+UNWRITTEN, MERGED, SHARED = 0x800, 0x1000, 0x2000
+
+HARMLESS = LAST | MERGED
+COPY = "copy the file: `cp --reflink=never --sparse=never FILE COPY`"
+ELSEWHERE = "move it to a file system that stores it as it is: ext4 or xfs"
+REFUSED = {
+    DATA_INLINE: ("inline: among the file system's own data, in no block of its own", ELSEWHERE),
+    DATA_TAIL: ("packed: it shares a block with other files", ELSEWHERE),
+    DATA_ENCRYPTED: ("encrypted by the file system", ELSEWHERE),
+    ENCODED: ("encoded: compressed or encrypted on the disk", ELSEWHERE),
+    DELALLOC: ("delayed: no block was chosen for it yet", "say `sync`, and try again"),
+    UNKNOWN: ("unknown: the file system doesn't say where it lies", ELSEWHERE),
+    UNWRITTEN: ("unwritten: space without data, which the file system reads as zeros", COPY),
+    SHARED: ("shared with another file (a reflink)", COPY),
+    NOT_ALIGNED: ("not aligned to blocks", ELSEWHERE),
+}
+"""Flags of extents that can't be in a table, the nearest reason first: some flags set others, too."""
+
+
+class ExtentUnfit(UserError):
+    message = "the {length} bytes from byte {logical} on are {why}"
+    hint = "{mend}"
+
+
+class HasHole(UserError):
+    message = "no block holds the {length} bytes from byte {logical} on: a hole"
+    hint = COPY
+
+
+class ExtentsOverlap(UserError):
+    message = "byte {logical} lies in two places: the file changed while it was looked at"
+    hint = "end what writes to it, and try again"
+
+
+class BeyondDevice(UserError):
+    message = "sector {sector} is beyond the end of device {device}, which has {sectors}"
+    hint = "the file system may be of several devices: move the file to one on a single disk"
+
+
+class AlreadyMapped(UserError):
+    message = "the file has a mapping already, or a part of it: {name}"
+    hint = "`dmsetup remove {name}` takes it away"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A part of a file as the kernel tells it, in bytes."""
+
+    logical: int
+    physical: int
+    length: int
+    flags: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sectors that follow each other both in the file and on the device (MAJOR:MINOR): a line of the table."""
+
+    start: int
+    length: int
+    device: str
+    offset: int
+
+    def line(self) -> str:
+        return f"{self.start} {self.length} linear {self.device} {self.offset}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A line of the table of a mapping that is there."""
+
+    start: int
+    length: int
+    kind: str
+    words: tuple[str, ...]
+
+    def part(self, run: Run) -> Run | None:
+        """What this line makes of a run on its mapping; None where it isn't linear, or the two don't meet."""
+        start, end = max(run.offset, self.start), min(run.offset + run.length, self.start + self.length)
+        if self.kind != "linear" or len(self.words) != 2 or start >= end:
+            return None
+        device, offset = self.words
+        return Run(run.start + start - run.offset, end - start, device, int(offset) + start - self.start)
+
+    def covers(self, run: Run) -> bool:
+        """Whether this line takes sectors of the run; where it isn't linear, whether it may."""
+        if run.device not in self.words:
+            return False
+        if self.kind != "linear" or len(self.words) != 2:
+            return True
+        offset = int(self.words[1])
+        return offset < run.offset + run.length and run.offset < offset + self.length
+
+
+@dataclass(frozen=True)
+class Mapper:
+    """A mapping that is there."""
+
+    name: str
+    targets: tuple[Target, ...]
+
+
+def why_not(flags: int) -> tuple[str, str] | None:
+    """Why an extent with these flags can't be in a table, and what to do about it; None if it can."""
+    for flag, reason in REFUSED.items():
+        if flags & flag:
+            return reason
+    unknown = flags & ~HARMLESS
+    return (f"of a kind that kdyno doesn't know (flags {unknown:#x})", ELSEWHERE) if unknown else None
+
+
+def extents_of_file(extents: Iterable[Extent], size: int) -> tuple[Extent, ...]:
+    """The extents of a file of so many bytes, cut at its end, neighbours joined.
+
+    Raises ExtentUnfit, HasHole and ExtentsOverlap.
+    """
+    whole: list[Extent] = []
+    position = 0
+    for extent in sorted(extents, key=lambda extent: extent.logical):
+        length = min(extent.length, size - extent.logical)
+        if length <= 0:
+            continue
+        if extent.logical > position:
+            raise HasHole(logical=position, length=extent.logical - position)
+        if extent.logical < position:
+            raise ExtentsOverlap(logical=extent.logical)
+        odd = NOT_ALIGNED if (extent.physical | extent.logical | length) % SECTOR else 0
+        if reason := why_not(extent.flags | odd):
+            raise ExtentUnfit(logical=extent.logical, length=length, why=reason[0], mend=reason[1])
+        position += length
+        before = whole[-1] if whole else None
+        if before is not None and before.physical + before.length == extent.physical:
+            whole[-1] = replace(before, length=before.length + length)
+        else:
+            whole.append(Extent(extent.logical, extent.physical, length))
+    if position < size:
+        raise HasHole(logical=position, length=size - position)
+    return tuple(whole)
+
+
+def runs_of(extents: Iterable[Extent], device: str) -> tuple[Run, ...]:
+    """The lines of a table for extents on this device, as `extents_of_file` gives them."""
+    return tuple(
+        Run(extent.logical // SECTOR, extent.length // SECTOR, device, extent.physical // SECTOR) for extent in extents
+    )
+
+
+def require_inside(runs: Iterable[Run], sectors: int) -> None:
+    """Raise BeyondDevice if a run ends beyond a device of so many sectors."""
+    for run in runs:
+        if run.offset + run.length > sectors:
+            raise BeyondDevice(sector=run.offset + run.length - 1, device=run.device, sectors=sectors)
+
+
+def parse_targets(text: str) -> tuple[Target, ...]:
+    """What `dmsetup table` prints of one mapping; lines that are none of a table's are left out."""
+    targets = []
+    for line in text.splitlines():
+        match line.split():
+            case [start, length, kind, *words] if start.isdecimal() and length.isdecimal():
+                targets.append(Target(int(start), int(length), kind, tuple(words)))
+    return tuple(targets)
+
+
+def levels(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> list[tuple[Run, ...]]:
+    """The runs, then the same on the devices below, as deep as all that they lie on is linear.
+
+    `mappers`: the mappings that are there, by their device.
+    """
+    deeper = [tuple(runs)]
+    for _ in mappers:  # no mapping lies on itself
+        below = _below(deeper[-1], mappers)
+        if below is None:
+            break
+        deeper.append(below)
+    return deeper
+
+
+def require_unmapped(deeper: Sequence[Sequence[Run]], mappers: Mapping[str, Mapper]) -> None:
+    """Raise AlreadyMapped if a mapping that the file doesn't lie on takes sectors of it."""
+    below = {run.device for runs in deeper for run in runs}
+    for device, mapper in mappers.items():
+        if device in below:
+            continue
+        if any(target.covers(run) for target in mapper.targets for runs in deeper for run in runs):
+            raise AlreadyMapped(name=mapper.name)
+
+
+def _below(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...] | None:
+    """One level down; None where there is none, or where something on the way isn't linear."""
+    if not any(run.device in mappers for run in runs):
+        return None
+    lower: list[Run] = []
+    for run in runs:
+        if run.device not in mappers:
+            lower.append(run)
+            continue
+        parts = [part for target in mappers[run.device].targets if (part := target.part(run)) is not None]
+        if sum(part.length for part in parts) != run.length:
+            return None
+        lower += parts
+    return _joined(lower)
+
+
+def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+    joined: list[Run] = []
+    for run in sorted(runs, key=lambda run: run.start):
+        before = joined[-1] if joined else None
+        if before is not None and (before.device, before.offset + before.length) == (run.device, run.offset):
+            joined[-1] = replace(before, length=before.length + run.length)
+        else:
+            joined.append(run)
+    return tuple(joined)

@@ -1,0 +1,143 @@
+"""What the host was doing during a boot: stolen time, other work, frequency, heat. Read, and never a reason to fail.
+
+A boot is watched from outside: the kernel's counters are read before and after it, frequency and temperature now and
+then. What a host does not show is left out, so that no condition means "not known here", never "all was well".
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+from kdyno.boot.host import files
+from kdyno.boot.host.counters import Counters, other_load, read_counters, steal_percent
+
+EVERY_SECONDS = 0.5
+SHORTEST_SECONDS = 0.5
+"""The kernel counts CPU time in ticks of 10 ms: of less than this nothing is said."""
+
+CPU_SENSORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
+CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
+COLDEST, HOTTEST = -50_000, 150_000
+"""Thousandths of a degree; a sensor that says more or less is broken, or not there."""
+
+UNITS = {
+    "steal_percent": "%",
+    "other_load": "CPUs",
+    "loadavg": "",
+    "mhz": "MHz",
+    "mhz_low": "MHz",
+    "celsius": "°C",
+    "throttled": "times",
+    "quota_stops": "times",
+    "swapped_pages": "pages",
+}
+"""Every condition that there can be, with its unit. docs/host.md says what each is."""
+
+
+@contextmanager
+def watched(root: Path = Path("/"), every: float = EVERY_SECONDS) -> Iterator[dict[str, float]]:
+    """Watch the host while the body runs; what is yielded is empty at first and filled when the body ends well.
+
+    The keys are those of UNITS. Work of this process and its descendants isn't `other_load`.
+    """
+    conditions: dict[str, float] = {}
+    loadavg = _loadavg(root)
+    sensors = Sensors.of(root)
+    over = Event()
+    poller = Thread(target=sensors.poll, args=(over, every), name="conditions", daemon=True)
+    before = read_counters(root)
+    if sensors.any:
+        with suppress(RuntimeError):  # no more threads to be had
+            poller.start()
+    try:
+        yield conditions
+    finally:
+        over.set()
+        if poller.ident is not None:
+            poller.join()
+    after = read_counters(root)
+    if after.at - before.at >= SHORTEST_SECONDS:
+        known = {"loadavg": loadavg, **_counted(before, after), **sensors.readings()}
+        conditions.update({name: round(value, 3) for name in UNITS if (value := known.get(name)) is not None})
+
+
+@dataclass
+class Sensors:
+    """Files that tell frequency and temperature now, and what they told."""
+
+    frequencies: list[Path]
+    """One number each, in kHz."""
+    cpuinfo: Path | None
+    """Read for frequencies where no file above is there and the CPU counts its real clock."""
+    temperatures: list[Path]
+    """One number each, in thousandths of a degree."""
+    mhz: list[float] = field(default_factory=list)
+    celsius: list[float] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, root: Path) -> Sensors:
+        frequencies = files.matching(root, "sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq")
+        # Without APERF and MPERF the kernel prints the frequency of the time-stamp counter, which never changes.
+        cpuinfo = root / "proc/cpuinfo"
+        counts = not frequencies and " aperfmperf" in (files.text(cpuinfo) or "")
+        return cls(frequencies, cpuinfo if counts else None, _temperatures(root))
+
+    @property
+    def any(self) -> bool:
+        return bool(self.frequencies or self.cpuinfo or self.temperatures)
+
+    def poll(self, over: Event, every: float) -> None:
+        """Look every so many seconds until it is over. The first look comes late: before it the CPU was idle."""
+        while not over.wait(every):
+            self.look()
+
+    def look(self) -> None:
+        """Read the fastest CPU, which is the one that works, and the hottest sensor."""
+        if mhz := [khz / 1000 for path in self.frequencies if (khz := files.number(path))] or self._of_cpuinfo():
+            self.mhz.append(max(mhz))
+        hot = [reading for path in self.temperatures if (reading := files.number(path)) is not None]
+        if plausible := [reading / 1000 for reading in hot if COLDEST < reading < HOTTEST]:
+            self.celsius.append(max(plausible))
+
+    def readings(self) -> dict[str, float]:
+        readings = {"celsius": max(self.celsius)} if self.celsius else {}
+        if self.mhz:
+            readings |= {"mhz": statistics.median(self.mhz), "mhz_low": min(self.mhz)}
+        return readings
+
+    def _of_cpuinfo(self) -> list[float]:
+        lines = (files.text(self.cpuinfo) or "").splitlines() if self.cpuinfo else []
+        values = [line.partition(":")[2].strip() for line in lines if line.startswith("cpu MHz")]
+        return [float(mhz) for mhz in values if mhz.replace(".", "", 1).isdecimal() and len(mhz) < 12]
+
+
+def _temperatures(root: Path) -> list[Path]:
+    chips = [path for path in files.matching(root, "sys/class/hwmon/*") if files.text(path / "name") in CPU_SENSORS]
+    if sensors := [sensor for chip in chips for sensor in files.matching(chip, "temp*_input")]:
+        return sensors
+    zones = files.matching(root, "sys/class/thermal/thermal_zone*")
+    return [zone / "temp" for zone in zones if files.text(zone / "type") in CPU_ZONES]
+
+
+def _loadavg(root: Path) -> float | None:
+    word = (files.text(root / "proc/loadavg") or "").partition(" ")[0]
+    return float(word) if word.replace(".", "", 1).isdecimal() and word.isascii() and len(word) < 12 else None
+
+
+def _counted(before: Counters, after: Counters) -> dict[str, float | None]:
+    return {
+        "steal_percent": steal_percent(before, after),
+        "other_load": other_load(before, after),
+        "throttled": _more(before.throttled, after.throttled),
+        "quota_stops": _more(before.quota_stops, after.quota_stops),
+        "swapped_pages": _more(before.swapped, after.swapped),
+    }
+
+
+def _more(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)

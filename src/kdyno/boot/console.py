@@ -1,0 +1,138 @@
+"""Reading a console: what a dying kernel says, as a table from the kernel's own messages to reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from kdyno.base import regex
+from kdyno.base.text import clean
+
+TAIL_BYTES = 4_000_000
+SAID = 300
+"""Characters of the kernel's words that a reason has."""
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """A message of the kernel, and what it means for the boot."""
+
+    reason: str
+    pattern: regex.Pattern
+
+
+def _symptom(reason: str, pattern: str) -> Symptom:
+    return Symptom(reason, regex.compiled(f"(?m){pattern}"))
+
+
+SYMPTOMS: tuple[Symptom, ...] = (
+    # In order of what explains most: an oops is the cause of the panic that follows it, and a root that can't be
+    # mounted panics too. Texts: init/do_mounts.c, kernel/panic.c, mm/oom_kill.c, kernel/watchdog.c, kernel/hung_task.c,
+    # arch/x86/kernel/dumpstack.c, lib/bug.c of Linux 6.12.
+    _symptom("root not mounted", r"Unable to mount root fs on.*$"),
+    _symptom("BUG", r"kernel BUG at .*$"),
+    _symptom("oops", r"(?:BUG: (?:unable to handle|kernel NULL pointer).*|Oops: .*|general protection fault.*)$"),
+    _symptom("out of memory", r"(?:Out of memory: Killed process.*|System is deadlocked on memory.*)$"),
+    _symptom("soft lock-up", r"watchdog: BUG: soft lockup.*$"),
+    _symptom("hung task", r"INFO: task .* blocked for more than \d+ seconds.*$"),
+    _symptom("RCU stall", r"rcu: INFO: .* (?:self-)?detected stall.*$"),
+    _symptom("agent", r"^kdyno-agent: .*$"),
+    _symptom("panic", r"Kernel panic - not syncing.*$"),
+)
+
+REPORTS: tuple[Symptom, ...] = (
+    # What a kernel says and goes on. KFENCE: mm/kfence/report.c, lockdep: kernel/locking/lockdep.c, lib/dump_stack.c.
+    _symptom("KFENCE", r"BUG: KFENCE: .*$"),
+    _symptom("KASAN", r"BUG: KASAN: .*$"),
+    _symptom("UBSAN", r"UBSAN: .*$"),
+    _symptom("lockdep", r"WARNING: (?:possible .*|inconsistent lock state|suspicious RCU usage|bad unlock balance.*)$"),
+    _symptom(
+        "lockdep", r"(?:WARNING: .*\block.*|BUG: MAX_LOCKDEP_.*|turning off the locking correctness validator.*)$"
+    ),
+    _symptom("hard lock-up", r"Watchdog detected hard LOCKUP.*$"),
+    _symptom("BUG", r"BUG: .*$"),
+    _symptom("warning", r"WARNING: .*$"),
+)
+"""In order of what says most."""
+MOST_FINDINGS = 50
+"""Different messages that are listed; all are counted."""
+TELLING = regex.compiled("|".join(f"(?:{symptom.pattern.pattern})" for symptom in (*SYMPTOMS, *REPORTS)))
+STAMP = regex.compiled(r"^(?:\[[^\]\n]{0,40}\] ?)+")
+
+WARNING = regex.compiled(r"(?m)^(?:\[[^\]\n]{0,40}\] ?)*(WARNING: .+)$")
+"""Of WARN() (kernel/panic.c of Linux 6.12) and lockdep, with the time and thread that may stand before it."""
+MOST_WARNINGS = 20
+
+
+def read_console(path: Path) -> str:
+    """The last TAIL_BYTES of a console as text; bytes that are not UTF-8 become replacement characters."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - TAIL_BYTES))
+            return file.read().decode(errors="replace").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return ""
+
+
+def warnings_of(console: str) -> tuple[str, ...]:
+    """The lines in which the kernel warned of something, MOST_WARNINGS at most."""
+    return tuple(
+        "".join(c for c in (match[1] or "")[:SAID] if c.isprintable()).strip()
+        for match in islice(WARNING.finditer(console), MOST_WARNINGS)
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A message of the kernel that should not be there."""
+
+    reason: str
+    text: str
+    """The kernel's words, cleaned and cut, without the time."""
+    times: int
+    """How often it said them."""
+
+
+def findings(console: str) -> tuple[Finding, ...]:
+    """All that a console shows of SYMPTOMS and REPORTS, in the order in which each was said first. Pure.
+
+    A line counts once, for what says most of it; the agent's own messages are none of the kernel's. After MOST_FINDINGS
+    different messages the last finding stands for all others.
+    """
+    times: dict[tuple[str, str], int] = {}
+    surplus = 0
+    for line in console.split("\n"):
+        if not (reason := _reason_of(line)):
+            continue
+        key = (reason, _visible_text(line))
+        if key in times or len(times) < MOST_FINDINGS:
+            times[key] = times.get(key, 0) + 1
+        else:
+            surplus += 1
+    listed = [Finding(reason, text, number) for (reason, text), number in times.items()]
+    return (*listed, *([Finding("others", "further messages", surplus)] if surplus else []))
+
+
+def _reason_of(line: str) -> str:
+    """Empty for a line that tells of nothing wrong."""
+    if not TELLING.search(line):
+        return ""
+    reasons = (symptom.reason for symptom in (*SYMPTOMS, *REPORTS) if symptom.pattern.search(line))
+    reason = next(reasons, "")
+    return "" if reason == "agent" else reason
+
+
+def _visible_text(line: str) -> str:
+    stamp = STAMP.search(line[:SAID])
+    return clean(line[len(stamp[0] or "") if stamp else 0 :][:SAID])
+
+
+def diagnose(console: str) -> str | None:
+    """The reason why a kernel died, with the line that says so; None if the console shows no such line."""
+    for symptom in SYMPTOMS:
+        if match := symptom.pattern.search(console):
+            text = "".join(c for c in (match[0] or "")[:SAID] if c.isprintable())
+            return f"{symptom.reason}: {text.strip()}"
+    return None

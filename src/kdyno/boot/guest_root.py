@@ -1,0 +1,253 @@
+"""The root file system of a guest: programs from Debian packages, read-only, the same for all boots; made without root.
+
+Packages are unpacked and nothing of them is run: mmdebstrap's variant `extract`, in a user namespace. What their
+scripts would have made, programs that are measured here can do without, but for a few files, which are written below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import re
+import subprocess
+import tarfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.files import write_whole
+from kdyno.base.frozen import digest
+from kdyno.base.installed import find_program
+from kdyno.base.ownership import is_root
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import attempt, spawned
+from kdyno.base.regex import compiled
+from kdyno.base.state import ROOT_RECORD, DiskFull, State, disk_full_is_said
+from kdyno.base.talk import Talk
+from kdyno.base.text import clean
+
+VERSION = 1
+"""Raised when the same packages give another root."""
+SUITE = "bookworm"
+BASE = ("usr-is-merged", "dash", "coreutils", "sed", "grep", "mawk", "procps")
+"""In every root: what a workload's own commands are written with. usr-is-merged stands for one that brings perl."""
+SQUASHFS = "root.squashfs"
+PACKAGE = re.compile(r"^[a-z0-9][a-z0-9.+-]{1,80}$")
+ARCHIVES = "kdyno-archive "
+"""What a line of mmdebstrap's output with a package's file begins with."""
+LEFT_OUT = re.compile(r"(usr/share/(doc|man|locale|info|lintian|bug|doc-base)|etc/resolv\.conf|dev)(/|$)")
+"""What no program needs that is measured: half of the files."""
+FILES = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"
+    "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
+    "postgres:x:104:110:PostgreSQL:/var/lib/postgresql:/bin/sh\n"
+    "redis:x:105:111::/var/lib/redis:/usr/sbin/nologin\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "etc/group": "root:x:0:\nwww-data:x:33:\npostgres:x:110:\nredis:x:111:\nnogroup:x:65534:\n",
+    "etc/hosts": "127.0.0.1 localhost\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "etc/hostname": "kdyno\n",
+}
+"""What packages make of the file when they are set up."""
+LINKS = {"usr/bin/awk": "mawk"}
+MOST_UNPACKED = 4_000_000_000
+"""Bytes of all members of archives."""
+NO_NAMESPACE = re.compile(r"^E: .*(subuid|subgid|unshare\(\)|unshare syscall|user namespace|newuidmap|newgidmap)")
+"""What mmdebstrap says where it may not have a user namespace."""
+
+
+class UnfitPackage(UserError):
+    message = "{name!r} is no name of a Debian package"
+    hint = "`apt-cache search WORD` finds packages"
+
+
+class RootFailed(InfrastructureError):
+    message = "can't make the guest's root file system of {packages}: {why}"
+    hint = "guests have Debian 12's packages, whatever the host: packages.debian.org/bookworm says which these are"
+
+
+class NoUserNamespace(InfrastructureError):
+    message = (
+        "can't make a guest's root file system without root's rights, as this host allows no user namespace: {why}"
+    )
+    hint = (
+        "it takes subuids and subgids for this user (man subuid), and a kernel that lets users have namespaces "
+        "(`sysctl kernel.unprivileged_userns_clone user.max_user_namespaces`); or run kdyno as root"
+    )
+
+
+class NotUnpacked(UserError):
+    message = "a guest's root file system can't have what is in {archive}: {why}"
+    hint = "`unpack` of a workload names tar archives of its packages, and a pattern of their members"
+
+
+@dataclass(frozen=True)
+class GuestRoot:
+    """A root file system that is there."""
+
+    squashfs: Path
+    digest: str
+    """SHA-256 of its bytes."""
+    archives: tuple[str, ...]
+    """The packages in it, each with its version: `dash_0.5.12-2_amd64.deb`."""
+
+
+def guest_root(packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> GuestRoot:
+    """The root file system with these packages and what they depend on; made at the first call, kept for the next.
+
+    In the place of the archives in `unpack` are their members that match its pattern.
+    Raises UnfitPackage, ProgramMissing, NotUnpacked, NoUserNamespace, DiskFull and RootFailed.
+    """
+    for name in packages:
+        if not PACKAGE.match(name):
+            raise UnfitPackage(name=name)
+    wanted = sorted({*BASE, *packages})
+    identity = [VERSION, SUITE, wanted, *([dict(unpack)] if unpack else [])]
+    directory = state.roots / digest(identity)[:32]
+    with state.lock(f"root-{directory.name}", on_wait=lambda: talk.say("another kdyno makes the same root: waiting")):
+        if not (directory / ROOT_RECORD).exists():
+            talk.say(f"making the guest's root file system of {len(wanted)} Debian packages and what they need")
+            with state.scratch("root") as scratch:
+                archives = _make(wanted, unpack, scratch)
+                directory.mkdir(parents=True, exist_ok=True)
+                (scratch / SQUASHFS).replace(directory / SQUASHFS)
+            content = hashlib.sha256((directory / SQUASHFS).read_bytes()).hexdigest()
+            record = {"packages": wanted, "unpack": dict(unpack), "archives": archives, "digest": content}
+            write_whole(directory / ROOT_RECORD, json.dumps(record, indent=1))
+    record = json.loads((directory / ROOT_RECORD).read_text(encoding="utf-8"))
+    return GuestRoot(directory / SQUASHFS, record["digest"], tuple(record["archives"]))
+
+
+def _make(packages: Sequence[str], unpack: Mapping[str, str], scratch: Path) -> list[str]:
+    """Leave the squashfs in `scratch`; return the names of the packages' files."""
+    mmdebstrap = find_program("mmdebstrap", "a guest's root file system", way_to_install("mmdebstrap"))
+    tar2sqfs = find_program("tar2sqfs", "a guest's root file system", way_to_install("squashfs-tools-ng"))
+    environment = {"SOURCE_DATE_EPOCH": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(scratch)}
+    scratch.chmod(0o755)  # mmdebstrap's other user must get through
+    hook = f'ls "$1"/var/cache/apt/archives | sed "s/^/{ARCHIVES}/" >&2'
+    words = [str(mmdebstrap), "--mode=unshare", "--variant=extract", "--format=tar", f"--include={','.join(packages)}"]
+    words += [f"--extract-hook={hook}", SUITE, "-"]
+    plain = scratch / "root.tar"
+    with disk_full_is_said(scratch):
+        messages = _unpacked(words, plain, environment, packages)
+        tar2sqfs_words = [str(tar2sqfs), "-q", "-f", "-c", "lz4", str(scratch / SQUASHFS)]
+        _pack(tar2sqfs_words, plain, unpack, environment, packages)
+        plain.unlink()
+    names = [line.removeprefix(ARCHIVES) for line in messages if line.startswith(ARCHIVES)]
+    return sorted(name for name in names if name.endswith(".deb"))
+
+
+def _unpacked(
+    words: Sequence[str], plain: Path, environment: Mapping[str, str], packages: Sequence[str]
+) -> Sequence[str]:
+    """Let mmdebstrap write the archive; return what it said. Raises DiskFull, NoUserNamespace and RootFailed."""
+    try:
+        with plain.open("wb") as tar, spawned(words, stdout=tar, stderr=subprocess.PIPE, env=environment) as making:
+            assert making.stderr
+            messages = making.stderr.read().decode(errors="replace").splitlines()
+            status = making.wait()
+    finally:
+        _remove_others_files(words[0], plain.parent)
+    if not status:
+        return messages
+    if any(NO_NAMESPACE.search(message) for message in messages):
+        raise NoUserNamespace(why=_why(messages))
+    if any("No space left on device" in message for message in messages):
+        raise DiskFull(path=plain.parent)
+    raise RootFailed(packages=" ".join(packages), why=_why(messages))
+
+
+def _remove_others_files(mmdebstrap: str, scratch: Path) -> None:
+    """What an interrupted mmdebstrap leaves belongs to users of its namespace, and can be removed only there."""
+    left = [str(entry) for entry in scratch.iterdir() if entry.name.startswith("mmdebstrap.")]
+    if left and not is_root():
+        attempt([mmdebstrap, "--unshare-helper", "rm", "-rf", *left])
+
+
+def _pack(
+    words: Sequence[str],
+    plain: Path,
+    unpack: Mapping[str, str],
+    environment: Mapping[str, str],
+    packages: Sequence[str],
+) -> None:
+    """Let tar2sqfs make a squashfs of the archive. Raises DiskFull, NotUnpacked and RootFailed."""
+    complaints = plain.with_suffix(".log")
+    with (
+        complaints.open("wb") as log,
+        spawned(words, stdin=subprocess.PIPE, stdout=log, env=environment) as packer,
+        plain.open("rb") as tar,
+    ):
+        assert packer.stdin
+        with suppress(BrokenPipeError), packer.stdin as target:  # it ended early, and says why
+            filtered(tar, target, unpack)
+        status = packer.wait()
+    complaint = clean(complaints.read_text(encoding="utf-8", errors="replace").strip())[-300:]
+    if "No space left on device" in complaint:
+        raise DiskFull(path=plain.parent)
+    if status:
+        raise RootFailed(packages=" ".join(packages), why=complaint or f"tar2sqfs ended with status {status}")
+
+
+def filtered(source: IO[bytes], target: IO[bytes], unpack: Mapping[str, str]) -> None:
+    """Copy an archive without what is left out, with the files of a root, and all at one date. Raises NotUnpacked."""
+    left = dict(unpack)
+    with (
+        tarfile.open(fileobj=source, mode="r|", encoding="utf-8") as old,
+        tarfile.open(fileobj=target, mode="w|", encoding="utf-8") as new,
+    ):
+        for member in old:
+            name = member.name.removeprefix("./")
+            if LEFT_OUT.match(name) or name in FILES or name in LINKS:
+                continue
+            content = old.extractfile(member) if member.isreg() else None
+            if content and name in left:
+                _unpack(content, new, name, left.pop(name))
+                continue
+            member.mtime = 0
+            new.addfile(member, content)
+        for name in left:
+            raise NotUnpacked(archive=name, why="no package has it")
+        for name, text in FILES.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(text)
+            new.addfile(entry, io.BytesIO(text.encode()))
+        for name, to in LINKS.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.type, entry.linkname = tarfile.SYMTYPE, to
+            new.addfile(entry)
+
+
+def _unpack(archive: IO[bytes], target: tarfile.TarFile, name: str, pattern: str) -> None:
+    """Add the members that match, beside the archive's place. Raises NotUnpacked."""
+    wanted, directory = compiled(pattern), name.rpartition("/")[0]
+    count, size = 0, 0
+    try:
+        with tarfile.open(fileobj=archive, mode="r|*", encoding="utf-8") as members:
+            for member in members:
+                path = PurePosixPath(member.name)
+                if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir() or member.issym()):
+                    continue
+                if not wanted.search(str(path)):
+                    continue
+                count, size = count + 1, size + member.size
+                if size > MOST_UNPACKED:
+                    raise NotUnpacked(archive=name, why=f"more than {MOST_UNPACKED:,} bytes")
+                member.name, member.mtime, member.uid, member.gid = f"./{directory}/{path}", 0, 0, 0
+                target.addfile(member, members.extractfile(member) if member.isreg() else None)
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        raise NotUnpacked(archive=name, why=f"it is no archive that can be read: {error}") from None
+    if not count:
+        raise NotUnpacked(archive=name, why="no member matches its pattern")
+
+
+def _why(messages: Sequence[str]) -> str:
+    """What mmdebstrap, or apt below it, complained of."""
+    errors = [message for message in messages if re.match(r"^E: ", message)]
+    return clean("; ".join(message.removeprefix("E: ") for message in errors[:1]) or "; ".join(messages[-2:]))[:400]

@@ -1,0 +1,116 @@
+"""The initramfs that a guest starts from: agent, busybox and job, the same bytes for the same content.
+
+The format is cpio "newc", as Documentation/driver-api/early-userspace/buffer-format.rst of the kernel describes it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.base.installed import find_program
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import output
+from kdyno.measure.guest.agent import find_agent
+from kdyno.measure.guest.job import Job
+from kdyno.measure.guest.loads import LOADS, find_loads, uses_loads
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file, directory, symbolic link or device of the initramfs."""
+
+    name: str
+    mode: int
+    data: bytes = b""
+    device: tuple[int, int] = (0, 0)
+
+
+def directory(name: str) -> Entry:
+    return Entry(name, stat.S_IFDIR | 0o755)
+
+
+def file(name: str, data: bytes, mode: int = 0o755) -> Entry:
+    return Entry(name, stat.S_IFREG | mode, data)
+
+
+def link(name: str, target: str) -> Entry:
+    return Entry(name, stat.S_IFLNK | 0o777, target.encode())
+
+
+def newc(entries: list[Entry]) -> bytes:
+    """The entries as a cpio archive; every date is 0, so that content alone decides the bytes."""
+    archive = bytearray()
+    for inode, entry in enumerate([*entries, Entry("TRAILER!!!", 0)], start=1):
+        name = entry.name.encode() + b"\0"
+        links = 1 if entry.mode else 0
+        fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
+        archive += b"070701" + b"".join(b"%08x" % field for field in fields) + name
+        archive += b"\0" * (-len(archive) % 4)
+        archive += entry.data
+        archive += b"\0" * (-len(archive) % 4)
+    return bytes(archive)
+
+
+START = "/kdyno/start"
+"""The script that loads modules."""
+START_WORD = f"rdinit={START}"
+"""For the kernel of a guest that has one."""
+NOT_LINKED = ("busybox", "init", "linuxrc")
+"""A kernel that doesn't find the agent must say so, not start busybox's init."""
+
+
+def find_busybox() -> Path:
+    """Debian's busybox-static: a real shell for lat_proc and for people. Raises ProgramMissing."""
+    return find_program("busybox", "a guest", way_to_install("busybox-static"))
+
+
+def guest_tools() -> list[Entry]:
+    """Everything but the job: the agent as /init, busybox and its applets in /bin."""
+    busybox = find_busybox()
+    applets = output([busybox, "--list"]).split()
+    return [
+        *(directory(name) for name in ("bin", "dev", "proc", "sys", "tmp", "kdyno", "root")),
+        Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
+        Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
+        file("init", find_agent().read_bytes()),
+        file("bin/busybox", busybox.read_bytes()),
+        *(link(f"bin/{applet}", "busybox") for applet in applets if applet not in NOT_LINKED),
+    ]
+
+
+def loader(modules: Mapping[str, bytes]) -> list[Entry]:
+    """Modules, and the script that the kernel starts in the agent's place: it loads them and becomes the agent.
+
+    A module that can't be loaded is named on the console; without a port the agent then says what it lacks.
+    """
+    files = [f"/kdyno/modules/{name}.ko" for name in modules]
+    lines = ["#!/bin/sh", *(f"/bin/busybox insmod {path}" for path in files)]
+    # The kernel gave it these two variables, and gives them to an agent that it starts itself.
+    lines += [f"/bin/busybox rm -r /kdyno/modules {START}", "exec /bin/busybox env -i HOME=/ TERM=linux /init"]
+    contents = zip(files, modules.values(), strict=True)
+    return [
+        directory("kdyno/modules"),
+        *(file(path.lstrip("/"), content, 0o644) for path, content in contents),
+        file(START.lstrip("/"), "".join(f"{line}\n" for line in lines).encode()),
+    ]
+
+
+def initramfs(
+    tools: list[Entry], job: Job, root: Path | None = None, modules: Mapping[str, bytes] | None = None
+) -> bytes:
+    """The archive for one job, with a root file system for its programs, and modules in the order of their loading.
+
+    Tests need no applet but sh, and each link costs the guest 13,000 instructions.
+    """
+    if uses_loads(job.programs):
+        tools = [*tools, file(f"bin/{LOADS}", find_loads().read_bytes())]
+    if not job.programs and not job.interactive:
+        tools = [entry for entry in tools if not stat.S_ISLNK(entry.mode) or entry.name == "bin/sh"]
+    if root and any(program.in_root for program in job.programs):
+        tools = [*tools, file("kdyno/root.squashfs", root.read_bytes(), 0o644)]
+    if modules:
+        tools = [*tools, *loader(modules)]
+    return newc([*tools, file("kdyno/job.json", job.encoded(), 0o644)])

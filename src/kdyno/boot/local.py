@@ -1,0 +1,212 @@
+"""The machine `local`: this host, on the kernel that it runs. Nothing is built, and nothing boots.
+
+For a round of a variant it sets what the variant's words for the kernel command line say, runs the workload as an
+ordinary program, and sets everything back.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import digest
+from kdyno.base.host import host_facts
+from kdyno.base.ownership import is_root
+from kdyno.base.packages import missing_packages, names_here, way_to_install
+from kdyno.base.process import spawned
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, MachineSettings, NoShell
+from kdyno.boot.conditions import watched
+from kdyno.boot.ending import Exit, verdict_on_boot
+from kdyno.boot.host.journal import boot_id, running_state
+from kdyno.boot.host.turn import Refused, turned
+from kdyno.boot.host.words import values_of
+from kdyno.boot.platforms import Output
+from kdyno.measure.guest.agent import asked_of, find_agent
+from kdyno.measure.guest.job import FileChannel
+from kdyno.measure.guest.stream import read_stream
+
+POLL_SECONDS = 0.05
+ROUNDS = (
+    "replicates are rounds on this running kernel, not boots: what differs from boot to boot (where the kernel and its "
+    "data lie) is the same in all of them, and in no interval"
+)
+
+RIGHTS = "the workload runs on this host, with the rights of who calls kdyno"
+
+
+class NoSuchCpus(UserError):
+    message = "[machine] names the CPUs {named}, and this process may run on {allowed}"
+    hint = "`taskset -p $$` shows which CPUs a shell may use; leave `cpus` out for all of them"
+
+
+class NotInstalled(UserError):
+    message = "the workload needs Debian packages that are not installed on this host: {missing}"
+    hint = "{way}"
+
+
+class LocalConfig(MachineSettings):
+    """Measures on this host, for variants that need no new kernel."""
+
+    starts_kernels: ClassVar[bool] = False
+
+    type: Literal["local"] = "local"
+    lane: Literal["wall"] = "wall"
+    cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
+    """The CPUs that the workload may use; None: all that kdyno itself may."""
+    limits: Limits = Limits()
+    """`total`, seconds of a round, and `stream_mb`, how much its programs may write; the others are a guest's."""
+
+    def located(self, base: Path) -> Self:  # noqa: ARG002
+        return self
+
+
+class LocalMachine:
+    """Runs rounds on this host."""
+
+    def __init__(self, config: LocalConfig, root: Path = Path("/")) -> None:
+        self.config = config
+        self.root = root
+
+    def describe(self) -> Description:
+        """Raises NoSuchCpus."""
+        allowed = os.sched_getaffinity(0)
+        if self.config.cpus and not allowed.issuperset(self.config.cpus):
+            named, may = (", ".join(map(str, sorted(cpus))) for cpus in (self.config.cpus, allowed))
+            raise NoSuchCpus(named=named, allowed=may)
+        facts = {
+            "type": "local",
+            "kernel": f"{platform.release()} {platform.version()}",
+            "started": boot_id(self.root),
+            "cpus": sorted(self.config.cpus or allowed),
+        }
+        return Description(
+            lane=self.config.lane,
+            parallel=1,
+            facts=facts,
+            host=host_facts(),
+            limits=self.config.limits,
+            channel=FileChannel(path="stream.jsonl"),
+            needs_images=False,
+            notices=(ROUNDS, RIGHTS),
+        )
+
+    def cpu(self) -> Cpu:
+        return read_cpu()
+
+    def require_cpu(self, flags: Sequence[str], what: str) -> None:
+        """Nothing is compiled for this machine."""
+
+    def require_options(self, kernel: Path, output: Output) -> None:
+        """No kernel is started."""
+
+    def require_cmdline(self, words: Sequence[str], what: str) -> None:
+        """Raise NeedsBoot, HostLacks or Refused for what can't be set here; `what` wants it, for people."""
+        values = values_of(words, self.root)
+        for path, value in values.items():
+            if not os.access(self.root / path, os.W_OK):
+                raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
+
+    def provide(
+        self,
+        packages: Sequence[str],
+        unpack: Mapping[str, str],  # noqa: ARG002
+        state: State,  # noqa: ARG002
+        talk: Talk,
+    ) -> None:
+        """Nothing is installed or unpacked here. Raises NotInstalled."""
+        if names_here() == "unknown" and packages:
+            programs = ", ".join(packages)
+            talk.say(f"note: kdyno can't tell here whether the workload's programs are installed: Debian's {programs}")
+        elif missing := missing_packages(packages):
+            raise NotInstalled(missing=", ".join(missing), way=way_to_install(*missing))
+
+    def stand_in(self, variant: str, block: int) -> str:  # noqa: ARG002
+        return digest(self.describe().facts)
+
+    def converse(self, order: BootOrder) -> int:  # noqa: ARG002
+        raise NoShell(type=self.config.type)
+
+    def boot(self, order: BootOrder) -> BootEnd:
+        """One round. Raises what setting knobs raises; then they are as they were."""
+        values = values_of(order.cmdline, self.root)
+        with self._set(values), watched() as conditions:
+            end = self._round(order)
+        return replace(end, conditions=conditions)
+
+    @contextmanager
+    def _set(self, values: Mapping[str, str]) -> Iterator[None]:
+        """Only root can set anything, and so has anything to bring back that a killed kdyno left."""
+        if not values and not is_root():
+            yield
+            return
+        with turned(running_state(), values, root=self.root):
+            yield
+
+    def _round(self, order: BootOrder) -> BootEnd:
+        """The agent does the job as in a guest, but as an ordinary program."""
+        console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
+        job = order.directory / "job.json"
+        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encoded())
+        start = time.monotonic()
+        left = self._run(order, (str(find_agent()), "do", str(job)), console, stream)
+        report = read_stream(stream, asked_of(order.job))
+        status, reason = verdict_on_boot(left, report, console)
+        return BootEnd(status, reason, time.monotonic() - start, 0.0, (), console, stream, report)
+
+    def _run(self, order: BootOrder, words: Sequence[str], console: Path, stream: Path) -> Exit:
+        """How it ended, if not by itself; what the agent says beside its records is the round's console."""
+        limit = time.monotonic() + self.config.limits.total
+        environment = _environment(order.directory)
+        with (
+            console.open("wb") as log,
+            self._on_cpus(),
+            spawned(words, cwd=order.directory, stdout=log, stderr=log, env=environment) as agent,
+        ):
+            while True:
+                try:
+                    agent.wait(POLL_SECONDS)
+                    return Exit()
+                except subprocess.TimeoutExpired:
+                    if order.cancelled.is_set():
+                        return Exit(lost="interrupted")
+                    if time.monotonic() > limit:
+                        return Exit(stopped=f"the round took more than {self.config.limits.total:g} s")
+                    if stream.exists() and stream.stat().st_size > self.config.limits.stream_mb * 1_000_000:
+                        return Exit(stopped=f"it wrote more than {self.config.limits.stream_mb:g} MB")
+
+    @contextmanager
+    def _on_cpus(self) -> Iterator[None]:
+        """What this thread starts runs on the CPUs that are named."""
+        if self.config.cpus is None:
+            yield
+            return
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, self.config.cpus)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    """The workload is the user's own command and sees what they set; kdyno's own programs are found first.
+
+    What is for kdyno alone is left out: KDYNO_STORE may hold a password.
+    """
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith("KDYNO_")}
+    path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
+    return {**theirs, "PATH": path, "TMPDIR": str(directory)}

@@ -1,0 +1,123 @@
+"""What an experiment says of the machine `qemu`, and which of it goes together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import LANES, Lane
+from kdyno.base.names import absolute
+from kdyno.boot.base import Limits, MachineSettings
+from kdyno.boot.disk import MOST_DISK_MB, NEED
+from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
+from kdyno.boot.pmu import PmuOutsideModelLane
+from kdyno.measure.guest.pmu import PmuConfig
+
+MOST_MEMORY_MB = 1 << 20
+"""Of a guest: a TiB."""
+
+
+class QemuConfig(MachineSettings):
+    """A guest under QEMU, on this host."""
+
+    type: Literal["qemu"] = "qemu"
+    lane: Lane = "model"
+    """`model`: TCG with -icount, exact and repeatable; `wall`: time."""
+    accel: Literal["auto", "kvm", "tcg"] = "auto"
+    """Wall lane: `auto` takes KVM if it is proven to work here, otherwise TCG, and says so."""
+    platform: Platform = "microvm"
+    """`microvm` boots fastest; `q35` is for kernels without virtio-mmio. Left out, built kernels (`image`) decide."""
+    cpu: str | None = None
+    """QEMU's CPU model; None: in the model lane that of `pmu`'s family, or of the default one, with the words for the
+    kernel that make up for what QEMU can't show; in the wall lane `host` under KVM, `max` under TCG."""
+    cpus: Annotated[int, Field(ge=1, le=64)] = 1
+    memory_mb: Annotated[int, Field(ge=64, le=MOST_MEMORY_MB)] = 512
+    icount_shift: Annotated[int, Field(ge=0, le=10)] = 5
+    """Model lane: one instruction takes 2**shift ns of the guest's time. Constant within a study."""
+    pmu: PmuConfig | None = None
+    """Model lane: count the measured loops with the emulated PMU; without it samples are instructions of all code."""
+    disk_mb: Annotated[int, Field(ge=1, le=MOST_DISK_MB)] | None = None
+    """MiB of an empty disk on virtio-blk, new for each boot; None: no disk. Wall lane alone."""
+    share: Path | None = None
+    """A directory of the host that the guest may mount, read-only, as the 9p tag `host`."""
+    limits: Limits = Limits()
+
+    def located(self, base: Path) -> Self:
+        share = Path(absolute(self.share, base)) if self.share else None
+        pmu = self.pmu
+        if pmu and pmu.family.startswith("file:"):
+            family = absolute(pmu.family.removeprefix("file:"), base)
+            pmu = pmu.model_copy(update={"family": f"file:{family}"})
+        return self.model_copy(update={"share": share, "pmu": pmu})
+
+    def suited(self, memory_mb: int, cpus: int) -> Self:
+        cpus = max(self.cpus, cpus if self.lane == "wall" else 1)
+        return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
+
+    def counting(self, pmu: PmuConfig) -> Self:
+        return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})
+
+    def timed(self) -> Self:
+        return self.model_copy(update={"lane": "wall", "accel": "kvm", "cpus": 1, "pmu": None})
+
+    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
+        if "platform" in self.model_fields_set:
+            return self
+
+        def fits(platform: Platform) -> bool:
+            return not any(lacks(config, platform, "stream", self.more_needs, has) for config, has in kernels)
+
+        return self.model_copy(update={"platform": next(filter(fits, NEEDS), self.platform)})
+
+    def require_startable(
+        self, config: Mapping[str, str], modules: Sequence[str], what: str, where: str, is_whole: bool = True
+    ) -> None:
+        require_startable(config, modules, self.platform, self.more_needs, what, where, is_whole)
+
+    @property
+    def more_needs(self) -> tuple[Need, ...]:
+        """Of a kernel, beside what every guest needs."""
+        return () if self.disk_mb is None else (NEED,)
+
+    def require_cpus(self, config: Mapping[str, str], what: str) -> None:
+        require_cpus(config, self.cpus, what)
+
+    def checking(self) -> Self:
+        # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
+        limits = self.limits.model_copy(update={"boot": self.limits.total, "silence": self.limits.total})
+        return self.model_copy(update={"icount_shift": 0, "pmu": None, "limits": limits})
+
+
+class KvmInModelLane(UserError):
+    message = 'the model lane is emulated by definition: accel = "kvm" does not go with lane = "model"'
+    hint = 'take lane = "wall" for times under KVM'
+
+
+class ModelLaneIsUniprocessor(UserError):
+    message = "the model lane has one CPU, but the experiment asks for {cpus}"
+    hint = 'leave `cpus` out, or take lane = "wall"'
+
+
+class DiskOutsideWallLane(UserError):
+    message = "a disk has no place in the lane {lane}: it answers when the host is done, and boots would differ"
+    hint = (
+        'take lane = "wall", or leave `disk_mb` out and make a disk of the guest\'s memory '
+        "(CONFIG_BLK_DEV_RAM=y, /dev/ram0)"
+    )
+
+
+def require_one_lane(config: QemuConfig) -> None:
+    """Raise KvmInModelLane, ModelLaneIsUniprocessor, PmuOutsideModelLane or DiskOutsideWallLane."""
+    lane = LANES[config.lane]
+    if lane.icount and config.accel == "kvm":
+        raise KvmInModelLane()
+    if lane.icount and config.cpus > 1:
+        raise ModelLaneIsUniprocessor(cpus=config.cpus)
+    if config.pmu and not lane.icount:
+        raise PmuOutsideModelLane(lane=config.lane)
+    if lane.icount and config.disk_mb is not None:
+        raise DiskOutsideWallLane(lane=config.lane)

@@ -1,0 +1,65 @@
+"""What `kdyno scaling` says, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kdyno.base.frozen import Frozen
+from kdyno.judge.stats.scaling.both_laws import Scaling
+
+Work = Literal["copies", "shared"]
+"""What n processes do: n copies of the work, one each; or one work that they share."""
+
+
+class Value(Frozen):
+    """One replicate: its throughput."""
+
+    n: int
+    block: int | None
+    throughput: float
+
+
+class Series(Frozen):
+    """One workload under one variant."""
+
+    workload: str
+    variant: str
+    work: Work | None
+    """None where nobody said; rates need not say it."""
+    unit: str
+    """Of throughput: that of the benchmark if it is a rate, `1/s` for works in seconds."""
+    values: tuple[Value, ...]
+    scaling: Scaling
+
+
+class Tax(Frozen):
+    """What a variant costs a single process: its throughput at n = 1 over that of the baseline."""
+
+    workload: str
+    work: Work | None
+    variant: str
+    ratio: float
+    """Below 1: a single process is slower under the variant."""
+    low: float | None
+    """Ends of its interval; None where no spread is known."""
+    high: float | None
+
+
+class ScalingReport(Frozen):
+    """`kdyno scaling --json`."""
+
+    schema_version: Literal[1] = 1
+    title: str
+    measured: str
+    """What the values are, in one line: the lane of a run, how a file was read."""
+    confidence: float
+    notices: tuple[str, ...]
+    baseline: str
+    """The variant that taxes are relative to."""
+    series: tuple[Series, ...]
+    taxes: tuple[Tax, ...]
+    """Empty for a single variant, and where n = 1 wasn't measured."""
+    run: str | None
+    """Id of the run; None for a file."""
+    files: tuple[str, ...]
+    sha256: tuple[str, ...]

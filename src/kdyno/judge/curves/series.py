@@ -1,0 +1,159 @@
+"""From measured values to series of throughput, and what is fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kdyno.base.errors import UserError
+from kdyno.base.text import listed
+from kdyno.judge.curves.model import Series, Tax, Value, Work
+from kdyno.judge.curves.names import counted
+from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.scaling.both_laws import scaling
+from kdyno.judge.stats.scaling.levels import Level, ratio_of
+
+
+class NoCurve(UserError):
+    message = "{where} has no workload measured with several numbers of processes"
+    hint = "{advice}"
+
+
+class NoWork(UserError):
+    message = "{name}: of values of which lower is better, somebody must say what n processes did"
+    hint = "--work copies: each did the whole work; --work shared: they shared one"
+
+
+class NoDirection(UserError):
+    message = "{name}: nothing says whether lower or higher is better"
+    hint = "--lower for times, --higher for rates"
+
+
+class NoThroughputKnown(UserError):
+    message = "{name} is a number of things ({unit}), of which no throughput can be made"
+    hint = "scaling needs times or rates: a run in the lane wall, or a file with them"
+
+
+class OtherWorkload(UserError):
+    message = "no workload is called {name!r}"
+    hint = "workloads: {known}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values of one workload, variant and n, as they were measured."""
+
+    workload: str
+    variant: str
+    work: Work | None
+    n: int
+    of: Observations
+    sample: Sample
+
+
+Key = tuple[str, str, Work | None]
+"""Workload, variant, work."""
+
+
+def by_names(observations: Iterable[Observations]) -> list[Measured]:
+    """What is named NAME.pN, NAME.jN or NAME.tN: benchmarks, else variants. All else is left out."""
+    measured = []
+    for observed in observations:
+        benchmark = counted(observed.benchmark)
+        for variant in observed.groups:
+            sample = observed.sample(variant)
+            parts = benchmark or counted(variant)
+            if sample is None or parts is None:
+                continue
+            names = (parts.stem, variant) if benchmark else (observed.benchmark, parts.stem)
+            measured.append(Measured(*names, parts.work, parts.n, observed, sample))
+    return measured
+
+
+def series_of(
+    measured: Sequence[Measured], *, work: Work | None, only: str | None, largest: int | None
+) -> tuple[list[Series], list[str]]:
+    """Fit every series that has several n, and return notes on the others. `work` goes before what names say.
+
+    Raises OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
+    """
+    known = list(dict.fromkeys(value.workload for value in measured))
+    if only is not None and only not in known:
+        raise OtherWorkload(name=only, known=listed(known, 20))
+    levels: dict[Key, dict[int, Measured]] = {}
+    for value in measured:
+        if only in (None, value.workload):
+            key = (value.workload, value.variant, work or value.work)
+            levels.setdefault(key, {})[value.n] = value
+    series, notes = [], []
+    for key, by_n in levels.items():
+        if len(by_n) < 2:
+            notes.append(f"{key[0]} of {key[1]} was measured at n = {next(iter(by_n))} alone: left out")
+            continue
+        try:
+            series.append(_series(key, by_n, largest))
+        except NoThroughputKnown as error:
+            notes.append(f"left out: {error}")
+            if len(notes) == len(levels):
+                raise
+    return series, notes
+
+
+def _series(key: Key, by_n: Mapping[int, Measured], largest: int | None) -> Series:
+    levels = [Level(n, throughput(by_n[n], key[2])) for n in sorted(by_n)]
+    return Series(
+        workload=key[0],
+        variant=key[1],
+        work=key[2],
+        unit=unit_of(by_n[levels[0].n].of),
+        values=tuple(
+            Value(n=level.n, block=block, throughput=throughput)
+            for level in levels
+            for block, throughput in zip(
+                [None] * len(level.sample.values) if level.sample.blocks is None else level.sample.blocks.tolist(),
+                level.sample.values.tolist(),
+                strict=True,
+            )
+        ),
+        scaling=scaling(levels, largest),
+    )
+
+
+def throughput(measured: Measured, work: Work | None) -> Sample:
+    """Work per time: a rate as it is, which must be that of all processes together; of a time, work / time, where work
+    is n if each process does the whole of it, and 1 if they share it.
+
+    Raises NoDirection, NoWork and NoThroughputKnown.
+    """
+    of, name = measured.of, measured.workload
+    if of.direction is None:
+        raise NoDirection(name=name)
+    if of.quantity == "count":
+        raise NoThroughputKnown(name=name, unit=of.unit)
+    if of.direction == "higher":
+        return measured.sample
+    if work is None:
+        raise NoWork(name=name)
+    return replace(measured.sample, values=(measured.n if work == "copies" else 1) / measured.sample.values)
+
+
+def unit_of(observed: Observations) -> str:
+    """The unit of throughput."""
+    return observed.unit if observed.direction == "higher" else f"1/{observed.unit or 'time'}"
+
+
+def taxes_of(measured: Sequence[Measured], series: Sequence[Series], baseline: str) -> list[Tax]:
+    """What each variant costs a single process, for workloads that the baseline was measured with at n = 1, too."""
+    single = {
+        (one.workload, one.variant, one.work): Level(1, throughput(value, one.work))
+        for one in series
+        for value in measured
+        if (value.workload, value.variant, value.n) == (one.workload, one.variant, 1)
+    }
+    taxes = []
+    for (workload, variant, work), level in single.items():
+        base = single.get((workload, baseline, work))
+        if variant != baseline and base is not None:
+            ratio, low, high = ratio_of(level, base)
+            taxes.append(Tax(workload=workload, work=work, variant=variant, ratio=ratio, low=low, high=high))
+    return taxes

@@ -1,0 +1,222 @@
+"""What data can't support, whatever its statistics say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import special
+
+from kdyno.base.arrays import Labels
+from kdyno.base.measurement import Direction
+from kdyno.base.text import listed, percent, signed
+from kdyno.judge.foreign.gathered import Gathered
+from kdyno.judge.stats.compare import FEW, Comparison
+from kdyno.judge.stats.diagnostics.tables import Analysis
+from kdyno.judge.stats.estimate import exp
+from kdyno.judge.stats.logratio import MOST_VARIATION
+from kdyno.judge.stats.observations import Observations, Sample, Summary
+
+COLD_P = 1e-4
+"""How seldom a first value is called cold where it is like the others, of normal values."""
+LEAST_COLD = 0.02
+"""And how much at least, on the logarithmic scale; less may be rounding."""
+
+
+def caveats(
+    gathered: Gathered, baseline: str, analyses: Sequence[Analysis], comparisons: Sequence[Comparison], alpha: float
+) -> tuple[str, ...]:
+    """Everything that a reader must know of the data, one sentence each."""
+    return (
+        *_boots(gathered),
+        *gathered.confounded,
+        *_layout(gathered),
+        *_days(gathered, baseline),
+        *_cold(gathered),
+        *_drift(analyses, alpha),
+        *_by_reading(gathered, comparisons),
+        *_few(gathered),
+        *_equal(gathered),
+        *_wide(gathered),
+        *_dropped(comparisons),
+    )
+
+
+def _boots(gathered: Gathered) -> Iterator[str]:
+    if gathered.boots:
+        more = "; a column `boot` says more" if gathered.columns and not gathered.published else ""
+        yield (
+            f"replicates may be of one boot: {gathered.boots}. What changes from boot to boot isn't in the interval, "
+            f"and verdicts are about these boots{more}"
+        )
+
+
+def _layout(gathered: Gathered) -> Iterator[str]:
+    if not gathered.layouts_sampled:
+        yield "layout wasn't sampled: relinking alone can make a difference as large as some of these"
+
+
+def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
+    apart: dict[str, list[str]] = {}
+    for observed in gathered.observations:
+        days = gathered.days.get(observed.benchmark, {})
+        for variant in observed.groups:
+            if variant == baseline or baseline not in observed.groups:
+                continue
+            if days and not days[variant] & days[baseline]:
+                caveat = f"{variant} was measured on other days than {baseline}"
+            elif _one_after_other(observed, variant, baseline):
+                caveat = f"{variant} and {baseline} weren't interleaved, but one after the other"
+            elif _rows_apart(gathered, observed, variant, baseline):
+                caveat = (
+                    f"the rows of {variant} and {baseline} are one after the other: if the rows are in the order of "
+                    "measuring, they weren't interleaved"
+                )
+            else:
+                continue
+            apart.setdefault(caveat, []).append(observed.benchmark)
+    for caveat, benchmarks in apart.items():
+        names = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
+        yield f"{caveat}{names}; whatever changed meanwhile looks like an effect"
+
+
+def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
+    """Whether two variants take turns nowhere in the file, and nothing but that tells in which order they came."""
+    ours, theirs = observed.sample(variant), observed.sample(baseline)
+    row_ranges = gathered.row_ranges.get(observed.benchmark, {})
+    if ours is None or theirs is None or not row_ranges or ours.blocks is not None or ours.order is not None:
+        return False
+    (first, last), (other_first, other_last) = row_ranges[variant], row_ranges[baseline]
+    several = last > first and other_last > other_first
+    return several and (last < other_first or other_last < first)
+
+
+def _one_after_other(observed: Observations, variant: str, baseline: str) -> bool:
+    orders: list[Labels] = []
+    for name in (variant, baseline):
+        sample = observed.sample(name)
+        if sample is None or sample.order is None or len(sample.order) < 2:
+            return False
+        orders.append(sample.order)
+    ours, theirs = orders
+    return bool(ours.max() < theirs.min() or theirs.max() < ours.min())
+
+
+def _cold(gathered: Gathered) -> Iterator[str]:
+    """First values that are far worse than all others of their variant."""
+    cold = [
+        (observed, variant, excess)
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
+        if isinstance(group, Sample) and (excess := _excess_of_first(group, observed.direction))
+    ]
+    if cold:
+        lone = len(gathered.observations) == 1
+        names = [
+            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({signed(exp(excess) - 1)} %)"
+            for observed, variant, excess in cold
+        ]
+        certain = not gathered.row_ranges or all(
+            group.order is not None for observed, variant, _ in cold if (group := observed.sample(variant))
+        )
+        where = "" if certain else ", if the rows are in the order of measuring"
+        yield (
+            f"the first value is far from all others of its variant{where}: {listed(names)}; a cold cache? Measure "
+            "again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
+        )
+
+
+def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
+    """How much the logarithm of the value measured first is off the mean of the others, if it is worse by far more than
+    they differ; else 0. By the t-test of one value against a group."""
+    n = len(sample.values) - 1
+    if n < 2:
+        return 0.0
+    logs = np.log(sample.values if sample.order is None else sample.values[np.argsort(sample.order, kind="stable")])
+    others = logs[1:]
+    excess = float(logs[0] - others.mean())
+    worse = {"lower": excess, "higher": -excess, None: abs(excess)}[direction]
+    bound = -float(special.stdtrit(n - 1, COLD_P)) * float(others.std(ddof=1)) * math.sqrt(1 + 1 / n)
+    return excess if worse > max(LEAST_COLD, bound) else 0.0
+
+
+def _drift(analyses: Sequence[Analysis], alpha: float) -> Iterator[str]:
+    """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
+    for analysis in analyses:
+        checks = analysis.assumptions
+        if checks is None or checks.drift is None or checks.drift_p is None:
+            continue
+        if checks.drift_p * len(analyses) < alpha:
+            yield (
+                f"{analysis.benchmark} drifts by {signed(checks.drift)} % in 100 measurements "
+                f"(p = {checks.drift_p:.2g}): values that were measured together must be compared together"
+            )
+
+
+def _by_reading(gathered: Gathered, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Verdicts that boots alone would not have given."""
+    by_boots = {observed.benchmark for observed in gathered.observations if observed.readings is not None}
+    by_reading = {
+        comparison.benchmark: None
+        for comparison in comparisons
+        if comparison.scope == "boots" and comparison.benchmark in by_boots
+    }
+    if by_reading:
+        yield (
+            f"boots are too few to decide about kernels ({listed(list(by_reading))}): the single readings were judged "
+            "instead, which says something about these boots"
+        )
+
+
+def _few(gathered: Gathered) -> Iterator[str]:
+    boots = any(observed.readings is not None for observed in gathered.observations)
+    sizes = [
+        (group.n if isinstance(group, Summary) else len(group.values), variant, observed.benchmark)
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
+    ]
+    few = [size for size in sizes if size[0] < FEW]
+    if few:
+        n, variant, benchmark = min(few)
+        values = ("boot" if boots else "value") + ("" if n == 1 else "s")
+        others = f", and {len(few) - 1} more of these groups are smaller than {FEW}" if len(few) > 1 else ""
+        yield f"{variant} has {n} {values} of {benchmark}{others}: so few hardly know their own spread"
+
+
+def _equal(gathered: Gathered) -> Iterator[str]:
+    """Groups without any spread, of numbers that were rounded to a few digits; exact counts may well agree."""
+    equal = [
+        (observed.benchmark, variant, group.values[0])
+        for observed in gathered.observations
+        for variant, group in observed.groups.items()
+        if observed.step and isinstance(group, Sample) and len(group.values) > 1 and np.ptp(group.values) == 0
+    ]
+    if equal:
+        benchmark, variant, value = equal[0]
+        others = f"; so do those of {len(equal) - 1} more groups" if len(equal) > 1 else ""
+        yield (
+            f"all values of {benchmark} agree exactly in {variant} ({value:g}){others}: rounding hides their spread, "
+            "and intervals are at least as wide as what it leaves open"
+        )
+
+
+def _wide(gathered: Gathered) -> Iterator[str]:
+    for observed in gathered.observations:
+        for variant, group in observed.groups.items():
+            if isinstance(group, Summary) and group.sd > MOST_VARIATION * group.mean > 0:
+                yield (
+                    f"{observed.benchmark}, {variant}: the standard deviation is {percent(group.sd / group.mean)} % of "
+                    "the mean; such values are hardly normal, and a mean tells little of them"
+                )
+
+
+def _dropped(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    for variant in dict.fromkeys(comparison.variant for comparison in comparisons):
+        incomplete = [comparison for comparison in comparisons if comparison.variant == variant and comparison.dropped]
+        if incomplete:
+            most = max(comparison.dropped for comparison in incomplete)
+            yield (
+                f"{most} {'block' if most == 1 else 'blocks'} without {variant} or without the baseline: dropped for "
+                f"this pair ({listed([comparison.benchmark for comparison in incomplete])})"
+            )

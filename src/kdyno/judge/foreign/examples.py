@@ -1,0 +1,87 @@
+"""Commands that would work for a file that wasn't understood, made of the file's own names."""
+
+from __future__ import annotations
+
+import shlex
+
+from kdyno.base.errors import UserError
+from kdyno.measure.readers.cells import cell_of
+from kdyno.measure.readers.headings import NOT_MEASURED, meaning
+from kdyno.measure.readers.numerals import is_missing
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, folded
+from kdyno.measure.readers.sheet import Shape, shape_of
+from kdyno.measure.readers.source import STANDARD_INPUT, Source
+
+VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
+"""Names of columns whose values may be compared with each other."""
+
+
+def with_names(source: Source) -> str:
+    """How to judge this file against another."""
+    return f"kdyno judge {shlex.quote(f'before={_file(source)}')} after=FILE2"
+
+
+def with_columns(source: Source, other_than: str = "", *, lone: bool = True) -> str:
+    """How to judge a table; empty if it has no column of numbers.
+
+    The variant of a `lone` file is a column that is called like one, but not `other_than`; no other, since benchmarks
+    must not be compared with each other. Of several files each is a variant, and their rows belong together.
+    """
+    try:
+        shape = shape_of(source)
+    except UserError:
+        return ""
+    values, texts = _values(shape), _texts(shape)
+    if not values:
+        return ""
+    variants = [name for name in texts if _is_like_a_variant(name) and name != other_than] if lone else []
+    rest = [name for name in texts if name not in variants[:1] and name != other_than]
+    options = [("--variant", variants[0])] if variants else []
+    if rest:
+        options += [("--block" if not lone and _tells_rows_apart(shape, rest[0]) else "--benchmark", rest[0])]
+    options += [("--value", ",".join(values))]
+    files = f"kdyno judge {shlex.quote(_file(source))}" if variants else with_names(source)
+    return " ".join([files, *(f"{option} {shlex.quote(name)}" for option, name in options)])
+
+
+def _is_like_a_variant(column: str) -> bool:
+    return folded(column) in VARIANTS or not VARIANTS.isdisjoint(folded(column).split("_"))
+
+
+def _file(source: Source) -> str:
+    return "-" if source.shown == str(STANDARD_INPUT) else source.shown
+
+
+def _cells(shape: Shape, name: str) -> list[str]:
+    """What the first rows have in a column."""
+    index = shape.header.index(name)
+    return [row[index] for row in shape.first if index < len(row) and not is_missing(row[index])]
+
+
+def _is_number(shape: Shape, name: str) -> bool:
+    cells = [cell_of(cell, shape.decimal.mark) for cell in _cells(shape, name)]
+    return sum(cell is not None for cell in cells) * 2 > len(cells)
+
+
+def _values(shape: Shape) -> list[str]:
+    """The column of numbers that is called like a value, else all that may be measurements."""
+    names = [
+        name
+        for name in shape.header
+        if "," not in name
+        and _is_number(shape, name)
+        and meaning(name) not in NOT_MEASURED
+        and folded(name) not in NUMBERING | FACTORS
+    ]
+    return next(([name] for name in names if folded(name) in VALUES), names)
+
+
+def _texts(shape: Shape) -> list[str]:
+    """The columns of text, those first that have few values, but more than one."""
+    texts = {name: len(set(_cells(shape, name))) for name in shape.header if not _is_number(shape, name)}
+    return sorted(texts, key=lambda name: (texts[name] < 2, texts[name]))
+
+
+def _tells_rows_apart(shape: Shape, name: str) -> bool:
+    cells = _cells(shape, name)
+    return len(set(cells)) == len(cells) > 1

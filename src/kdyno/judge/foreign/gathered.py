@@ -1,0 +1,99 @@
+"""What the files say, put together: what the judge gets, and what the caveats are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kdyno.base.measurement import Direction
+from kdyno.base.text import listed
+from kdyno.judge.stats.observations import Observations, Sample
+from kdyno.judge.stats.verdict import Scope
+from kdyno.measure.readers import units
+from kdyno.measure.readers.readings import Published
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.sheet import Grid
+
+
+@dataclass(frozen=True)
+class Gathered:
+    observations: tuple[Observations, ...]
+    notes: tuple[str, ...]
+    columns: Mapping[str, str]
+    boots: str
+    """What isn't known of the boots that the values come from; empty if each value is of its own boot."""
+    published: tuple[Published, ...] = ()
+    """The rows of tables of means, as written."""
+    claims: tuple[tuple[Grid, str], ...] = ()
+    """Tables of published statistics among those, each with its file."""
+    days: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """Benchmark -> variant -> days of measuring."""
+    row_ranges: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    """Benchmark -> variant -> its first and last row, where nothing but the rows may tell the order of measuring."""
+    summed_up: bool = False
+    """Whether values are medians of several: what was published of single values can't be held against them."""
+    confounded: tuple[str, ...] = ()
+    """Sentences on columns that differ with the variant."""
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """In the order of the files."""
+        return tuple(dict.fromkeys(variant for observed in self.observations for variant in observed.groups))
+
+    @property
+    def layouts_sampled(self) -> bool:
+        """Whether all values come from several link orders of their variant."""
+        return all(
+            isinstance(group, Sample) and group.clusters is not None and len(np.unique(group.clusters)) > 1
+            for observed in self.observations
+            for group in observed.groups.values()
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """What verdicts are about."""
+        if self.boots:
+            return "boots"
+        return "kernels" if self.layouts_sampled else "images"
+
+
+@dataclass
+class Directions:
+    """Decides which direction is better where that is certain, and remembers the benchmarks of which it isn't."""
+
+    request: JudgeRequest
+    unknown: list[str] = field(default_factory=list)
+
+    def of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
+        """As the user says, else as the file has it (`written`), else by the unit or the names of the benchmark and of
+        the `column` of its values, if one of them leaves no doubt; None if nothing tells."""
+        if self.request.direction:
+            return self.request.direction
+        word = written.strip().lower()
+        if word.startswith(("low", "less", "small")):
+            return "lower"
+        if word.startswith(("high", "more", "big", "larg")):
+            return "higher"
+        if certain := units.direction(unit, f"{benchmark} {column}"):
+            return certain
+        self.unknown.append(benchmark)
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.unknown:
+            return ()
+        names = listed(self.unknown)
+        called = "they are" if len(self.unknown) > 1 else "it is"
+        return (
+            f"nothing says whether lower or higher is better of {names}: {called} called higher and lower, not faster "
+            "and slower; --higher or --lower says it",
+        )
+
+
+def missing_note(missing: Mapping[str, int]) -> tuple[str, ...]:
+    """The note on cells that say that nothing was measured, by variant."""
+    counts = [f"{count:,} of {variant}" for variant, count in missing.items() if count]
+    return (f"cells without a measurement (empty, NA, NaN or -) were left out: {listed(counts, 8)}",) if counts else ()

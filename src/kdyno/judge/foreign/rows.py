@@ -1,0 +1,126 @@
+"""Putting tables with one value a row together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from kdyno.base.text import listed
+from kdyno.judge.foreign.factors import settled
+from kdyno.judge.foreign.gathered import Directions, Gathered, missing_note
+from kdyno.judge.foreign.replicates import Measured, measured
+from kdyno.judge.stats.compare import FEW
+from kdyno.judge.stats.observations import Observations
+from kdyno.measure.readers import units
+from kdyno.measure.readers.frames import joined
+from kdyno.measure.readers.readings import LEFT, Frame, LongTable
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.roles import LAST_VARIANTS, Roles, folded
+from kdyno.measure.readers.sheet import is_number
+
+OWN = {"block", "run", "seed", "lane", "elapsed", "work"}
+"""Columns by which kdyno's own CSV is recognised: its blocks are boots."""
+
+
+def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
+    """Put the tables of all files together. Raises MixedUnits and BlockTwice."""
+    columns: dict[str, str] = {}
+    unused: dict[str, None] = {}
+    for table in tables:
+        columns |= table.roles.shown()
+        if len(tables) > 1 and _is_last_variant(table.roles):
+            columns.pop("variant")
+        unused |= dict.fromkeys(table.roles.unused)
+    own = {*unused, *columns} >= OWN
+    frame = joined(_apart(tables))
+    if len(tables) > 1 and "order" in frame and all(is_number(str(place)) for place in frame["order"].cat.categories):
+        frame = frame.drop(columns="order")  # counted anew in each file, it doesn't say which file came first
+    factors = settled(frame, [table.roles for table in tables], own=own)
+    for column in factors.used:
+        unused.pop(column, None)
+    benchmarks, notes = measured(factors.table)
+    directions = Directions(request)
+    value_columns = {column for table in tables for column in table.roles.values}
+    column = value_columns.pop() if len(value_columns) == 1 else ""
+    observations = tuple(_observed(benchmark, column, directions, own) for benchmark in benchmarks)
+    return Gathered(
+        observations=observations,
+        notes=(
+            *factors.notes,
+            *notes,
+            *dict.fromkeys(note for table in tables for note in table.notes),
+            *missing_note(sum((Counter(table.missing) for table in tables), Counter())),
+            *_unused(unused, own),
+            *directions.notes,
+        ),
+        columns=columns,
+        boots="" if own else _boots(benchmarks, frame),
+        days={benchmark.name: benchmark.days for benchmark in benchmarks if benchmark.days},
+        row_ranges={} if len(tables) > 1 else {benchmark.name: benchmark.row_ranges for benchmark in benchmarks},
+        summed_up=bool(notes),
+        confounded=tuple(factors.confounded),
+    )
+
+
+def _observed(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
+    """One benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
+    direction = directions.of(benchmark.name, benchmark.unit, benchmark.direction, column)
+    quantity = units.quantity(benchmark.unit, f"{benchmark.name} {column}", direction)
+    is_exact = own or (quantity == "count" and benchmark.step == 1)
+    return Observations(
+        benchmark=benchmark.name,
+        unit=benchmark.unit,
+        direction=direction,
+        description=benchmark.name,
+        groups=benchmark.samples,
+        quantity=quantity,
+        step=0.0 if is_exact else benchmark.step,
+        readings=benchmark.readings if min(benchmark.boots.values(), default=FEW) < FEW else None,
+    )
+
+
+def _apart(tables: Sequence[LongTable]) -> list[Frame]:
+    """The tables, so that they can be joined: boots of different files are different boots, and files are variants
+    where no better column than `march` or `command` tells variants."""
+    if len(tables) == 1:
+        return [tables[0].frame]
+    frames = []
+    left = dict.fromkeys(column for table in tables for column in table.frame if column.startswith(LEFT))
+    for number, table in enumerate(tables):
+        frame = table.frame.assign(**{column: _constant("", table) for column in left if column not in table.frame})
+        if _is_last_variant(table.roles):
+            frame = frame.assign(
+                **{LEFT + table.roles.columns["variant"]: frame["variant"]},
+                variant=_constant(table.name, table),
+            )
+        if "boot" in frame:
+            frame = frame.assign(boot=frame["boot"].cat.rename_categories(lambda name, n=number: f"{n} {name}"))
+        frames.append(frame)
+    return frames
+
+
+def _constant(text: str, table: LongTable) -> Any:
+    """A column that has one text in all rows."""
+    return pd.Categorical.from_codes(np.zeros(len(table.frame), np.int8), [text])
+
+
+def _is_last_variant(roles: Roles) -> bool:
+    return "variant" not in roles.named and folded(roles.columns.get("variant", "")) in LAST_VARIANTS
+
+
+def _unused(columns: Iterable[str], own: bool) -> tuple[str, ...]:
+    return (f"columns that weren't used: {listed(list(columns), 20)}",) if columns and not own else ()
+
+
+def _boots(benchmarks: Sequence[Measured], frame: Frame) -> str:
+    """What isn't known of the boots."""
+    if "boot" in frame:
+        lone = [variant for benchmark in benchmarks for variant, count in benchmark.boots.items() if count == 1]
+        return f"only one boot each of {', '.join(dict.fromkeys(lone))}" if lone else ""
+    if "block" in frame:
+        return "nothing says whether each block is another boot"
+    return "nothing says how many boots these values come from"

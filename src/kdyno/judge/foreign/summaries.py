@@ -1,0 +1,144 @@
+"""Putting tables of means together."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kdyno.judge.foreign.gathered import Directions, Gathered, missing_note
+from kdyno.judge.stats.checks.published import Printed
+from kdyno.judge.stats.observations import Observations, Sample, Summary
+from kdyno.measure.readers import units
+from kdyno.measure.readers.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
+from kdyno.measure.readers.readings import Published, SummaryTables
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.roles import FACTORS, PLACES, difference, folded, may_be_a_factor, with_level
+from kdyno.measure.readers.source import Source
+
+
+def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
+    """Put the tables of all files together. Raises NothingThere, MixedUnits and SummaryTwice."""
+    rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
+    published, notes, confounded = _settled(rows)
+    if not published:
+        raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt, why="")
+    columns: dict[str, str] = {}
+    missing: Counter[str] = Counter()
+    for source, tables in files:
+        columns |= tables.columns
+        missing.update({(source.name if len(files) > 1 else name): n for name, n in tables.missing.items()})
+    if len(files) > 1 and any(row.command for _, tables in files for row in tables.published):
+        columns["benchmark"] = columns.pop("variant")
+    directions = Directions(request)
+    benchmarks: dict[str, list[Published]] = {}
+    for row in published:
+        benchmarks.setdefault(row.benchmark, []).append(row)
+    observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
+    own_notes = dict.fromkeys(note for _, tables in files for note in tables.notes)
+    return Gathered(
+        observations=observations,
+        notes=(*notes, *own_notes, *missing_note(missing), *directions.notes),
+        columns=columns,
+        boots="a table doesn't say how many boots its values come from",
+        published=tuple(published),
+        confounded=confounded,
+        claims=tuple((grid, source.shown) for source, tables in files for grid in tables.claims),
+    )
+
+
+def _of_file(row: Published, source: Source, files: int) -> Published:
+    """A row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
+    if files == 1 or not row.command:
+        return row
+    benchmark = f"{row.command} {row.benchmark}" if row.benchmark_column else row.command
+    return replace(row, benchmark=benchmark, variant=source.name, command="")
+
+
+def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
+    """Make known factors that vary within a variant and benchmark part of the benchmark's name.
+
+    Returns the rows, notes on those factors, and sentences on columns that differ with the variant.
+    Raises SummaryColumn where rows of one variant and benchmark differ in another column.
+    """
+    rows, notes, confounded = list(rows), [], []
+    for column in dict.fromkeys(column for row in rows for column in row.left):
+        cells: dict[tuple[str, str], set[str]] = {}
+        of_benchmark: dict[str, set[str]] = {}
+        of_variant: dict[str, dict[str, None]] = {}
+        for row in rows:
+            level = row.left.get(column, "")
+            cells.setdefault((row.benchmark, row.variant), set()).add(level)
+            of_benchmark.setdefault(row.benchmark, set()).add(level)
+            of_variant.setdefault(row.variant, {})[level] = None
+        if all(len(levels) == 1 for levels in cells.values()):
+            if folded(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
+                confounded.append(difference(column, {variant: list(own) for variant, own in of_variant.items()}))
+        elif folded(column) in FACTORS:
+            notes.append(f"each value of {column} is compared by itself")
+            rows = [
+                replace(row, benchmark=with_level(row.benchmark, column, row.left[column]))
+                if column in row.left
+                else row
+                for row in rows
+            ]
+    _require_single(rows)
+    return rows, tuple(notes), tuple(confounded)
+
+
+def _require_single(rows: Sequence[Published]) -> None:
+    """Raise SummaryColumn where rows of one variant and benchmark differ in a column that may tell them apart."""
+    cells: dict[tuple[str, str], list[Published]] = {}
+    for row in rows:
+        cells.setdefault((row.benchmark, row.variant), []).append(row)
+    for (benchmark, variant), own in cells.items():
+        for column in own[0].left if len(own) > 1 else ():
+            if may_be_a_factor(column, list({row.left.get(column, "") for row in own})):
+                named = f"{own[0].benchmark_column},{column}".removeprefix(",")
+                raise SummaryColumn(benchmark=benchmark, variant=variant, column=column, columns=shlex.quote(named))
+
+
+def _observed(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
+    unit, step = rows[0].unit, 0.0
+    by_variant: dict[str, list[tuple[float, Published]]] = {}
+    for row in rows:
+        factor = units.factor(row.unit, unit)
+        if factor is None:
+            raise MixedUnits(benchmark=benchmark, unit=unit, other=row.unit)
+        low, high = Printed(row.mean).ends
+        step = max(step, (high - low) * factor)
+        by_variant.setdefault(row.variant, []).append((factor, row))
+    direction = directions.of(benchmark, unit, rows[0].direction)
+    are_figures = not any(row.sd for row in rows)
+    return Observations(
+        benchmark=benchmark,
+        unit=units.shown(unit),
+        direction=direction,
+        description=benchmark,
+        groups=_samples(by_variant) if are_figures else _summaries(benchmark, by_variant),
+        quantity=units.quantity(unit, benchmark, direction),
+        step=step,
+    )
+
+
+def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
+    """Figures without a deviation are values."""
+    return {
+        variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
+        for variant, rows in by_variant.items()
+    }
+
+
+def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
+    """One mean for each variant. Raises SummaryTwice."""
+    summaries = {}
+    for variant, rows in by_variant.items():
+        if len(rows) > 1:
+            raise SummaryTwice(benchmark=benchmark, variant=variant)
+        [(factor, row)] = rows
+        n = row.n if row.sd else 1
+        summaries[variant] = Summary(mean=float(row.mean) * factor, sd=float(row.sd or 0) * factor, n=n)
+    return summaries

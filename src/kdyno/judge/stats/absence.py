@@ -1,0 +1,17 @@
+"""Why a benchmark of two variants could not be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdyno.judge.stats.observations import Observations
+
+NO_BLOCK = "no block in which both were measured"
+
+
+def of_values(observed: Observations, variants: Sequence[str]) -> str:
+    """Say it from the values alone, where no record of boots says more."""
+    for variant in variants:
+        if observed.sample(variant) is None and observed.summary(variant) is None:
+            return f"no value of {variant}"
+    return NO_BLOCK

@@ -1,0 +1,74 @@
+"""Everything behind the verdicts on one benchmark: the tables and figures of the report."""
+
+from __future__ import annotations
+
+import math
+
+from kdyno.judge.stats.contrast import Paired, contrast_of, log_ratio
+from kdyno.judge.stats.diagnostics import anova
+from kdyno.judge.stats.diagnostics.assumptions import assumptions
+from kdyno.judge.stats.diagnostics.blocks import by_layout, complete, in_blocks
+from kdyno.judge.stats.diagnostics.groups import groups_in, groups_of, scale_of, summaries_of
+from kdyno.judge.stats.diagnostics.mixed import has_holes, mixed
+from kdyno.judge.stats.diagnostics.pairwise import dunnett, pair_tables
+from kdyno.judge.stats.diagnostics.tables import Analysis
+from kdyno.judge.stats.estimate import Limits
+from kdyno.judge.stats.logratio import LogRatio
+from kdyno.judge.stats.observations import Observations, require_usable
+from kdyno.judge.stats.planning import power
+from kdyno.judge.stats.planning.power import PowerCurve
+
+
+def analyse(observations: Observations, baseline: str, alpha: float, margin: float, family: int = 1) -> Analysis:
+    """Make all tables of one benchmark. `alpha` gives the coverage of the tables' intervals, `margin` the effect that
+    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only what could
+    have been seen depends on it.
+
+    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raises UnusableSample,
+    UnusableSummary and BlockTwice; degenerate data (single values, no noise) only leave tables out.
+    """
+    require_usable(observations)
+    replicates = by_layout(observations)
+    groups, scale = groups_of(replicates), scale_of(replicates)
+    one_way, welch = anova.one_way(groups), anova.welch(groups)
+    blocked = noise = None
+    if (table := in_blocks(replicates)) is not None:
+        blocked = anova.blocked(table)
+        full = complete(table)
+        if noise := anova.noise_of(anova.blocked(full)):
+            groups = groups_in(full)
+    return Analysis(
+        benchmark=observations.benchmark,
+        scale=scale,
+        groups=summaries_of(observations),
+        one_way=one_way,
+        welch=welch,
+        blocked=blocked,
+        assumptions=assumptions(observations),
+        pairs=pair_tables(groups, scale, alpha, noise),
+        dunnett=dunnett(groups, baseline, scale, alpha, noise),
+        mixed=mixed(observations, baseline, alpha) if has_holes(observations) else None,
+        power=tuple(
+            curve
+            for variant in observations.groups
+            if variant != baseline and (curve := _power(observations, variant, baseline, Limits(margin, alpha), family))
+        ),
+        reason="" if one_way.rows else one_way.reason,
+    )
+
+
+def _power(observed: Observations, variant: str, baseline: str, limits: Limits, family: int) -> PowerCurve | None:
+    contrast = contrast_of(observed, variant, baseline)
+    if contrast is None:
+        return None
+    ratio = log_ratio(contrast)
+    paired = isinstance(contrast, Paired)
+    if not ratio.error or not math.isfinite(ratio.error):
+        return None
+    return power.curve(variant, ratio.units, _sd(ratio, paired), limits, family=family, paired=paired)
+
+
+def _sd(ratio: LogRatio, paired: bool) -> float:
+    """Of one replicate: the differences' in a paired design, otherwise that of both groups if they were alike."""
+    assert ratio.error is not None
+    return ratio.error * math.sqrt(ratio.units / (1 if paired else 2))

@@ -1,0 +1,145 @@
+"""The whole workload as one comparison: the geometric mean of speeds, made of what was measured together.
+
+Benchmarks of one boot share what that boot was like, so their errors go the same way: one mean for each boot, and the
+means are the replicates. Taken for independent, an A/A of five boots of 12 benchmarks, each boot with a speed of its
+own (sd 2 %), was called different in more than half of all cases (tools/simulate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kdyno.base.arrays import Labels, Values
+from kdyno.base.measurement import Quantity
+from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimated, log_ratio
+from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
+from kdyno.judge.stats.logratio import LogRatio, cluster_means
+from kdyno.judge.stats.observations import Observations
+
+NO_DIRECTION = "nothing says of any benchmark whether lower or higher is better"
+NOT_IN_ALL = "no benchmark was measured in all blocks by both"
+NOT_TOGETHER = "nothing says which values of different benchmarks are of one boot, so their spread together is unknown"
+
+Compared = tuple[Observations, Contrast]
+
+
+@dataclass(frozen=True)
+class Overall:
+    """What became of it. The ratio is of speeds: above 1 is better whatever the benchmarks' directions."""
+
+    benchmarks: frozenset[str]
+    """Names of those that are in it."""
+    quantity: Quantity
+    estimate: Estimate | None
+    reason: str = ""
+    """Why there is no estimate, or no interval."""
+
+
+def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
+    """Make one comparison of those of several benchmarks.
+
+    Counts are left out where there are speeds, and so is what has no direction.
+    """
+    usable = [(observed, contrast) for observed, contrast in compared if observed.direction is not None]
+    quantity: Quantity = "count" if usable and all(observed.quantity == "count" for observed, _ in usable) else "speed"
+    usable = [(observed, contrast) for observed, contrast in usable if observed.quantity == quantity]
+    if not usable:
+        return Overall(frozenset(), quantity, None, NO_DIRECTION if compared else NOT_IN_ALL)
+    if len(usable) == 1:
+        return _lone(usable[0], quantity, limits)
+    if paired := [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Paired)]:
+        return _of_blocks(paired, quantity, limits)
+    unpaired = [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Unpaired)]
+    if len(unpaired) == len(usable) and all(contrast.together for _, contrast in unpaired):
+        return _of_boots(unpaired, quantity, limits)
+    mean = sum(_sign(observed) * log_ratio(contrast).mean for observed, contrast in usable) / len(usable)
+    units = min(log_ratio(contrast).units for _, contrast in usable)
+    estimate = estimate_ratio(LogRatio(mean, None, None, units), "welch", limits)
+    return Overall(_names(usable), quantity, estimate, NOT_TOGETHER if units > 1 else "")
+
+
+def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
+    """The only benchmark, as a speed."""
+    observed, contrast = compared
+    if _sign(observed) == 1:
+        return Overall(frozenset({observed.benchmark}), quantity, estimated(contrast, limits))
+    return Overall(frozenset({observed.benchmark}), quantity, estimated(_turned(contrast), limits))
+
+
+def _turned(contrast: Contrast) -> Contrast:
+    """The same with variant and baseline in each other's place."""
+    if isinstance(contrast, Unpaired) and contrast.together:
+        contrast = replace(contrast, together=(contrast.together[1], contrast.together[0]))
+    return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
+
+
+def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
+    """Mean over benchmarks block by block, of those that have every block."""
+    blocks = _every([contrast.blocks for _, contrast in paired])
+    full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
+    if not full:
+        return Overall(frozenset(), quantity, None, NOT_IN_ALL)
+    sorted_by_block = [np.argsort(contrast.blocks, kind="stable") for _, contrast in full]
+    speeds: Values = np.mean(
+        [
+            _sign(observed) * (contrast.variant - contrast.baseline)[order]
+            for (observed, contrast), order in zip(full, sorted_by_block, strict=True)
+        ],
+        axis=0,
+    )
+    first, order = full[0][1], sorted_by_block[0]
+    layouts = None if first.layouts is None else first.layouts[order]
+    mean = Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0, _rounding(full))
+    return Overall(_names(full), quantity, estimated(mean, limits))
+
+
+def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
+    """Mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
+    by_boot = {
+        observed.benchmark: (
+            _by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
+            _by_boot(_sign(observed) * contrast.baseline, contrast.together[1]),
+        )
+        for observed, contrast in unpaired
+        if contrast.together
+    }
+    ours, theirs = (_every([boots[side][0] for boots in by_boot.values()]) for side in (0, 1))
+    full = {
+        name: boots
+        for name, boots in by_boot.items()
+        if len(boots[0][0]) == len(ours) and len(boots[1][0]) == len(theirs)
+    }
+    if not full:
+        return Overall(frozenset(), quantity, None, "no benchmark was measured in all boots of both")
+    variant, baseline = (np.mean([boots[side][1] for boots in full.values()], axis=0) for side in (0, 1))
+    rounding = _rounding([(observed, contrast) for observed, contrast in unpaired if observed.benchmark in full])
+    mean = Unpaired(variant, baseline, (ours, theirs), rounding)
+    return Overall(frozenset(full), quantity, estimated(mean, limits))
+
+
+def _by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
+    """The boots in order, and the mean of each."""
+    return np.unique(boots), cluster_means(logs, boots)
+
+
+def _every(by_benchmark: Sequence[Labels]) -> Labels:
+    """The blocks or boots of any of the benchmarks."""
+    if all(np.array_equal(by_benchmark[0], labels) for labels in by_benchmark):
+        return by_benchmark[0]
+    return np.unique(np.concatenate(by_benchmark))
+
+
+def _rounding(full: Sequence[Compared]) -> float:
+    return float(np.mean([contrast.rounding for _, contrast in full]))
+
+
+def _sign(observed: Observations) -> int:
+    """What turns the logarithm of a ratio of values into that of a ratio of speeds."""
+    return 1 if observed.direction == "higher" else -1
+
+
+def _names(compared: Sequence[Compared]) -> frozenset[str]:
+    return frozenset(observed.benchmark for observed, _ in compared)

@@ -1,0 +1,12 @@
+"""What the samples of a run are, in one line."""
+
+from __future__ import annotations
+
+from kdyno.base.lanes import HOST_CLOCK, LANES, PMU_CLOCKS
+from kdyno.store.records import RunRecord
+
+
+def lane_line(run: RunRecord) -> str:
+    if run.machine.get("type") == "local":
+        return LANES[run.lane].headline(HOST_CLOCK)
+    return LANES[run.lane].headline(PMU_CLOCKS.get(run.machine.get("pmu_clock", "")))

@@ -1,0 +1,114 @@
+"""The report as data: everything that a renderer may show, and nothing that it must look up."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from kdyno.base.frozen import Frozen
+from kdyno.base.measurement import AnyBenchmark, Benchmark, Correction
+from kdyno.judge.stats.compare import Comparison, GeometricMean, Judgement
+from kdyno.judge.stats.diagnostics.tables import Analysis
+from kdyno.judge.verdicts.checks import KernelCheck
+from kdyno.judge.verdicts.contamination import Flag
+from kdyno.judge.verdicts.selftest import SelfTest
+from kdyno.measure.cycles.budget import Budgets
+from kdyno.store.records import BootRecord, RunRecord
+
+
+class Value(Frozen):
+    """What a benchmark came to in one boot: the median over its iterations, in the benchmark's unit."""
+
+    variant: str
+    benchmark: str
+    block: int | None
+    order: int | None
+    """Place in the order of measuring."""
+    layout: int | None
+    value: float
+
+
+class ConsoleText(Frozen):
+    """The end of the console of a boot that failed or was lost, cleaned of all that could steer a terminal."""
+
+    variant: str
+    block: int
+    attempt: int
+    reason: str
+    text: str
+
+
+class Report(Frozen):
+    """Values and what the judge says of them, whoever measured them."""
+
+    title: str
+    measured: str
+    """What the values are, in one line: the lane of a run, the format of a file."""
+    baseline: str
+    variants: tuple[str, ...]
+    margin: float
+    """Equivalence margin as a fraction."""
+    alpha: float
+    """Error rate of the verdicts: the family-wise one, or what a look of a group-sequential run may spend."""
+    confidence: float
+    """Coverage of the intervals."""
+    correction: Correction
+    notices: tuple[str, ...]
+    """What a reader must know first: the run's own notices, and what assembling the report added."""
+    benchmarks: tuple[AnyBenchmark, ...]
+    comparisons: tuple[Comparison, ...]
+    geometric_means: tuple[GeometricMean, ...]
+    values: tuple[Value, ...]
+    analyses: tuple[Analysis, ...]
+    """By benchmark: analysis of variance, all pairs, assumptions, power."""
+
+    @property
+    def family(self) -> int:
+        """How many comparisons share alpha; 1 if none does."""
+        return Judgement(comparisons=self.comparisons, geometric_means=self.geometric_means).family
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The variants that are compared with the baseline."""
+        return tuple(name for name in self.variants if name != self.baseline)
+
+
+class RunReport(Report):
+    """One run, judged. `kdyno report --json` prints it."""
+
+    schema_version: Literal[2] = 2
+    benchmarks: tuple[Benchmark, ...]
+    run: RunRecord
+    flags: tuple[Flag, ...]
+    """Boots during which the host did something else."""
+    selftest: SelfTest | None
+    """The last one on this host in this lane; None if there was none."""
+    link_order: SelfTest | None
+    """The last one of link order on this host, in this lane and clock; None if there was none, and where layouts were
+    sampled, or all variants are one image."""
+    checks: tuple[KernelCheck, ...]
+    """What the kernels' own tests said, one for each image that has them."""
+    boots: tuple[BootRecord, ...]
+    consoles: tuple[ConsoleText, ...]
+    budgets: Budgets | None = None
+    """Where modelled cycles go; None unless boots of the run counted all events (see understand/explain/budgets.py)."""
+    reproduce: str
+    """One command line that repeats the run."""
+
+
+class FileReport(Report):
+    """Somebody else's data, judged. `kdyno judge FILE --json` prints it."""
+
+    schema_version: Literal[1] = 1
+    files: tuple[str, ...]
+    """As named by the user."""
+    sha256: tuple[str, ...]
+    read_as: str
+    """The format that they were read as, and how that was found out."""
+    columns: dict[str, str]
+    """What each column was taken for, by role; empty for formats that leave no choice."""
+
+
+def to_json(report: Report) -> str:
+    """Return the report as JSON in plain ASCII, so that what a guest said can't steer a terminal."""
+    return json.dumps(report.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,100 @@
+"""What a reader of a run must know first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from kdyno.base.lanes import LANES
+from kdyno.base.text import counted, listed
+from kdyno.judge.stats.sequential import look_ends
+from kdyno.judge.verdicts.contamination import Flag, notice
+from kdyno.judge.verdicts.looks import Look
+from kdyno.store.records import BootRecord, RunRecord, progress_of
+
+
+def of_run(
+    run: RunRecord,
+    boots: Sequence[BootRecord],
+    look: Look,
+    flags: Sequence[Flag],
+    begun: Sequence[datetime],
+    aligning: Sequence[str] = (),
+) -> list[str]:
+    """What is unfinished, failed, added later, disturbed, or was not sampled.
+
+    `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
+    align returns.
+    """
+    return [
+        *_unfinished(run, boots, look),
+        *_added(run, boots, begun),
+        *_design(run, aligning),
+        *filter(None, [notice(flags, boots)]),
+    ]
+
+
+def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list[str]:
+    progress = progress_of(run, boots, run.stopped_at)
+    planned = len(progress.cells)
+    failed = sum(boot.status == "failed" for boot in boots)
+    notices = [
+        f"{variant} was given up, it never came through: {reason}" for variant, reason in progress.given_up.items()
+    ]
+    if not progress.is_complete:
+        judged = (
+            "verdicts may still change"
+            if run.looks == 1
+            else f"judged are the {look.blocks} blocks of look {look.number}"
+        )
+        notices.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
+    if failed:
+        notices.append(f"{failed} of {planned} boots failed: verdicts are about the boots that survived")
+    if run.stopped_at:
+        notices.append(
+            f"stopped at look {look.number} of {run.looks}, after {run.stopped_at} of {run.blocks} blocks: nothing was "
+            f"undecided any more; intervals cover {100 * look.confidence:.2f} %, as looking several times demands"
+        )
+    return notices
+
+
+def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:
+    """Say that the run went on from blocks whose verdicts could be seen, unless it was to be judged there anyway.
+
+    Whoever adds blocks until a verdict pleases finds effects that aren't there more often than alpha says.
+    """
+    for moment in sorted(begun):
+        before: dict[int, set[str]] = defaultdict(set)
+        for boot in boots:
+            if boot.status != "lost" and boot.started < moment:
+                before[boot.block].add(boot.key)
+        judgeable = sum(len(keys) > 1 for keys in before.values())
+        if 0 < judgeable < run.blocks and judgeable not in look_ends(run.blocks, run.looks):
+            added = run.blocks - judgeable
+            return [
+                f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: "
+                "to add blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it "
+                "soundly"
+            ]
+    return []
+
+
+def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
+    if run.layouts:
+        return []
+    relinked = run.relinked
+    if not relinked:
+        return []
+    few = relinked[0] if len(relinked) == 1 else f"each of {listed(relinked)}"
+    which = "each variant" if len(relinked) == len(run.variants) - 1 else few
+    counts = (
+        f" (instruction counts, too: {listed(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
+        "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
+        if aligning and LANES[run.lane].icount
+        else ""
+    )
+    return [
+        f"layout wasn't sampled: {which} is one link order, and what that alone is worth is inside its effect"
+        f"{counts}; `layouts = 6` in the experiment separates the two"
+    ]

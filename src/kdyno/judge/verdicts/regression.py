@@ -1,0 +1,49 @@
+"""What --fail-on-regression makes of a report: whether a variant got worse, or is none that could be measured. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Literal
+
+from kdyno.base.errors import UserError
+from kdyno.judge.stats.verdict import WORSE
+from kdyno.judge.verdicts.model import RunReport
+
+Finding = Literal["regression", "untestable", "none"]
+"""`untestable`: a variant never boots, or a benchmark that was asked for can't be compared; says nothing of speed."""
+KNOWN_SHOWN = 10
+"""Benchmarks that a message names."""
+
+
+class NoSuchBenchmark(UserError):
+    message = "--fail-on-regression names {name}, which is no benchmark of this workload"
+    hint = "did you mean {near}? it measures {known}"
+
+
+def require_known(names: Sequence[str], benchmarks: Sequence[str]) -> None:
+    """Raise NoSuchBenchmark unless each name means a benchmark, so that a slip of the pen doesn't pass for a pass."""
+    for name in names:
+        if not any(_means(name, benchmark) for benchmark in benchmarks):
+            near = difflib.get_close_matches(name, benchmarks, n=1, cutoff=0)
+            more = f" and {len(benchmarks) - KNOWN_SHOWN} more" if len(benchmarks) > KNOWN_SHOWN else ""
+            raise NoSuchBenchmark(name=name, near=near[0], known=", ".join(benchmarks[:KNOWN_SHOWN]) + more)
+
+
+def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
+    """Whether a variant is worse in one of these benchmarks, or of all if none is named.
+
+    A name is a benchmark's, or a test's for all that it yields. A kernel that fails a KUnit suite isn't judged: it is
+    worse in any, and tells nothing of one that is named. What is worse counts more than what can't be measured.
+    """
+    meant = [c for c in report.comparisons if not names or any(_means(name, c.benchmark) for name in names)]
+    if any(comparison.verdict in WORSE for comparison in meant):
+        return "regression"
+    failed, ok = ({boot.variant for boot in report.boots if boot.status == status} for status in ("failed", "ok"))
+    if failed - ok or (names and any(comparison.verdict is None for comparison in meant)):
+        return "untestable"
+    return "regression" if not names and any(not check.passed for check in report.checks) else "none"
+
+
+def _means(name: str, benchmark: str) -> bool:
+    return benchmark == name or benchmark.startswith(f"{name}.")

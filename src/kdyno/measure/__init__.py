@@ -1,0 +1,1 @@
+"""What is measured and how it is read: the guest's agent and PMU, workloads, cycles, and files of others."""

@@ -1,0 +1,116 @@
+"""A family whose weights are fitted to measurements, and how good it is. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kdyno.base.frozen import Frozen
+from kdyno.measure.cycles.evaluate import Judged, Quality, quality
+from kdyno.measure.cycles.family import Family, FamilyFile, Model
+from kdyno.measure.cycles.fit import fit, held_back
+from kdyno.measure.cycles.measure import Measured
+from kdyno.measure.cycles.predict import weigh
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The outcome."""
+
+    family: Family
+    """The family whose weights the fit started from."""
+    weights: dict[str, float]
+    kept: tuple[str, ...]
+    """Weighed events that no program shows: their weights are as they were."""
+    judged: tuple[Judged, ...]
+    """Every program, in the probe's order."""
+    held_out: Quality
+    fitted: Quality
+    before: Quality
+    """The quality on the held-out programs with the weights that the fit started from."""
+    spread: tuple[float, ...]
+    """How far the native passes of each program differ, in the same order: 0.1 is 10 %."""
+
+
+class CalibrationReport(Frozen):
+    """A calibration as `kdyno calibrate --json` prints it."""
+
+    family: str
+    weights: dict[str, float]
+    kept: tuple[str, ...]
+    judged: tuple[Judged, ...]
+    held_out: Quality
+    fitted: Quality
+    before: Quality
+    spread: tuple[float, ...]
+
+    @classmethod
+    def of(cls, calibration: Calibration) -> CalibrationReport:
+        return cls(**{**vars(calibration), "family": calibration.family.name})
+
+
+def calibrate(measured: Measured, family: Family) -> Calibration:
+    """Fit to the programs for fitting, judge by the others."""
+    is_fit = np.array([program.role == "fit" for program in measured.programs])
+    counts, names = measured.counts, measured.names
+    weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
+    judged = _judged(measured, weights)
+    held_out = [program for program in judged if program.role == "held-out"]
+    return Calibration(
+        family=family,
+        weights=weights,
+        kept=held_back(family.model.weights, counts[is_fit], names),
+        judged=judged,
+        held_out=quality(held_out),
+        fitted=quality([program for program in judged if program.role == "fit"]),
+        before=quality([program for program in _judged(measured, family.model.weights) if program.role == "held-out"]),
+        spread=tuple(measured.spread.tolist()),
+    )
+
+
+def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+    modelled = weigh(measured.counts, measured.names, weights)
+    instructions = measured.counts[:, measured.names.index("instructions")]
+    rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
+    return tuple(Judged(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
+
+
+def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
+    """The family with its new weights, and what is known of them."""
+    old = calibration.family
+    fitted = sum(program.role == "fit" for program in calibration.judged)
+    model = Model(
+        version=old.model.version,
+        basis="calibrated",
+        source=f"kdyno calibrate: fitted to {fitted} programs",
+        cpu=cpu,
+        date=date,
+        programs=calibration.held_out.programs,
+        spearman=round(calibration.held_out.spearman, 3),
+        median_error=round(calibration.held_out.median_error, 3),
+        weights={event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
+    )
+    settings = {key: getattr(old, key) for key in FamilyFile.model_fields}
+    return FamilyFile(**{**settings, "name": name, "model": model})
+
+
+def as_toml(family: FamilyFile) -> str:
+    """The family's file; what is not set is left out."""
+    written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
+    plain = {key: value for key, value in written.items() if value not in (None, [], {})}
+    tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
+    text = "".join(f"{key} = {_value(value)}\n" for key, value in plain.items() if key not in tables)
+    weights = tables["model"].pop("weights")
+    for key, table in (*tables.items(), ("model.weights", weights)):
+        lines = (f"{name} = {_value(value)}\n" for name, value in table.items() if value is not None)
+        text += f"\n[{key}]\n" + "".join(lines)
+    return text
+
+
+def _value(value: Any) -> str:
+    """TOML's strings, numbers and lists of strings are JSON's."""
+    return json.dumps(value, ensure_ascii=False)

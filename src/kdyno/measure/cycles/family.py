@@ -1,0 +1,323 @@
+"""CPU families: the hardware that the plugin emulates, and the weights that make cycles of its events.
+
+A family is one TOML file, of kdyno's own (`data/families/NAME.toml`) or of a user's (`file:PATH`, as `kdyno calibrate`
+writes it).
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from kdyno.base import toml
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import problems
+from kdyno.measure.cycles.events import EVENTS
+
+FILE = "file:"
+MOST_BYTES = 1_000_000
+
+Count = Annotated[int, Field(ge=1, le=1 << 20, strict=True)]
+Cycles = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+SomeCycles = Annotated[int, Field(ge=1, le=10_000, strict=True)]
+Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+
+
+class UnknownFamily(UserError):
+    message = "there is no CPU family {name}"
+    hint = "did you mean {near}? Families: {known}, or file:PATH"
+
+
+class BadFamily(UserError):
+    message = "{path}: {why}"
+    hint = "docs/cycle-model.md describes the file; `kdyno calibrate -o FILE` writes one"
+
+
+class Cache(Frozen):
+    """A set-associative cache with lines of 64 bytes."""
+
+    size: Annotated[int, Field(ge=1024, le=1 << 32, strict=True)]
+    """Bytes."""
+    ways: Count
+    line: Literal[64] = 64
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> Cache:
+        if self.size % (self.ways * self.line):
+            raise ValueError(f"{self.size} bytes are not a whole number of sets of {self.ways} lines")
+        return self
+
+
+class Tlb(Frozen):
+    """First-level translations: a fully associative table for each size of page."""
+
+    entries_4k: Annotated[int, Field(ge=1, le=4096, strict=True)]
+    entries_2m: Annotated[int, Field(ge=1, le=4096, strict=True)]
+
+
+class SecondTlb(Frozen):
+    """Second-level translations, of both sizes of page."""
+
+    entries: Count
+    ways: Count
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> SecondTlb:
+        if self.entries % self.ways:
+            raise ValueError(f"{self.entries} entries are not a whole number of sets of {self.ways}")
+        return self
+
+
+OPS_OF_LINE = 16
+"""The op cache has room for so many of each line's ops; crates/pmu/src/frontend.rs."""
+
+
+class Frontend(Frozen):
+    """What is between the first cache of instructions and dispatch."""
+
+    queue: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    """Blocks that the predictor can be ahead."""
+    misses: Annotated[int, Field(ge=1, le=256, strict=True)]
+    """Lines that can be on their way into the first cache."""
+    decoders: Annotated[int, Field(ge=1, le=16, strict=True)]
+    """Instructions that are decoded in a cycle."""
+    bytes: Annotated[int, Field(ge=8, le=128, strict=True)]
+    """Bytes of them."""
+    ops: Annotated[int, Field(ge=0, le=1024, strict=True)]
+    """Ops that wait for their dispatch, at most."""
+    op_cache: Annotated[int, Field(ge=0, le=1 << 17, strict=True)]
+    """Ops that the op cache has; 0: there is none."""
+    op_cache_ways: Annotated[int, Field(ge=0, le=64, strict=True)]
+    op_cache_width: Annotated[int, Field(ge=0, le=16, strict=True)]
+    """Ops that it gives in a cycle."""
+    btb: Count
+    """Branches whose targets are known."""
+    btb_ways: Count
+
+    @model_validator(mode="after")
+    def _has_whole_sets(self) -> Frontend:
+        if self.op_cache and (
+            not (self.op_cache_ways and self.op_cache_width) or self.op_cache % (OPS_OF_LINE * self.op_cache_ways)
+        ):
+            raise ValueError(f"{self.op_cache} ops are not a whole number of sets of {self.op_cache_ways} lines")
+        if self.btb % self.btb_ways:
+            raise ValueError(f"{self.btb} branches are not a whole number of sets of {self.btb_ways}")
+        return self
+
+
+class Predictor(Frozen):
+    """TAGE for conditional branches, targets by history for indirect ones, a stack for returns."""
+
+    kind: Literal["tage"]
+    table_bits: Annotated[int, Field(ge=6, le=24, strict=True)]
+    btb_bits: Annotated[int, Field(ge=2, le=24, strict=True)]
+    return_stack: Annotated[int, Field(ge=1, le=1024, strict=True)]
+
+
+class Prefetcher(Frozen):
+    """Follows that many sequences of lines at once."""
+
+    streams: Annotated[int, Field(ge=0, le=64, strict=True)]
+
+
+class Latency(Frozen):
+    """Cycles, of the emulated processor."""
+
+    l1: SomeCycles
+    """From an address to its data, by the level that has them."""
+    l2: Cycles
+    llc: Cycles
+    memory: SomeCycles
+    forward: Cycles
+    """From stored data to a load of them."""
+    stlb: Cycles
+    """Added where only the second TLB has the translation."""
+    walk: Cycles
+    """Added where only the page tables have it."""
+    decode: Cycles
+    """From a line's bytes to its first instruction; the op cache saves it."""
+    resteer: Cycles
+    """From decoding a taken branch that wasn't known to the block behind it."""
+    mispredicted: Cycles
+    """From knowing that a branch was mispredicted to what follows it."""
+    divide: Cycles
+    locked: Cycles
+    """From one locked instruction to the next."""
+    fence: Cycles
+    """From an lfence to what follows it."""
+
+    @model_validator(mode="after")
+    def _grows(self) -> Latency:
+        if not self.l1 <= self.l2 <= self.llc <= self.memory:
+            raise ValueError("l1, l2, llc and memory must not get shorter")
+        return self
+
+
+class GuestCpu(Frozen):
+    """The CPU that a guest is given, so that its kernel takes the paths that it takes on the family's CPUs."""
+
+    qemu: Annotated[str, Field(min_length=1)]
+    """What QEMU's -cpu says: a model that QEMU 7.2 emulates, less what newer ones would add to it."""
+    vendor: Literal["AuthenticAMD", "GenuineIntel"]
+    smap: bool
+    """The kernel is kept from user memory but where it means to read or write it."""
+    pti: bool
+    """They need isolated page tables (CVE-2017-5754, Meltdown)."""
+    cmdline: tuple[str, ...] = ()
+    """Kernel parameters for what QEMU can't show a kernel under TCG, such as that a CPU needs no mitigation."""
+
+
+class Model(Frozen):
+    """Cycles per event, and what is known of how good they are."""
+
+    version: Annotated[int, Field(ge=1, strict=True)]
+    basis: Literal["calibrated", "default"]
+    """`calibrated`: fitted to times of a real CPU; `default`: from published latencies."""
+    source: str
+    cpu: str | None = None
+    """Calibrated: the CPU that was timed, in its own words."""
+    date: str | None = None
+    programs: int | None = None
+    """Calibrated: how many programs the weights were not fitted to. The next two are about these programs."""
+    spearman: float | None = None
+    """Calibrated: rank correlation of modelled and native cycles."""
+    median_error: float | None = None
+    """Calibrated: median of |modelled / native - 1|."""
+    kernel_benchmarks: int | None = None
+    """Validated on kernel code: on how many benchmarks that no weight was fitted to. The next two are about these."""
+    kernel_spearman: float | None = None
+    kernel_median_error: float | None = None
+    kernel_source: str | None = None
+    """Validated on kernel code: which kernel stood for which, and the CPU that was timed."""
+    weights: dict[str, Weight]
+
+    @field_validator("weights")
+    @classmethod
+    def _weighs_events(cls, weights: dict[str, float]) -> dict[str, float]:
+        for name in weights:
+            if name not in EVENTS:
+                near = difflib.get_close_matches(name, EVENTS, n=1, cutoff=0)
+                raise ValueError(f"there is no event {name}; did you mean {near[0]}?")
+        return weights
+
+    @model_validator(mode="after")
+    def _says_how_good_it_is(self) -> Model:
+        if self.basis == "calibrated" and None in (self.programs, self.spearman, self.median_error):
+            raise ValueError("calibrated weights need programs, spearman and median_error")
+        kernel = {self.kernel_benchmarks, self.kernel_spearman, self.kernel_median_error}
+        if None in kernel and kernel != {None}:
+            raise ValueError("an error on kernel code needs kernel_benchmarks, _spearman and _median_error")
+        return self
+
+
+class FamilyFile(Frozen):
+    """What a family's TOML says."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=60)]
+    title: str
+    march: tuple[str, ...]
+    """The names for -march of the CPUs that are like it; see data/march.toml, which has their CPUID."""
+    source: str
+    """Where to look the geometry up."""
+    sources: dict[str, str] = {}
+    """By key: where its figures are from, or `not found`."""
+    width: Annotated[int, Field(ge=1, le=8, strict=True)]
+    """Instructions per cycle at best."""
+    alus: Annotated[int, Field(ge=1, le=16, strict=True)]
+    """Units for integer arithmetic."""
+    scheduler: Annotated[int, Field(ge=1, le=1024, strict=True)]
+    """Instructions that wait for what they read, at most."""
+    window: Annotated[int, Field(ge=8, le=4096, strict=True)]
+    """Instructions in flight at most."""
+    pcid: bool
+    """The TLBs hold translations of several address spaces, told apart by a number."""
+    cpu: GuestCpu
+    l1i: Cache
+    l1d: Cache
+    l2: Cache
+    llc: Cache
+    itlb: Tlb
+    dtlb: Tlb
+    stlb: SecondTlb
+    l2_itlb: SecondTlb | None = None
+    """Second-level translations of instructions, where `stlb` has those of data only."""
+    frontend: Frontend
+    predictor: Predictor
+    prefetcher: Prefetcher
+    latency: Latency
+    model: Model
+
+
+class Family(FamilyFile):
+    """A CPU family and the file that it was read from, which is also the plugin's geometry."""
+
+    path: Path
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Cycles per event; an event that isn't there weighs nothing.
+
+        Of user code only instructions are counted, and they weigh what the kernel's do unless the file says otherwise.
+        """
+        return {"user_instructions": self.model.weights.get("instructions", 0.0), **self.model.weights}
+
+    @property
+    def model_name(self) -> str:
+        return f"{self.name}-{self.model.version}"
+
+    def caption(self) -> str:
+        """The words that go with every modelled figure."""
+        model = self.model
+        if model.basis == "default" or model.median_error is None:
+            known = "default weights, not calibrated"
+        else:
+            known = _error(model.median_error, model.programs, "held-out programs", model.spearman)
+        if model.kernel_median_error is not None:
+            about = _error(model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman)
+            known += f"; of kernel code {about}"
+        return f"modelled, {self.model_name}: {known}"
+
+
+def _error(median: float, count: int | None, of: str, spearman: float | None) -> str:
+    return f"median error {100 * median:.0f} % on {count} {of}, Spearman {spearman:.2f}"
+
+
+def families() -> tuple[str, ...]:
+    """Names of kdyno's own families."""
+    return tuple(sorted(path.stem for path in _directory().glob("*.toml")))
+
+
+def load_family(name: str) -> Family:
+    """The family of that name, or of the file `file:PATH`. Raises UnknownFamily and BadFamily."""
+    if name.startswith(FILE):
+        return read_family(Path(name.removeprefix(FILE)))
+    known = families()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+        raise UnknownFamily(name=name, near=near[0], known=", ".join(known))
+    return read_family(_directory() / f"{name}.toml")
+
+
+def read_family(path: Path) -> Family:
+    """The family in a file. Raises BadFamily, with the key that is wrong."""
+    try:
+        written = toml.parse(read_whole(path, MOST_BYTES).decode())
+    except OSError as error:
+        raise BadFamily(path=path, why=f"can't read it: {error.strerror}") from error
+    except ValueError as error:
+        raise BadFamily(path=path, why=f"not TOML: {error}") from error
+    try:
+        FamilyFile.model_validate(written)
+        return Family(**written, path=path.absolute())
+    except ValidationError as error:
+        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile))) from None
+
+
+def _directory() -> Path:
+    return Path(str(files("kdyno"))) / "data" / "families"

@@ -1,0 +1,26 @@
+"""Which family a CPU is of, among those that have a cycle model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdyno.base import cpu as cpus
+from kdyno.base.cpu import Cpu
+from kdyno.base.errors import UserError
+from kdyno.measure.cycles.family import Family, families, load_family
+
+
+class UnknownCpu(UserError):
+    message = "there is no cycle model for this CPU: {cpu}"
+    hint = "name the family that is most like it: --family NAME; families: {known}"
+
+
+def family_of(cpu: Cpu, known: Iterable[Family] | None = None) -> Family:
+    """The family that has the CPU's name for -march; raises UnknownCpu."""
+    families_ = [load_family(name) for name in families()] if known is None else list(known)
+    row = cpus.family_of(cpu)
+    for family in families_:
+        if row is not None and row.name in family.march:
+            return family
+    title = f"{cpu.vendor} {cpu.family} {cpu.model}" + (f", {row.title} ({row.name})" if row else "")
+    raise UnknownCpu(cpu=title, known=", ".join(family.name for family in families_))

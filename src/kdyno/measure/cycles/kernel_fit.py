@@ -1,0 +1,118 @@
+"""Weights of what no program of the probe shows, fitted to one half of the benchmarks and judged on the other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdyno.base.frozen import Frozen
+from kdyno.measure.cycles.evaluate import Judged, Quality, quality
+from kdyno.measure.cycles.events import UNSEEN
+from kdyno.measure.cycles.family import Family, FamilyFile
+from kdyno.measure.cycles.fit import Array, fit
+from kdyno.measure.cycles.kernel_measured import KernelMeasurement, of_role
+from kdyno.measure.cycles.predict import weigh
+
+PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""How strongly weights may be held to those that the family had: fewer weights are sought here than among programs, and
+from fewer rows, so that strength has to be found anew."""
+
+SOUGHT = frozenset({*UNSEEN, "user_instructions"})
+"""Where a kernel is counted, instructions are all that is known of user code: they stand for what it waits for, too."""
+
+
+@dataclass(frozen=True)
+class KernelCalibration:
+    """The outcome."""
+
+    family: Family
+    """The family whose weights the fit started from."""
+    measured: KernelMeasurement
+    fitted: tuple[str, ...]
+    """The events whose weights were sought."""
+    pull: float
+    """How strongly they were held to those before; chosen among the benchmarks for fitting alone."""
+    weights: dict[str, float]
+    judged: tuple[Judged, ...]
+    held_out: Quality
+    on_fitted: Quality
+    before: Quality
+    """On the held-out benchmarks with the weights that the fit started from."""
+
+
+class KernelCalibrationReport(Frozen):
+    """The outcome as `kdyno calibrate --kernel --json` prints it."""
+
+    family: str
+    fitted: tuple[str, ...]
+    pull: float
+    weights: dict[str, float]
+    judged: tuple[Judged, ...]
+    held_out: Quality
+    on_fitted: Quality
+    before: Quality
+
+    @classmethod
+    def of(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
+        known = {name: getattr(calibration, name) for name in cls.model_fields}
+        return cls(**{**known, "family": calibration.family.name})
+
+
+def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
+    """Seek the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
+    is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
+    counts, names = measured.counts[is_fit], measured.events
+    shown = {name for column, name in enumerate(names) if counts[:, column].any()}
+    fitted = tuple(name for name in family.weights if name in SOUGHT and name in shown)
+    native = measured.native[is_fit]
+    pull = chosen_pull(counts, native, names, family.weights, fitted)
+    weights = fit(counts, native, names, family.weights, pull, fitted)
+    judged = measured.judged(weights)
+    return KernelCalibration(
+        family=family,
+        measured=measured,
+        fitted=fitted,
+        pull=pull,
+        weights={name: weights[name] for name in family.weights if name in family.model.weights or name in fitted},
+        judged=judged,
+        held_out=quality(of_role(judged, "held-out")),
+        on_fitted=quality(of_role(judged, "fit")),
+        before=quality(of_role(measured.judged(family.weights), "held-out")),
+    )
+
+
+def chosen_pull(
+    counts: Array, native: Array, names: Sequence[str], weights: Mapping[str, float], fitted: Sequence[str]
+) -> float:
+    """The strength with which each row of counts[B, E] is best predicted from the others; if two are, the stronger."""
+    rows = np.arange(len(native))
+
+    def error(pull: float) -> float:
+        errors = []
+        for row in rows:
+            others = rows != row
+            fitted_weights = fit(counts[others], native[others], names, weights, pull, fitted)
+            errors.append(abs(np.log(weigh(counts[row], names, fitted_weights) / native[row])))
+        return float(np.mean(errors))
+
+    return min(sorted(PULLS, reverse=True), key=error)
+
+
+def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | None) -> FamilyFile:
+    """The family with its new weights, and the error on kernel code that was found with them."""
+    old = calibration.family
+    held_out, kernels = calibration.held_out, calibration.measured.kernels
+    model = old.model.model_copy(
+        update={
+            "kernel_benchmarks": held_out.programs,
+            "kernel_spearman": round(held_out.spearman, 3),
+            "kernel_median_error": round(held_out.median_error, 3),
+            "kernel_source": f"Linux {kernels.version} for {kernels.running}, {calibration.measured.cpu}",
+            "date": date or old.model.date,
+            "weights": {event: float(f"{weight:.4g}") for event, weight in calibration.weights.items()},
+        }
+    )
+    settings = {key: getattr(old, key) for key in FamilyFile.model_fields}
+    return FamilyFile(**{**settings, "name": name, "model": model})

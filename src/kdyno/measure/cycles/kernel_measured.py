@@ -1,0 +1,198 @@
+"""What kernel code takes on a real CPU, beside what the emulated PMU counts of it: the file that `validate -o` writes.
+
+The counts are in the file, so that other weights can be tried without another boot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError, model_validator
+
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen, digest
+from kdyno.measure.cycles.evaluate import Judged, Quality, Role, quality
+from kdyno.measure.cycles.family import Family, FamilyFile
+from kdyno.measure.cycles.predict import weigh
+
+MOST_BYTES = 16_000_000
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class NoMeasurement(UserError):
+    message = "can't read the measurement {path}: {why}"
+    hint = "`kdyno validate -o FILE` writes one"
+
+
+class OtherGeometry(UserError):
+    message = "{path} was counted with another emulated CPU than {family} describes"
+    hint = "measure again with that family: kdyno validate --family {family} -o FILE"
+
+
+class KernelBenchmark(Frozen):
+    """One benchmark, natively and in the guest."""
+
+    name: str
+    kind: str
+    role: Role
+    unit: Literal["op", "KiB"]
+    """What cycles and counts are per."""
+    passes: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Native cycles of the core, one figure for each pass."""
+    counts: tuple[NotNegative, ...]
+    """Events in the guest, in the order of `events`."""
+
+    @property
+    def native(self) -> float:
+        """The least of all passes."""
+        return min(self.passes)
+
+    @property
+    def spread(self) -> float:
+        """By how much the slowest pass was longer than the fastest: 0 is not at all."""
+        return max(self.passes) / min(self.passes) - 1
+
+
+class Mitigation(Frozen):
+    """One line of /sys/devices/system/cpu/vulnerabilities, here and in the guest."""
+
+    name: str
+    host: str
+    guest: str
+
+    @property
+    def matched(self) -> bool:
+        """Whether the two kernels do the same about it."""
+        return what_is_done(self.host) == what_is_done(self.guest)
+
+
+def what_is_done(status: str) -> str:
+    """`Mitigation: PTI` -> `PTI`; nothing is done for a CPU that isn't affected, and for one that is vulnerable."""
+    first = status.partition(";")[0].strip()
+    return first.removeprefix("Mitigation:").strip() if first.startswith("Mitigation:") else ""
+
+
+class Kernels(Frozen):
+    """The kernel that runs here, and the one that was built to stand for it."""
+
+    running: str
+    """`uname -r`."""
+    compiler: str
+    """What the running kernel's configuration says it was built with."""
+    source: str
+    """The source of the other one, as it was named."""
+    version: str
+    origin: str
+    built_with: str
+    additions: dict[str, str]
+    """Options that were asked for on top of the running kernel's configuration, and why."""
+    dropped: tuple[str, ...]
+    """Options that the running kernel has built in, and this source with this compiler has not."""
+    words: tuple[str, ...]
+    """Of the guest's command line, to match what is active here."""
+    mitigations: tuple[Mitigation, ...]
+
+
+class KernelMeasurement(Frozen):
+    """All that a validation on kernel code measured."""
+
+    v: Literal[1] = 1
+    family: str
+    geometry: str
+    """Digest of the emulated hardware: counts hold for this geometry alone."""
+    cpu: str
+    ghz: tuple[Positive, ...]
+    """Clock of the core during each pass, median over the tests."""
+    kernels: Kernels
+    events: tuple[str, ...]
+    benchmarks: Annotated[tuple[KernelBenchmark, ...], Field(min_length=2)]
+    left_out: dict[str, str]
+    """Benchmarks that can't be compared, and why."""
+
+    @model_validator(mode="after")
+    def _counts_every_event(self) -> KernelMeasurement:
+        for benchmark in self.benchmarks:
+            if len(benchmark.counts) != len(self.events):
+                raise ValueError(f"{benchmark.name} has {len(benchmark.counts)} counts of {len(self.events)} events")
+        return self
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Events of each benchmark, [B, E]."""
+        return np.array([benchmark.counts for benchmark in self.benchmarks], np.float64)
+
+    @property
+    def native(self) -> NDArray[np.float64]:
+        """Cycles[B]."""
+        return np.array([benchmark.native for benchmark in self.benchmarks], np.float64)
+
+    def require_geometry(self, family: FamilyFile, path: Path) -> None:
+        """Raise OtherGeometry if this, read from `path`, was counted on other emulated hardware than the family's."""
+        if geometry_of(family) != self.geometry:
+            raise OtherGeometry(path=path, family=family.name)
+
+    def judged(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+        """Every benchmark with what these weights make of its counts."""
+        modelled = weigh(self.counts, self.events, weights).tolist()
+        instructions = weigh(self.counts, self.events, {"instructions": 1.0, "user_instructions": 1.0}).tolist()
+        rows = zip(self.benchmarks, modelled, instructions, strict=True)
+        return tuple(
+            Judged(benchmark.name, benchmark.kind, benchmark.role, benchmark.native, *figures)
+            for benchmark, *figures in rows
+        )
+
+
+class Validation(Frozen):
+    """A measurement and what a model makes of it: what `kdyno validate --json` prints, and -o writes."""
+
+    model: str
+    """The model's caption: its name and what was known of its error before."""
+    measured: KernelMeasurement
+    judged: tuple[Judged, ...]
+    quality: Quality
+    """On all benchmarks."""
+    held_out: Quality
+    """On those that no fit may use."""
+
+    @classmethod
+    def of(cls, measured: KernelMeasurement, family: Family) -> Validation:
+        judged = measured.judged(family.weights)
+        return cls(
+            model=family.caption(),
+            measured=measured,
+            judged=judged,
+            quality=quality(judged),
+            held_out=quality(of_role(judged, "held-out")),
+        )
+
+
+def of_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
+    return [benchmark for benchmark in judged if benchmark.role == role]
+
+
+def geometry_of(family: FamilyFile) -> str:
+    """Digest of the hardware that a family describes: of all but its names and weights."""
+    names = {"name", "title", "march", "source", "model", "path"}
+    return digest(family.model_dump(mode="json", exclude=names))
+
+
+def read_measurement(path: Path) -> KernelMeasurement:
+    """The measurement in a file that `kdyno validate` wrote; what it says of a model is not needed.
+
+    Raises NoMeasurement.
+    """
+    try:
+        return Validation.model_validate_json(read_whole(path, MOST_BYTES)).measured
+    except OSError as error:
+        raise NoMeasurement(path=path, why=error.strerror) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise NoMeasurement(path=path, why=f"{place}: {first['msg']}") from None

@@ -1,0 +1,159 @@
+"""The programs of kdyno-probe: how long each takes on this host, and what the emulated PMU counts of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.installed import find_program
+from kdyno.base.packages import way_to_install
+from kdyno.base.process import ToolFailed, failure, output, spawned
+from kdyno.base.talk import Advance, Talk
+from kdyno.measure.cycles.evaluate import Role
+from kdyno.measure.cycles.family import Family
+from kdyno.measure.cycles.probe import MarkedProgram, ProbeProgram, ProgramList, TimedProgram
+from kdyno.measure.guest.pmu import find_plugin
+from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
+
+QEMU_USER = "qemu-x86_64"
+Row = TypeVar("Row", bound=ProbeProgram)
+
+
+class NoUserPlugins(InfrastructureError):
+    message = "{tool} of this host was built without plugins: nothing counts what programs do under it"
+    hint = (
+        "Debian 12's qemu-user has plugins, Debian 13's has not; or build QEMU with --enable-plugins, without --static"
+    )
+
+
+class ProbeBroken(InfrastructureError):
+    message = "kdyno-probe and kdyno don't understand each other: {why}"
+    hint = "they must be of one release: pip install ."
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the probe; its index in the list is its benchmark's in the PMU record."""
+
+    name: str
+    kind: str
+    role: Role
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a fit starts from: P programs, E events."""
+
+    programs: tuple[Program, ...]
+    names: tuple[str, ...]
+    """Names of the events."""
+    counts: NDArray[np.uint64]
+    """[P, E]"""
+    passes: NDArray[np.float64]
+    """Native cycles of the processor, [number of passes, P]."""
+
+    @property
+    def native(self) -> NDArray[np.float64]:
+        """Cycles[P]: the least of all passes."""
+        return np.asarray(self.passes.min(axis=0))
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """By how much the slowest pass was longer than the fastest, [P]: 0 is not at all."""
+        return np.asarray(self.passes.max(axis=0) / self.native - 1)
+
+
+def find_probe() -> Path:
+    """The probe's binary; raises ProgramMissing."""
+    return find_program("kdyno-probe", "a calibration")
+
+
+def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
+    """Count every program under the family's hardware, and time it natively, `times` times in each of `passes`."""
+    probe, plugin = find_probe(), find_plugin()
+    find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
+    programs = _programs(probe)
+    with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
+        record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
+    with talk.working("timing on this CPU") as advance:
+        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
+    return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
+
+
+def _programs(probe: Path) -> tuple[Program, ...]:
+    try:
+        listed = ProgramList.model_validate_json(output([probe, "list", "--json"]))
+    except ValidationError as error:
+        raise ProbeBroken(why=f"its list has no programs ({_first_fault(error)})") from None
+    return tuple(Program(entry.program, entry.kind, entry.role) for entry in listed.programs)
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False)[0]
+    return ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
+
+
+def _timed(
+    probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
+) -> list[float]:
+    """Native cycles of each program, in one pass."""
+    cycles = {}
+    for row in _rows([probe, "run", "all", "--times", str(times)], TimedProgram):
+        cycles[row.program] = row.cycles
+        advance(number * len(programs) + len(cycles), passes * len(programs), row.program)
+    lacking = [program.name for program in programs if cycles.get(program.name, 0) <= 0]
+    if lacking:
+        raise ProbeBroken(why=f"it has no time for {lacking[0]}")
+    return [cycles[program.name] for program in programs]
+
+
+def _counted(
+    probe: Path, plugin: Path, programs: Sequence[Program], family: Family, out: Path, advance: Advance
+) -> PmuRecord:
+    options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
+    # In QEMU's options a comma begins the next one, and two commas are one.
+    words = ",".join(str(option).replace(",", ",,") for option in options)
+    try:
+        marked = _rows([QEMU_USER, "-plugin", words, probe, "run", "all", "--marked"], MarkedProgram)
+        for done, row in enumerate(marked, 1):
+            advance(done, len(programs), row.program)
+    except ToolFailed as error:
+        if "unknown option 'plugin'" in str(error):
+            raise NoUserPlugins(tool=QEMU_USER) from error
+        raise
+    return read_pmu_record(out)
+
+
+def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
+    """Run the probe and yield each line of JSON as it comes; raise ToolFailed if the run fails."""
+    with tempfile.TemporaryFile() as errors:
+        with spawned(command, stdout=-1, stderr=errors) as child:
+            assert child.stdout is not None
+            for line in child.stdout:
+                try:
+                    yield row.model_validate_json(line)
+                except ValidationError as error:
+                    raise ProbeBroken(why=f"it says {line[:80]!r} ({_first_fault(error)})") from None
+            status = child.wait()
+        if status != 0:
+            errors.seek(0)
+            raise failure(command, status, errors.read().decode(errors="replace"))
+
+
+def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:
+    """Counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
+    rows = []
+    for index, program in enumerate(programs):
+        region = record.regions.get(index)
+        if region is None or not region.iterations:
+            raise ProbeBroken(why=f"the PMU counted nothing for {program.name}")
+        rows.append(region.iterations[max(region.iterations)].sum(axis=0))
+    return np.array(rows, np.uint64)

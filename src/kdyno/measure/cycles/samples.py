@@ -1,0 +1,64 @@
+"""What the emulated PMU counted, as samples: instructions, or modelled cycles. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.lanes import LANES, PMU_CLOCKS
+from kdyno.base.measurement import INT64_MAX, Benchmark, Sample
+from kdyno.measure.guest.pmu import Clock
+
+if TYPE_CHECKING:
+    from kdyno.measure.cycles.family import Family
+    from kdyno.measure.guest.pmu_record import PmuRecord
+
+
+class RegionMissing(InfrastructureError):
+    message = "the PMU counted nothing for {benchmark}, iteration {iteration}"
+    hint = "agent, plugin and kdyno must be of one release: pip install ."
+
+
+def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
+    """Benchmarks as the clock's samples have them; failed boots name theirs in these units too."""
+    own = LANES["model"].clock  # the PMU counts in no other lane
+    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, own) for benchmark in benchmarks]
+    return tuple(benchmark.model_copy(update={"unit": unit}) for benchmark, unit in zip(benchmarks, units, strict=True))
+
+
+def in_clock(
+    samples: Sequence[Sample], benchmarks: Sequence[Benchmark], record: PmuRecord, family: Family, clock: Clock
+) -> tuple[Sample, ...]:
+    """The samples of a boot, each with what the PMU counted in its region in the place of elapsed guest time. Pure.
+
+    `benchmarks` are in the order of the agent stream, which numbers the regions. A sample is its region's contexts task
+    and exception; what interrupts did is left out. `cycles` are modelled by the family's weights;
+    `instructions` count a REP string instruction once. Samples that are values of their own have no region, and stay as
+    they are. Raises RegionMissing.
+    """
+    import numpy as np
+
+    number = {benchmark.name: index for index, benchmark in enumerate(benchmarks)}
+    timed = [sample for sample in samples if sample.elapsed is not None]
+    counts = np.zeros((len(timed), len(record.names)), np.uint64)  # samples x events
+    for row, sample in enumerate(timed):
+        region = record.regions.get(number[sample.benchmark])
+        if region is None or sample.iteration not in region.iterations:
+            raise RegionMissing(benchmark=sample.benchmark, iteration=sample.iteration)
+        task, exception, _interrupt = region.iterations[sample.iteration]
+        counts[row] = task + exception
+    if clock == "cycles":
+        from kdyno.measure.cycles.predict import cycles
+
+        readings = cycles(counts, record.names, family)
+    else:
+        both = [column for column, name in enumerate(record.names) if name in ("instructions", "user_instructions")]
+        readings = counts[:, both].sum(axis=1).astype(np.float64)
+    elapsed = iter(readings.tolist())
+    return tuple(
+        sample
+        if sample.elapsed is None
+        else sample.model_copy(update={"elapsed": min(max(1, round(next(elapsed))), INT64_MAX)})
+        for sample in samples
+    )

@@ -1,0 +1,104 @@
+"""What the agent can be asked to do: `kdyno-agent list --json`. The Rust side is crates/proto/src/catalogue.rs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import ValidationError
+
+from kdyno.base.errors import InfrastructureError
+from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import Lane
+from kdyno.base.measurement import Benchmark, Direction
+
+Kind = Literal["latency", "bandwidth"]
+BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
+"""Which direction is better; `Kind::direction` of crates/proto says the same to a guest."""
+
+
+class OtherAgent(InfrastructureError):
+    message = "kdyno can't read what kdyno-agent says of itself: {why}"
+    hint = "agent and kdyno must be of one release: `pip install .` in a kdyno checkout installs both"
+
+
+class CatalogueLane(Frozen):
+    """The agent's half of a lane's row; kdyno's is in kdyno.base.lanes."""
+
+    name: Lane
+    cost_unit: str
+    bandwidth_unit: str
+    iterations: int
+    """Samples per benchmark when nobody says how many."""
+    icount: bool
+    """A job must say the shift of QEMU's -icount."""
+
+
+class CatalogueBenchmark(Frozen):
+    """One quantity that a test measures."""
+
+    name: str
+    description: str
+    kind: Kind
+
+
+class CatalogueParam(Frozen):
+    """A whole number that a workload may choose."""
+
+    name: str
+    description: str
+    defaults: dict[Lane, int]
+    min: int
+    max: int
+
+
+class CatalogueTest(Frozen):
+    """A test."""
+
+    name: str
+    suite: str | None
+    """A word that stands for this test and others: `lmbench`."""
+    description: str
+    benchmarks: tuple[CatalogueBenchmark, ...]
+    params: tuple[CatalogueParam, ...]
+
+
+class Catalogue(Frozen):
+    """All that this agent can do."""
+
+    v: Literal[1]
+    agent: str
+    """Its version."""
+    port: str
+    """The virtio port on which its records leave a guest."""
+    job: str
+    """Where it finds its job in a guest."""
+    lanes: tuple[CatalogueLane, ...]
+    tests: tuple[CatalogueTest, ...]
+
+    def benchmarks(self, tests: Iterable[str], lane: Lane) -> tuple[Benchmark, ...]:
+        """What these tests measure in this lane, in the order in which the agent does."""
+        known = {test.name: test for test in self.tests}
+        (row,) = (row for row in self.lanes if row.name == lane)
+        units = {"latency": row.cost_unit, "bandwidth": row.bandwidth_unit}
+        return tuple(
+            Benchmark(
+                name=benchmark.name,
+                test=test,
+                unit=units[benchmark.kind],
+                direction=BETTER[benchmark.kind],
+                description=benchmark.description,
+            )
+            for test in tests
+            for benchmark in known[test].benchmarks
+        )
+
+
+def parse_catalogue(text: str) -> Catalogue:
+    """Raises OtherAgent."""
+    try:
+        return Catalogue.model_validate_json(text)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, wrong["loc"])) or "its list"
+        raise OtherAgent(why=f"{place}: {wrong['msg']}") from None

@@ -1,0 +1,47 @@
+"""How much a PMU record may hold: more than any sound one does, and no more than memory takes.
+
+The plugin writes no record with more; it gives up and says so. The numbers are those of crates/pmu/src/limits.rs, which
+also says how many of each real records have.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdyno.measure.guest.pmu_values import Unsound
+
+MOST: Final = {
+    "body_bytes": 1 << 25,
+    "functions": 1 << 16,
+    "regions": 1 << 10,
+    "iterations": 1 << 16,
+    "executed_blocks": 1 << 20,
+    "executed_branches": 1 << 20,
+    "executed_functions": 1 << 17,
+    "stack_nodes": 1 << 20,
+    "stack_depth": 1 << 12,
+    "trace_blocks": 1 << 21,
+    "trace_steps": 1 << 21,
+}
+"""Iterations, what was executed, nodes and traces are those of all regions together."""
+
+LONGEST_NAME: Final = 1024
+"""Bytes of a function's name; the kernel's own tools have no place for one of more than 512."""
+
+
+class Room:
+    """What a record may still hold while it is read."""
+
+    def __init__(self) -> None:
+        self._left = dict(MOST)
+
+    def take(self, thing: str, number: int) -> int:
+        """The number; raises Unsound if that is more than there may be, before anything is made of it."""
+        self._left[thing] -= number
+        if self._left[thing] < 0:
+            raise Unsound(f"it has more than {MOST[thing]:,} {in_words(thing)}")
+        return number
+
+
+def in_words(thing: str) -> str:
+    return thing.replace("_", " ")

@@ -1,0 +1,151 @@
+"""The functions of a vmlinux as the PMU plugin reads them: sorted, none overlapping, each with its role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby, pairwise
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from kdyno.base import elf_listing
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.measure.guest.pmu_limits import LONGEST_NAME
+
+KERNEL_IMAGE = 0xFFFFFFFF80000000
+"""__START_KERNEL_map: where x86-64 kernels are linked to (Documentation/arch/x86/x86_64/mm.rst)."""
+
+ROLES = {
+    # The names of arch/x86/entry/entry_64.S, entry_64_compat.S and arch/x86/include/asm/idtentry.h of Linux 5.8 to 7.2.
+    # asm_common_interrupt is no entry: the stubs of irq_entries_start jump to it. entry_INT80_compat became an IDT
+    # entry like others in 6.7 (be5341eb0d43 "x86/entry: Convert INT 0x80 emulation to IDTENTRY").
+    "syscall": r"entry_SYSCALL_64|entry_SYSCALL_compat|entry_SYSENTER_compat|entry_INT80_compat|asm_int80_emulation",
+    "exception": r"asm_exc_\w+",
+    "interrupt": r"irq_entries_start|spurious_entries_start|asm_sysvec_\w+",
+    "switch": r"__switch_to_asm",
+    "fork": r"ret_from_fork_asm",
+    # Where a fault, or khugepaged, maps a page of 2 MB: without them there is none.
+    "huge": r"do_huge_pmd_anonymous_page|hugetlb_fault|hpage_collapse_scan_pmd|khugepaged_scan_pmd",
+}
+OLD_FORK = "ret_from_fork"
+"""What ret_from_fork_asm was called before Linux 6.6, where a C function has taken its name."""
+NEEDED = {"syscall": "entry_SYSCALL_64", "switch": "__switch_to_asm", "interrupt": "irq_entries_start"}
+"""Roles without which the plugin can't tell contexts apart, and the function that every kernel has for them."""
+
+ROLE = re.compile("|".join(f"(?P<{role}>{names})" for role, names in ROLES.items()))
+MARK = re.compile(r"_s?text|_sinittext|__\w+_(start|end)")
+"""Marks of the linker script: without a size, and not functions."""
+LINE = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?([tTwW]) (\S+)$", re.MULTILINE)
+
+
+MOST_BYTES = 100_000_000
+"""Of a System.map."""
+
+
+class VmlinuxUnfit(UserError):
+    message = "{vmlinux} has no {what}: the emulated PMU can't tell apart what this kernel does"
+    hint = "it needs the vmlinux of an x86-64 kernel with its symbols, not a stripped one"
+
+
+class NameTooLong(UserError):
+    message = "{vmlinux} has a function with a name of {length:,} bytes: {name}..."
+    hint = f"the emulated PMU takes up to {LONGEST_NAME:,}; the kernel's own tables have no place for more than 512"
+
+
+class Symbol(NamedTuple):
+    """A function; `size` in bytes, 0 where the assembler gave none."""
+
+    address: int
+    size: int
+    name: str
+    is_global: bool = True
+
+
+def symbols_file(vmlinux: Path, system_map: Path | None = None) -> str:
+    """What the plugin's option `symbols` names: a line `ADDRESS SIZE ROLE NAME` for each function, hexadecimal.
+
+    `system_map` tells the functions of a vmlinux that has no symbols; without sizes each reaches to the next.
+
+    Raises VmlinuxUnfit if it is not the vmlinux of an x86-64 kernel, NameTooLong, and ToolFailed if it is no ELF file.
+    """
+    listing = read_whole(system_map, MOST_BYTES).decode("ascii", "replace") if system_map else None
+    symbols = functions(listing or elf_listing.symbols(vmlinux), vmlinux)
+    for symbol in symbols:
+        if (length := len(symbol.name.encode())) > LONGEST_NAME:
+            raise NameTooLong(vmlinux=vmlinux, length=length, name=symbol.name[:40])
+    roles = [role_of(symbol.name) for symbol in symbols]
+    for role, name in NEEDED.items():
+        if role not in roles:
+            raise VmlinuxUnfit(vmlinux=vmlinux, what=name)
+    if "fork" not in roles:
+        roles = ["fork" if symbol.name == OLD_FORK else role for symbol, role in zip(symbols, roles, strict=True)]
+    return "".join(
+        f"{symbol.address:x} {symbol.size:x} {role} {symbol.name}\n"
+        for symbol, role in zip(symbols, roles, strict=True)
+    )
+
+
+def role_of(name: str) -> str:
+    """What the plugin has to know of this function, `-` for nearly all."""
+    match = ROLE.fullmatch(name)
+    return (match and match.lastgroup) or "-"
+
+
+def functions(listing: str, vmlinux: Path) -> list[Symbol]:
+    """The functions in what `nm -S` lists, by address, with one name each and no overlap. Pure."""
+    symbols = sorted(
+        (
+            Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
+            for address, size, kind, name in (line.groups() for line in LINE.finditer(listing))
+        ),
+        key=attrgetter("address"),
+    )
+    marks = {symbol.name: symbol.address for symbol in symbols if not symbol.size}
+    for mark in ("_text", "_etext"):
+        if marks.get(mark, 0) < KERNEL_IMAGE:
+            raise VmlinuxUnfit(vmlinux=vmlinux, what=mark)
+    kept: list[Symbol] = []
+    for start, end in (("_text", "_etext"), ("_sinittext", "_einittext")):
+        kept += _bounded(symbols, marks.get(start, 0), marks.get(end, 0))
+    return kept
+
+
+def _bounded(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
+    """The functions from `start` to `end`; one without a size reaches to the next."""
+    inside = (symbol for symbol in symbols if start <= symbol.address < end)
+    named = (_best(list(aliases)) for _, aliases in groupby(inside, key=attrgetter("address")))
+    for symbol, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):
+        room = following.address - symbol.address
+        if symbol.size or not MARK.fullmatch(symbol.name):
+            yield symbol._replace(size=min(symbol.size or room, room))
+
+
+def _best(aliases: list[Symbol]) -> Symbol:
+    """Of several names for one address the one that lasts: a role's, a sized function's, a global one, the plainest.
+
+    `memcpy` rather than `__memcpy`, and a name rather than one with a suffix that the compiler made.
+    """
+
+    def preference(symbol: Symbol) -> tuple[object, ...]:
+        underscores = len(symbol.name) - len(symbol.name.lstrip("_"))
+        return (
+            role_of(symbol.name) == "-",
+            symbol.size == 0,
+            not symbol.is_global,
+            symbol.name.count("."),
+            underscores,
+            symbol.name,
+        )
+
+    return aliases[0] if len(aliases) == 1 else min(aliases, key=preference)
+
+
+def _without_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """All but labels: what has no size and lies within a function, as entry_SYSCALL_64_after_hwframe does."""
+    end = 0
+    for symbol in symbols:
+        if symbol.size or symbol.address >= end:
+            yield symbol
+        end = max(end, symbol.address + symbol.size)

@@ -1,0 +1,110 @@
+"""Cells of published tables: `79.8 (0.1)`, `5.84s ± 0.03s`, `513,595 ±  2%`, `1.03x`, `+2.3 %`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from kdyno.measure.readers import units
+from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidied
+from kdyno.measure.readers.sheet import is_written_number
+
+Kind = Literal["value", "change", "ratio"]
+_UNIT = r"(?:%|[^\W\d_][^\s\d()±|+,;*†]*+(?: [^\W\d_][^\s\d()±|+,;*†]*+)?+)"
+_PLUS_MINUS = r"(?:±|\+/-|\+-|\\pm)"
+_SHAPE = re.compile(
+    rf"(?P<mean>{NUMBER}) ?(?P<unit>{_UNIT}|[×x](?![a-z]))?(?P<per>/\w+)? ?"
+    rf"(?:{_PLUS_MINUS} ?(?P<spread>{NUMBER}) ?(?P<spread_unit>{_UNIT})?|[(\[](?P<inner>[^()\[\]]*+)[)\]])? ?[*†]*"
+)
+_INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<number>{NUMBER}) ?(?P<unit>{_UNIT})?")
+_DURATION = re.compile(r"(?:(\d{1,4})h ?)?(\d{1,4})m ?(\d{1,4}(?:[.,]\d{1,9})?)s")
+_RATIOS = {"x", "×", "times", "fold"}
+_SCALES = {"k": "e3", "K": "e3", "M": "e6", "G": "e9"}
+"""Letters that are no unit alone."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell with a number in it; numbers as they were written, but with a decimal point."""
+
+    mean: str
+    sd: str = ""
+    """Empty if none is there."""
+    percent: bool = False
+    """Whether `sd` is in percent of the mean."""
+    unit: str = ""
+    label: str = ""
+    kind: Kind = "value"
+    aside: str = ""
+    """What stands in brackets and is no deviation: a change, a ratio."""
+
+
+def numerals(text: str) -> list[str]:
+    """The numbers of a cell, as they are written; none if it is no cell with a number."""
+    _, body = _parted(text)
+    match = _SHAPE.fullmatch(body)
+    if not match:
+        return []
+    inner = _INNER.fullmatch(match["inner"].strip()) if match["inner"] else None
+    return [number for number in (match["mean"], match["spread"], inner and inner["number"]) if number]
+
+
+@lru_cache(maxsize=4096)
+def cell_of(text: str, mark: Mark) -> Cell | None:
+    """Read a cell; None if it isn't one number, with or without a deviation."""
+    label, body = _parted(text)
+    if duration := _DURATION.fullmatch(body):
+        hours, minutes, seconds = duration.groups()
+        rest = seconds.replace(",", ".")
+        total = 3600 * int(hours or 0) + 60 * int(minutes) + float(rest)
+        return Cell(f"{total:.{len(rest.partition('.')[2])}f}", unit="s", label=label)
+    match = _SHAPE.fullmatch(body)
+    if not match:
+        return None
+    mean = plain(match["mean"], mark)
+    if not is_written_number(mean):
+        return None
+    unit = f"{match['unit'] or ''}{match['per'] or ''}".strip()
+    if unit in _RATIOS or (unit == "%" and mean[0] in "+-"):
+        return Cell(mean, unit=unit, label=label, kind="ratio" if unit in _RATIOS else "change")
+    sd, sd_unit, aside = _deviation(match, mark)
+    if sd and not is_written_number(sd):
+        return None
+    unit, sd, percent = _one_unit(unit, sd, sd_unit)
+    if unit in _SCALES and "e" not in mean.lower():
+        mean, sd, unit = f"{mean}{_SCALES[unit]}", f"{sd}{_SCALES[unit]}" if sd and not percent else sd, ""
+    return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """(label, the rest); of the rest each run of blanks is one."""
+    label, colon, rest = text.partition(":")
+    if not colon or not re.search(r"[^\W\d_]", label):
+        label, rest = "", text
+    return label.strip(), " ".join(tidied(rest).split())
+
+
+def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
+    """(standard deviation, its unit, what stands in brackets and is none); `?` is a number that isn't one."""
+    if match["spread"]:
+        return plain(match["spread"], mark) or "?", (match["spread_unit"] or "").strip(), ""
+    text = (match["inner"] or "").strip()
+    inner = _INNER.fullmatch(text)
+    if not inner:
+        return "", "", text
+    unit = (inner["unit"] or "").strip()
+    if inner["number"][0] in "+-" or (unit == "%" and not inner["sign"]) or unit in _RATIOS:
+        return "", "", text
+    return plain(inner["number"], mark) or "?", unit, ""
+
+
+def _one_unit(unit: str, sd: str, sd_unit: str) -> tuple[str, str, bool]:
+    """(unit of both, the deviation in it, whether that is in percent)"""
+    if not sd or not sd_unit or sd_unit == unit:
+        return unit, sd, False
+    if sd_unit == "%":
+        return unit, sd, True
+    factor = units.factor(sd_unit, unit) if unit else None
+    return (unit or sd_unit), (sd if factor in (None, 1.0) else f"{float(sd) * factor:.9g}"), False

@@ -1,0 +1,240 @@
+"""What can be wrong with a file that somebody else made."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from kdyno.base.errors import UserError
+from kdyno.base.text import clean
+
+
+class FileError(UserError):
+    """What it quotes from a file may hold anything, and must not steer a terminal."""
+
+    def __init__(self, **facts: object) -> None:
+        super().__init__(**facts)
+        self.advice = clean(self.advice)
+        self.args = (clean(str(self)),)
+
+    def with_example(self, example: str) -> Self:
+        """The same error, with a command that would work, if there is one, at the end of its hint."""
+        if example:
+            self.advice = clean(f"{self.advice}; for example: {example}")
+        return self
+
+
+class Unreadable(FileError):
+    message = "can't read {file}: {why}"
+    hint = "name a file that exists and that you may read"
+
+
+class FileTwice(FileError):
+    message = "{file} and {first} are one file: its values would count twice"
+    hint = "name each file once; for several files of one variant give them one name: before=run1.csv before=run2.csv"
+
+
+class EmptyFile(FileError):
+    message = "{file} is empty"
+    hint = "name a file with measurements in it"
+
+
+class NotText(FileError):
+    message = "{file} is not text: {why}"
+    hint = "name a file of text; the formats are in `kdyno judge --help`, at --format"
+
+
+class WrongEncoding(FileError):
+    message = "{file}, line {line}: byte 0x{byte:02x} is not UTF-8"
+    hint = "convert it: iconv -f latin1 -t utf-8 {file}"
+
+
+class TooLarge(FileError):
+    message = "{file} is too large: it has more than {most:,} {what}"
+    hint = "leave out what need not be compared, or judge it in parts"
+
+
+class NoRows(FileError):
+    message = "{file} has a header and no rows"
+    hint = "name a file with measurements in it"
+
+
+class AllMissing(FileError):
+    message = "{file}, column {column!r}: nothing was measured, all cells are empty, NA, NaN or -"
+    hint = "name the right column with --value"
+
+
+class NothingButComments(FileError):
+    message = "{file}: the first {size:,} bytes are blank lines and comments"
+    hint = "put the names of columns at the beginning: variant,value"
+
+
+class NoHeader(FileError):
+    message = "{file}: the first line holds numbers, not the names of columns"
+    hint = "put a line of names above it, such as variant,value; for example: {command}"
+
+
+class Broken(FileError):
+    """A file that starts as its format does and doesn't go on like it."""
+
+    message = "{file} can't be read as {format}: {why}"
+    hint = "say what it is with --format, or write the file again"
+
+
+class UnknownForm(FileError):
+    """JSON or XML that none of the programs writes."""
+
+    message = "{file} is {form}, but not as {programs} write it"
+    hint = "write it as CSV, one value a row, with the columns variant, benchmark and value{keys}"
+
+
+class UnknownText(FileError):
+    message = "{file}: not recognised: none of the {count} formats"
+    hint = (
+        "the formats: {formats}; from another program's output make CSV with the columns variant, benchmark and value, "
+        "or a file of one number a line for each variant"
+    )
+
+
+class CommaTwice(FileError):
+    message = (
+        "{file}, line {line}: commas stand between the fields and in the numbers, so nobody can tell which is which"
+    )
+    hint = "measure again with perf stat -x';', or under LC_ALL=C"
+
+
+class RaggedRow(FileError):
+    message = "{file}, line {line}: fields: {fields}, in the header: {columns}"
+    hint = "mend that line; text with {delimiter} in it must be quoted"
+
+
+class ColumnTwice(FileError):
+    message = "{file}, line {line}: columns {first} and {second} are both called {column!r}"
+    hint = "give them different names in that line: no option could tell them apart"
+
+
+class HugeField(FileError):
+    message = "{file}, line {line}: a field of {size} characters"
+    hint = "a quote that is never closed looks like this"
+
+
+class BadValue(FileError):
+    message = "{file}, line {line}, column {column!r}: {value!r} is not a positive number"
+    hint = "values are compared as ratios; mend that line or leave it out"
+
+
+class BeyondLimits(FileError):
+    message = "{file}, line {line}, column {column!r}: {value!r} is beyond the numbers that are judged, {limits}"
+    hint = "give it in another unit, or leave that line out"
+
+
+class EmptyCell(FileError):
+    message = "{file}, line {line}, column {column!r}: nothing there"
+    hint = "every row needs a {role}"
+
+
+class NoSuchColumn(FileError):
+    message = "{file} has no column {column!r}"
+    hint = "{nearest}its columns: {columns}"
+
+
+class NoColumn(FileError):
+    message = "{file}: no column looks like the {role}"
+    hint = "name it with --{role}; columns: {columns}"
+
+
+class ManyVariants(FileError):
+    message = "column {column!r} has {count} different values, too many for {role}s"
+    hint = "name the right column with --{role}"
+
+
+class OneVariant(FileError):
+    message = "there is only one variant: {name}"
+    hint = "{advice}"
+
+
+class NoSuchBaseline(FileError):
+    message = "no variant is called {name!r}"
+    hint = "{nearest}variants: {variants}"
+
+
+class MixedUnits(FileError):
+    message = (
+        "benchmark {benchmark!r} has values in {unit!r} and in {other!r}, which can't be converted into each other"
+    )
+    hint = "give them different benchmark names, or one unit"
+
+
+class MixedFormats(FileError):
+    message = "{file} is {format}, {other} is {other_format}"
+    hint = "judge files of one format at a time; say which with --format if that was recognised wrongly"
+
+
+class BlockTwice(FileError):
+    message = "variant {variant!r}, benchmark {benchmark!r}: {count} rows for block {block!r}"
+    hint = "name the column that tells them apart: --iteration (readings of one boot) or --boot"
+
+
+class NoSize(FileError):
+    message = "{file}: nothing says how many measurements {what} sums up"
+    hint = "--n 12, or --n COLUMN"
+
+
+class SummaryTwice(FileError):
+    message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean"
+    hint = "one row for each; name the column that tells benchmarks apart with --benchmark"
+
+
+class OnlyStatistics(FileError):
+    message = "{file} has what was published of data, and there is nothing to check it against"
+    hint = "name the file with the values, or with means, standard deviations and n, as well"
+
+
+class NothingThere(FileError):
+    message = "{file}: no measurement found in it ({format}){why}"
+    hint = "such a file has {excerpt}; if it is something else, say what with --format"
+
+
+class TwoMarks(FileError):
+    message = "{file}: some numbers have `.` before their fractions and some have `,`"
+    hint = "--decimal . or --decimal , says which; the other one then stands between thousands"
+
+
+class MaybeWide(FileError):
+    message = "{file}, line {line}: are {columns} variants, one a column?"
+    hint = "--wide says so; --value {values} says that they are benchmarks"
+
+
+class MaybeRows(FileError):
+    message = "{file}, line {line}: are the rows of {column!r} variants, or benchmarks?"
+    hint = (
+        "if they are variants: --variant {option}; if they are benchmarks, and each file is a variant: "
+        "--benchmark {option}"
+    )
+
+
+class NotMeasured(FileError):
+    message = "{file}, line {line}: no measurement in it: {columns} are made of other numbers, or count"
+    hint = "ratios, changes, minima, maxima and ranks aren't judged; name a column that was measured with --value"
+
+
+class NoClaim(FileError):
+    message = "{file}, line {line}: {why}"
+    hint = (
+        "a published statistic needs the columns pair (`a vs b`), Q and p, a published mean those of mean, sd and n, "
+        "and both benchmark if there are several"
+    )
+
+
+class UndecidedColumn(FileError):
+    message = "column {column!r} has {count} values ({levels}) within variant {variant!r} of {benchmark!r}"
+    hint = "{option} {does}, {pool} takes them all together"
+
+
+class SummaryColumn(FileError):
+    message = "benchmark {benchmark!r}, variant {variant!r}: several rows with a mean, which differ in {column!r}"
+    hint = "--benchmark {columns} compares each of its values by itself"
+
+
+class TwoMeanings(FileError):
+    message = "{file}: column {column!r} is named twice, by --{option} and by --{other}"
+    hint = "a column has one meaning: leave one of the two out"

@@ -1,0 +1,230 @@
+"""CSV with one value a row: read into columns by pandas, which does millions of rows in seconds."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from kdyno.base.errors import UserError
+from kdyno.measure.readers import units
+from kdyno.measure.readers.cells import Cell, cell_of
+from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
+from kdyno.measure.readers.frames import joined
+from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
+from kdyno.measure.readers.readings import LEFT, Frame, LongTable
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, folded
+from kdyno.measure.readers.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
+from kdyno.measure.readers.source import Source
+
+MOST = {"variant": 50, "benchmark": 2000}
+MOST_ROWS = 10_000_000
+CHUNK = 1 << 18
+"""Rows that are held as text."""
+MOST_LEVELS = 2000
+"""A column without a role that has more values than this is no factor."""
+MOST_LEFT = 100
+"""Columns without a role that are looked at."""
+
+
+def read(source: Source, request: JudgeRequest) -> LongTable:
+    """Read one file. Without a column for the variant, all of it is one variant, named as the file.
+
+    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
+    TooLarge.
+    """
+    shape = shape_of(source)
+    if request.decimal:
+        shape = replace(shape, decimal=Decimal(request.decimal))
+    roles = find_roles(shape, request, source.shown)
+    looked_at = _looked_at(shape, roles)
+    table, own_units = _frame(source, shape, roles, looked_at)
+    if not len(table):
+        raise NoRows(file=source.shown)
+    _require_good(source, shape, roles, table)
+    if any(table[name].hasnans for name in roles.values):
+        deque(rows(source, shape), maxlen=0)  # a row that is too short looks like one without a value
+    parts = []
+    missing: Counter[str] = Counter()
+    for column in roles.values:
+        part = pd.DataFrame({role: table[name] for role, name in roles.columns.items()})
+        part["value"] = table[column]
+        part = part.assign(**{LEFT + name: table[name] for name in (*roles.further, *looked_at) if name in table})
+        if "variant" not in part:
+            part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
+        if "unit" not in part:
+            unit = own_units.get(column) or request.unit or units.of_column(column)
+            part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
+        part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
+        if len(empty := part[part["value"].isna()]):
+            missing.update(dict(Counter(map(str, empty["variant"]))))
+            part = part[part["value"].notna()].reset_index(drop=True)
+            if part.empty:
+                raise AllMissing(file=source.shown, column=column)
+        parts.append(part)
+    whole = joined(parts)
+    for role, most in MOST.items():
+        if len(whole[role].cat.categories) > most:
+            name = roles.columns.get(role, role)
+            raise ManyVariants(column=name, count=len(whole[role].cat.categories), role=role)
+    return LongTable(whole, roles, source.name, _notes(shape), missing)
+
+
+def _notes(shape: Shape) -> tuple[str, ...]:
+    unclear, mark = shape.decimal.guessed_from, shape.decimal.mark
+    if not unclear:
+        return ()
+    other = "," if mark == "." else "."
+    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it otherwise",)
+
+
+def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
+    """The columns without a role that may be factors, by their names and first rows: fractions are measured."""
+    place = {name: index for index, name in enumerate(shape.header)}
+    columns = []
+    for name in roles.unused:
+        if folded(name) in NUMBERING:
+            continue
+        cells = [row[place[name]].replace(shape.decimal.mark, ".") for row in shape.first if place[name] < len(row)]
+        if folded(name) in FACTORS or not any(is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells):
+            columns.append(name)
+    return tuple(sorted(columns, key=lambda name: folded(name) not in FACTORS)[:MOST_LEFT])
+
+
+def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
+    """The columns that have a role, and those `looked_at` that have few values; and the units beside the values.
+
+    Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
+    """
+    try:
+        return _columns(source, shape, roles, looked_at), {}
+    except _NotPlain:
+        table = _columns(source, shape, roles, looked_at, as_text=True)
+    own_units: dict[str, str] = {}
+    for name in roles.values:
+        texts = [str(text) for text in table[name].cat.categories]
+        cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
+        written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
+        if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
+            raise _bad(source, shape, roles, "its values are in several units")
+        numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
+        codes = table[name].cat.codes.to_numpy()
+        table[name] = np.where(codes < 0, np.nan, numbers[codes])
+        own_units[name] = next(iter(written), "")
+    return table, own_units
+
+
+class _NotPlain(Exception):
+    """pandas can't read the values of a table."""
+
+
+def _is_bad(text: str, cell: Cell | None) -> bool:
+    """Whether a cell has something else than a measurement, or nothing."""
+    return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
+
+
+def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
+    """Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1. Raises _NotPlain."""
+    named = _named(roles)
+    texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
+    kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            chunks = pd.read_csv(
+                io.BytesIO(source.data),
+                sep=shape.delimiter,
+                decimal=shape.decimal.mark,
+                names=list(shape.header),
+                skiprows=shape.above + 1,
+                header=None,
+                index_col=False,
+                encoding="utf-8-sig",
+                dtype=kinds,
+                keep_default_na=False,
+                na_values={**dict.fromkeys(roles.values, MISSING_SPELLINGS), **dict.fromkeys(named, ("",))},
+                skipinitialspace=True,
+                chunksize=CHUNK,
+            )
+            parts, count = [], 0
+            for chunk in chunks:
+                part = pd.DataFrame(
+                    {name: chunk[name].astype("category") if name in texts else chunk[name] for name in kinds}
+                )
+                for name in looked_at:
+                    if name in kinds and len(part[name].cat.categories) > MOST_LEVELS:
+                        del kinds[name]
+                parts.append(part)
+                count += len(chunk)
+                if count > MOST_ROWS:
+                    raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows")
+    except pd.errors.EmptyDataError as error:
+        raise NoRows(file=source.shown) from error
+    except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
+        if not as_text and type(error) is ValueError:
+            raise _NotPlain from None
+        raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
+    return joined([part[list(kinds)] for part in parts])
+
+
+def _named(roles: Roles) -> list[str]:
+    """The columns that must have something in every row, beside the values."""
+    return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
+
+
+def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> None:
+    values = all(
+        bool((((table[name] > LEAST) & (table[name] < LARGEST)) | table[name].isna()).all()) for name in roles.values
+    )
+    texts = [name for name in table if name not in roles.values]
+    names = all(not table[name].hasnans for name in texts)
+    short = all(
+        max((len(str(category)) for category in table[name].cat.categories), default=0) <= LONGEST_FIELD
+        for name in texts
+    )
+    if not (values and names and short):
+        raise _bad(source, shape, roles, "a value or a name in it is not one, but no line shows which")
+
+
+def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
+    """Go through a file that has something wrong in it, for an error that names line and column.
+
+    Raises RaggedRow and HugeField itself. `why` is what an error says that finds nothing; `{line}` is where the last
+    row begins.
+    """
+    end = begin = shape.above + 1
+    place = {name: index for index, name in enumerate(shape.header)}
+    for row in rows(source, shape):
+        begin, end = end + 1, row.line
+        for name in roles.values:
+            text = row.cells[place[name]]
+            cell = cell_of(text, shape.decimal.mark)
+            if not is_missing(text) and not _is_good(text, cell):
+                return refusal(source.shown, row.line, name, text, cell.mean if cell else "")
+        for role, name in roles.columns.items():
+            if not row.cells[place[name]]:
+                return EmptyCell(file=source.shown, line=row.line, column=name, role=role)
+        for name in roles.further:
+            if not row.cells[place[name]]:
+                return EmptyCell(file=source.shown, line=row.line, column=name, role="benchmark")
+    return Broken(file=source.shown, format="CSV", why=why.format(line=begin))
+
+
+def _is_good(text: str, cell: Cell | None) -> bool:
+    return cell is not None and not _is_bad(text, cell) and LEAST < float(cell.mean) < LARGEST
+
+
+def _benchmark(part: Frame, column: str, several: bool) -> Any:
+    """The benchmark of every row; several value columns are several benchmarks."""
+    if "benchmark" not in part:
+        return pd.Categorical.from_codes(np.zeros(len(part), np.int8), [column])
+    if several:
+        return part["benchmark"].cat.rename_categories(lambda name: f"{name} {column}")
+    return part["benchmark"]

@@ -1,0 +1,71 @@
+"""fio: the operations of a job in a second, from --output-format=json or json+, or from its text."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from kdyno.measure.readers import json_values as json
+from kdyno.measure.readers.cells import cell_of
+from kdyno.measure.readers.errors import Broken
+from kdyno.measure.readers.readings import ProgramOutput, Series, positive, printed_series
+from kdyno.measure.readers.source import Source
+
+TITLE = "fio output"
+_WAYS = ("read", "write", "trim")
+_JOB = re.compile(r"^(?P<job>[^:\n]+): \(groupid=\d+, jobs=\d+\)")
+_IOPS = re.compile(r"^ +(?P<way>read|write|trim) ?: (?:IOPS=(?P<rate>\d+(?:\.\d+)?[kM]?)|.*\biops=(?P<older>\d+))")
+_DOCUMENT = re.compile(r"^\{", re.MULTILINE)
+
+
+def recognises(source: Source) -> bool:
+    head = source.head
+    if source.form == "json" or '"fio version"' in head:
+        return '"fio version"' in head
+    return bool(re.search(r"^fio-\d", head, re.MULTILINE) and re.search(r"rw=|groupid=", head))
+
+
+def read(source: Source) -> ProgramOutput:
+    """Every document of a file is a run; clones of a job run at the same time, and their operations are added.
+
+    Bandwidth is the same measurement told again. Raises Broken.
+    """
+    return _of_json(source) if '"fio version"' in source.head else _of_text(source)
+
+
+def _of_json(source: Source) -> ProgramOutput:
+    rates: dict[str, list[float]] = defaultdict(list)
+    notes: list[str] = []
+    try:
+        for document in json.documents(source.text):
+            sums: dict[str, float] = {}
+            for row in json.rows(json.table(document, "the document").get("jobs"), "jobs"):
+                job = json.table(row, "a job")
+                name = json.text(job.get("jobname"), "jobname")
+                if job.get("error"):
+                    notes.append(f"{name} failed: left out")
+                    continue
+                for way in _WAYS:
+                    rate = json.number(json.table(job.get(way, {}), way).get("iops", 0.0), "iops")
+                    if rate > 0:
+                        sums[f"{name} {way}"] = sums.get(f"{name} {way}", 0.0) + rate
+            for benchmark, rate in sums.items():
+                rates[benchmark].append(rate)
+    except ValueError as error:
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
+    usable, unusable = positive([Series(name, "IOPS", tuple(v), direction="higher") for name, v in rates.items()])
+    return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
+
+
+def _of_text(source: Source) -> ProgramOutput:
+    rates: dict[str, list[str]] = defaultdict(list)
+    name = ""
+    for line in source.text.splitlines():
+        if job := _JOB.match(line):
+            name = job["job"]
+        elif name and (match := _IOPS.match(line)):
+            cell = cell_of(match["rate"] or match["older"], ".")
+            if cell:
+                rates[f"{name} {match['way']}"].append(cell.mean)
+    series = [printed_series(name, "IOPS", texts, "higher") for name, texts in rates.items()]
+    return ProgramOutput(*positive(series))

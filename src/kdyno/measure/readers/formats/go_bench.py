@@ -1,0 +1,34 @@
+"""go test -bench: `BenchmarkFork-8   12345   98765 ns/op   120 B/op   3 allocs/op`."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
+from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.units import find, shown
+
+TITLE = "go test -bench output"
+_ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
+_PAIR = re.compile(r"(?<![\d.])(\d++(?:\.\d++)?(?:e[-+]\d++)?)\s++(\S+)")
+
+
+def recognises(source: Source) -> bool:
+    return bool(_ROW.search(source.head))
+
+
+def read(source: Source) -> ProgramOutput:
+    """Every row is a value of each of its units; MB/s is ns/op told again, and what is 0 is no ratio's."""
+    values: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in _ROW.finditer(source.text.replace("\r", "")):
+        for text, unit in _PAIR.findall(row[2]):
+            if unit != "MB/s" and float(text) > 0:
+                name = row[1] if unit == "ns/op" else f"{row[1]} {unit}"
+                values[name, unit].append(text)
+    series = [
+        printed_series(name, shown(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
+        for (name, unit), texts in values.items()
+    ]
+    usable, unusable = positive(series)
+    return ProgramOutput(usable, (*unusable, ONE_PROCESS))

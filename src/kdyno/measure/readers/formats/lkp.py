@@ -1,0 +1,164 @@
+"""lkp: the comparison of commits in reports of the kernel test robot, and matrix.json with the values of runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kdyno.base.measurement import Direction
+from kdyno.base.text import listed
+from kdyno.measure.readers import json_values as json
+from kdyno.measure.readers.errors import Broken
+from kdyno.measure.readers.numerals import is_missing
+from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.sheet import is_printed_number, last_place
+from kdyno.measure.readers.source import Source
+
+TITLE = "lkp's comparison, or its matrix.json"
+LEAST_PRINTED = 0.02
+"""lkp prints deviations of 2 % and more of the mean; where it prints none, it is smaller."""
+_COMMITS = re.compile(r"^commit:\s*$", re.MULTILINE)
+_COMMIT = re.compile(r"^\s+([0-9A-Za-z][^\s(]*)(?:\s+\(.*)?\s*$")
+_RULE = re.compile(r"^\s*-{8,}(?:\s+-{8,})+\s*$")
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_VALUE = re.compile(rf"^\s*({_NUMBER}|-)(?:\s*±\s*(\d+)%)?(?=\s)")
+_CHANGE = re.compile(rf"^\s*(?:{_NUMBER}%?|[-+]?inf%?)(?=\s)")
+_RUNS = re.compile(r"^\s*\d*:(\d+)\s")
+_HIGHER = re.compile(
+    r"(?:^|[._])(?:ops|workload|throughput|bandwidth|bw|iops|tps|qps|rps|fps|score)(?:[._]|$)|_?per_(?:sec|thread|process)|"
+    r"^will-it-scale\.\d+\.(?:threads|processes)$",
+    re.IGNORECASE,
+)
+_LOWER = re.compile(r"(?:^|[._])(?:latency|lat|elapsed_time|time|seconds|usecs?|us|ms|ns)(?:[._]|$)", re.IGNORECASE)
+_MONITORS = frozenset(
+    (
+        *("boot-time", "buddyinfo", "cpuidle", "diskstats", "dmesg", "interrupts", "iostat", "kmsg", "latency_stats"),
+        *("meminfo", "mpstat", "numa-meminfo", "numa-numastat", "numa-vmstat", "numastat", "pagetypeinfo"),
+        *("perf-profile", "perf-sched", "perf-stat", "pmeter", "proc-stat", "proc-vmstat", "sched_debug", "slabinfo"),
+        *("softirqs", "stderr", "last_state", "time", "turbostat", "uptime", "vmstat", "zoneinfo"),
+    )
+)
+"""What lkp records beside every test: it explains a change, and is none of what was tested."""
+LINE_LENGTH = 1000
+
+
+def recognises(source: Source) -> bool:
+    if source.form != "json":
+        return bool(_COMMITS.search(source.head)) and "%change" in source.head
+    document = source.document
+    return isinstance(document, dict) and bool(document) and all(map(_is_metric, document.items()))
+
+
+def _is_metric(item: tuple[str, object]) -> bool:
+    """Whether a name of lkp's has its values, or their mean."""
+    name, values = item
+    if isinstance(values, float):
+        return "." in name
+    return isinstance(values, list) and bool(values) and all(isinstance(value, float) for value in values)
+
+
+def read(source: Source) -> ProgramOutput:
+    """Every metric of the test is a benchmark; those of monitors are left out where there are others. Raises Broken."""
+    return _of_json(source) if source.form == "json" else _of_text(source)
+
+
+def _of_json(source: Source) -> ProgramOutput:
+    try:
+        document = json.table(source.document, "the document")
+        rows = [
+            (name, json.numbers(values if isinstance(values, list) else [values], name))
+            for name, values in document.items()
+        ]
+    except ValueError as error:
+        raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
+    series = [Series(name, "", values, direction=_direction(name)) for name, values in rows]
+    return _of_tests(series, "")
+
+
+def _of_text(source: Source) -> ProgramOutput:
+    series: list[Series] = []
+    commits: list[str] = []
+    runs: set[int] = set()
+    small: set[str] = set()
+    listing = False
+    for line in (line[:LINE_LENGTH] for line in source.text.splitlines()):
+        if _COMMITS.match(line):
+            commits, listing = [], True
+        elif listing and (match := _COMMIT.match(line)):
+            commits.append(match[1])
+        elif listing and commits and _RULE.match(line):
+            listing = False
+        elif not listing and commits:
+            if match := _RUNS.match(line):
+                runs.add(int(match[1]))
+            name, values = _row(line, len(commits))
+            for commit, (mean, percent) in zip(commits, values, strict=False):
+                if is_missing(mean):
+                    continue
+                small |= set() if percent else {name}
+                series.append(
+                    Series(
+                        name,
+                        "",
+                        (float(mean),),
+                        sd=float(percent) / 100 if percent else LEAST_PRINTED,
+                        n=next(iter(runs)) if len(runs) == 1 else None,
+                        direction=_direction(name),
+                        variant=commit,
+                        step=last_place(mean),
+                    )
+                )
+    if not series:
+        raise Broken(file=source.shown, format=TITLE, why="no row has a value for each commit and the name of a metric")
+    output = _of_tests(series, _test_of(source.head))
+    note = (
+        "where lkp prints no deviation it is below 2 % of the mean, and 2 % is taken"
+        if any(one.benchmark in small for one in output.series)
+        else ""
+    )
+    return ProgramOutput(output.series, (*output.notes, *((note,) if note else ())))
+
+
+def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
+    """The name of a metric, and (mean, deviation in percent) of each commit; nothing for a line that is none."""
+    values: list[tuple[str, str]] = []
+    rest = line
+    for place in range(2 * commits - 1):
+        match = (_CHANGE if place % 2 else _VALUE).match(rest)
+        if not match:
+            return "", []
+        if place % 2 == 0:
+            if not (match[1] == "-" or is_printed_number(match[1])):
+                return "", []
+            values.append((match[1], match[2] or ""))
+        rest = rest[match.end() :]
+    name = rest.strip()
+    return (name, values) if name and " " not in name else ("", [])
+
+
+def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
+    """The metrics of the test alone, if there are any."""
+    own = [one for one in series if one.benchmark.partition(".")[0] == test]
+    own = own or [one for one in series if one.benchmark.partition(".")[0] not in _MONITORS] or list(series)
+    usable, _ = positive(own)
+    kept = {one.benchmark for one in usable}
+    zero = list(dict.fromkeys(one.benchmark for one in own if one.benchmark not in kept))
+    others = len({one.benchmark for one in series} - {one.benchmark for one in own})
+    notes = [f"metrics of monitors that weren't read: {others}; they explain a change, and are none"] if others else []
+    if zero:
+        notes.append(f"left out, since ratios need positive numbers: {listed(zero)}")
+    return ProgramOutput(usable, tuple(notes))
+
+
+def _direction(metric: str) -> Direction | None:
+    higher, lower = bool(_HIGHER.search(metric)), bool(_LOWER.search(metric))
+    return None if higher == lower else "higher" if higher else "lower"
+
+
+def _test_of(head: str) -> str:
+    """The name of the test: the last part of what stands below the line that ends in `testcase:`; empty without one."""
+    for line, below in pairwise(head.splitlines()):
+        if "testcase" in line and line.rstrip().endswith(":") and below[:1].isspace() and below.strip():
+            return below.split()[0].rpartition("/")[2]
+    return ""

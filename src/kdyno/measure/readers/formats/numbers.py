@@ -1,0 +1,54 @@
+"""One number a line: what is left of a benchmark's output when everything else is cut away."""
+
+from __future__ import annotations
+
+from kdyno.measure.readers.cells import cell_of
+from kdyno.measure.readers.errors import BadValue, TwoMarks
+from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
+from kdyno.measure.readers.readings import ProgramOutput, Series, positive
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.sheet import last_place
+from kdyno.measure.readers.source import Source
+from kdyno.measure.readers.units import shown
+
+TITLE = "one number a line"
+NAME = "value"
+
+
+def recognises(source: Source, _request: JudgeRequest) -> bool:
+    lines = _lines(source.head if len(source.data) < len(source.head) + 4 else source.head.rpartition("\n")[0])
+    return bool(lines) and all(is_missing(text) or cell_of(text, ".") or cell_of(text, ",") for _, text in lines)
+
+
+def read(source: Source, request: JudgeRequest) -> ProgramOutput:
+    """Every line is a value. Raises BadValue and TwoMarks."""
+    lines = [(number, text) for number, text in _lines(source.text) if not is_missing(text)]
+    decimal = Decimal(request.decimal) if request.decimal else decimal_of(text for _, text in lines)
+    if decimal is None:
+        raise TwoMarks(file=source.shown)
+    values: list[str] = []
+    unit = ""
+    for number, text in lines:
+        cell = cell_of(text, decimal.mark)
+        if cell is None or cell.kind != "value" or cell.sd or (values and cell.unit != unit):
+            raise BadValue(file=source.shown, line=number, column=NAME, value=text)
+        values.append(cell.mean)
+        unit = cell.unit
+    missing = len(_lines(source.text)) - len(lines)
+    notes = [f"lines without a number that were left out: {missing}"] if missing else []
+    if decimal.guessed_from:
+        notes.append(f"{decimal.guessed_from} was read with a comma between thousands; --decimal , reads it otherwise")
+    series = Series(
+        NAME, shown(unit) or request.unit, tuple(map(float, values)), step=max(map(last_place, values), default=0.0)
+    )
+    usable, unusable = positive([series] if values else [])
+    return ProgramOutput(usable, (*notes, *unusable))
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """(number of the line, what stands in it) without blank lines and comments."""
+    return [
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.startswith("#")
+    ]

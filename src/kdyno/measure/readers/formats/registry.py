@@ -1,0 +1,230 @@
+"""The formats that kdyno reads: a new one is a module beside this one and a row in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kdyno.base.text import cut, listed
+from kdyno.measure.readers import claims
+from kdyno.measure.readers.errors import UnknownForm, UnknownText
+from kdyno.measure.readers.formats import (
+    criterion,
+    fio,
+    go_bench,
+    google_benchmark,
+    hyperfine,
+    iperf3,
+    lkp,
+    lmbench,
+    numbers,
+    perf_stat,
+    pgbench,
+    phoronix,
+    printed,
+    pyperf,
+    rustc_perf,
+    stress_ng,
+    summary_table,
+    sysbench,
+)
+from kdyno.measure.readers.readings import LongTable, ProgramOutput, Reading
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.sheet import has_columns, has_pipe_table, shape_of
+from kdyno.measure.readers.source import Form, Source
+
+SHOWN = 12
+"""Keys of a document that an error names."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One format of files."""
+
+    name: str
+    """As `--format` has it."""
+    title: str
+    """In reports and errors."""
+    recognises: Callable[[Source, JudgeRequest], bool]
+    """Whether a file is of this format, by its beginning; is asked only after the rows above have said no."""
+    read: Callable[[Source, JudgeRequest], Reading]
+    excerpt: str
+    """What such a file has in it."""
+    forms: tuple[Form, ...] = ("text",)
+    """What such a file begins like."""
+    lone_variant: str = ""
+    """What to do if the files have a single variant, besides naming one file for each."""
+
+
+def of_program(
+    name: str,
+    title: str,
+    recognises: Callable[[Source], bool],
+    read: Callable[[Source], ProgramOutput],
+    excerpt: str,
+    *forms: Form,
+    lone_variant: str = "",
+) -> Reader:
+    """The row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing else."""
+    return Reader(
+        name,
+        title,
+        lambda source, _: recognises(source),
+        lambda source, _: read(source),
+        excerpt,
+        forms or ("text",),
+        lone_variant,
+    )
+
+
+def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
+    from kdyno.measure.readers.formats import csv_rows  # brings pandas, which takes half a second to import
+
+    return csv_rows.read(source, request)
+
+
+READERS = (
+    of_program(
+        "lmbench",
+        lmbench.TITLE,
+        lmbench.recognises,
+        lmbench.read,
+        "lines like `Simple syscall: 0.1303 microseconds`",
+    ),
+    of_program(
+        "fio", fio.TITLE, fio.recognises, fio.read, "`jobs` with `read` and `write`, or `IOPS=`", "text", "json"
+    ),
+    of_program("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
+    of_program(
+        "perf",
+        perf_stat.TITLE,
+        perf_stat.recognises,
+        perf_stat.read,
+        "lines like `1.79,msec,task-clock,1791568,100.00,,`",
+        "text",
+        "json",
+    ),
+    of_program(
+        "hyperfine",
+        hyperfine.TITLE,
+        hyperfine.recognises,
+        hyperfine.read,
+        "`results` with `command` and `times`",
+        "text",
+        "json",
+        lone_variant="one file with several commands, or ",
+    ),
+    of_program(
+        "pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, "`benchmarks` with `runs` with `values`", "json"
+    ),
+    of_program(
+        "google-benchmark",
+        google_benchmark.TITLE,
+        google_benchmark.recognises,
+        google_benchmark.read,
+        "`benchmarks` with `run_name` and `real_time`",
+        "json",
+    ),
+    of_program(
+        "rustc-perf",
+        rustc_perf.TITLE,
+        rustc_perf.recognises,
+        rustc_perf.read,
+        "lines like `Finished GROUP/NAME (1/9)` and `[Cycles]: min: 1 mean: 2 stddev: 1`",
+        "text",
+        "json",
+    ),
+    of_program(
+        "phoronix",
+        phoronix.TITLE,
+        phoronix.recognises,
+        phoronix.read,
+        "`Result` with `Data`, `Entry` and `RawString`",
+        "xml",
+        lone_variant="a composite.xml with several identifiers, or ",
+    ),
+    of_program(
+        "pgbench",
+        pgbench.TITLE,
+        pgbench.recognises,
+        pgbench.read,
+        "lines like `transaction type: ...` and `tps = 85.184871 (without initial connection time)`",
+    ),
+    of_program("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
+    of_program(
+        "stress-ng",
+        stress_ng.TITLE,
+        stress_ng.recognises,
+        stress_ng.read,
+        "lines of --metrics like `stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62`",
+    ),
+    of_program(
+        "lkp",
+        lkp.TITLE,
+        lkp.recognises,
+        lkp.read,
+        "lines of `commit:` and rows like `513595 ±  2%  -15.5%  433988 ±  3%  will-it-scale.per_thread_ops`",
+        "text",
+        "json",
+        lone_variant="a comparison of several commits, or ",
+    ),
+    of_program(
+        "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
+    ),
+    of_program(
+        "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
+    ),
+    *(of_program(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
+    Reader(
+        "table",
+        summary_table.TITLE,
+        summary_table.recognises,
+        summary_table.read,
+        "the columns variant, mean, sd and n, or cells like `79.8 ± 0.1`",
+        lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
+    ),
+    Reader(
+        "csv",
+        "CSV, one value a row",
+        lambda source, _: has_columns(source),
+        _read_csv,
+        "the columns variant, benchmark and value",
+        lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
+    ),
+)
+"""In the order in which they are asked: whatever has columns and is nothing else is CSV."""
+
+BY_NAME = {reader.name: reader for reader in READERS}
+
+
+def recognise(source: Source, request: JudgeRequest) -> Reader:
+    """Find the reader of a file.
+
+    Raises UnknownForm, UnknownText, Broken, NoHeader, and what Source.require_text raises.
+    """
+    source.require_text()
+    for reader in READERS:
+        if source.form in reader.forms and reader.recognises(source, request):
+            return reader
+    if source.form == "text":
+        raise UnknownText(file=source.shown, count=len(READERS), formats=", ".join(BY_NAME))
+    programs = " or ".join(reader.name for reader in READERS if source.form in reader.forms)
+    raise UnknownForm(file=source.shown, form=source.form.upper(), programs=programs, keys=_keys(source))
+
+
+def is_claims(source: Source, request: JudgeRequest) -> bool:
+    """Whether a file is nothing but a list of published statistics. Raises what `recognise` raises."""
+    if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
+        return False
+    return claims.looks_like(shape_of(source).header)
+
+
+def _keys(source: Source) -> str:
+    """What an unknown document has in it, as the end of a hint."""
+    if source.form != "json":
+        return ""
+    document = source.document
+    rows = document if isinstance(document, list) else [document]
+    keys = dict.fromkeys(str(key) for row in rows[:SHOWN] if isinstance(row, dict) for key in row)
+    return f", from what it has: {listed([cut(key, 40) for key in keys], SHOWN)}" if keys else ""

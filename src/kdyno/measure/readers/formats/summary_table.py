@@ -1,0 +1,261 @@
+"""Tables of means: one a row, or one a cell like `79.800 (0.1076)`, with or without standard deviations and n."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kdyno.base.errors import UserError
+from kdyno.base.text import listed
+from kdyno.measure.readers import claims, units
+from kdyno.measure.readers.cells import Cell, cell_of
+from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotMeasured
+from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
+from kdyno.measure.readers.layout import Layout, layout_of
+from kdyno.measure.readers.numerals import is_missing, plain, tidied
+from kdyno.measure.readers.readings import Published, SummaryTables
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.roles import find_column, folded, with_level
+from kdyno.measure.readers.sheet import Grid, Row, grids, has_pipe_table, is_beyond, refusal, shape_of, whole_number
+from kdyno.measure.readers.source import Source
+
+TITLE = "a table of means and standard deviations"
+
+
+def recognises(source: Source, request: JudgeRequest) -> bool:
+    if has_pipe_table(source.head) or request.wide:
+        return True
+    shape = shape_of(source)
+    if _has_means(shape.header, request):
+        return True
+    grid = Grid(shape.header, tuple(Row(number, cells) for number, cells in enumerate(shape.first, 2)))
+    if any(len(row.cells) != len(grid.header) for row in grid.rows):
+        return False
+    try:
+        layout = layout_of(grid, request, source.shown)
+    except UserError:
+        return False
+    return layout is not None and layout.is_wide
+
+
+def read(source: Source, request: JudgeRequest) -> SummaryTables:
+    """Read all tables of a file, of either form; those of published statistics are kept for checking.
+
+    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue, and of a file without a table that can be read what is
+    wrong with the first.
+    """
+    read_tables: list[_Table] = []
+    statistics, unclear = [], []
+    for grid in grids(source):
+        if claims.looks_like(grid.header):
+            statistics.append(grid)
+            continue
+        try:
+            layout = layout_of(grid, request, source.shown)
+        except (MaybeWide, MaybeRows, NotMeasured) as error:
+            unclear.append((grid.line, error))
+            continue
+        if layout is not None:
+            table = _Table(grid, layout, request, source)
+            table.published.extend(table.in_columns() if layout.is_wide else table.in_rows())
+            read_tables.append(table)
+    if unclear and not read_tables and not statistics:
+        raise unclear[0][1]
+    columns: dict[str, str] = {}
+    missing: Counter[str] = Counter()
+    notes: dict[str, None] = {}
+    for table in read_tables:
+        columns |= table.columns
+        missing.update(table.missing)
+        notes |= dict.fromkeys(table.notes())
+    notes |= {f"the table in line {line} wasn't read: nothing says what its columns are": None for line, _ in unclear}
+    published = tuple(row for table in read_tables for row in table.published)
+    return SummaryTables(published, columns, tuple(statistics), tuple(notes), missing)
+
+
+def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
+    """Whether there is a column of means and one of standard deviations."""
+    return bool(_column(header, request, "mean", MEANS) and _column(header, request, "sd", SDS))
+
+
+def _column(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
+    if wanted := request.columns.get(role, ""):
+        return find_column(wanted, header, "the table")
+    return next((column for name in names for column in header if folded(column) == name), "")
+
+
+@dataclass
+class _Table:
+    """One table that is being read."""
+
+    grid: Grid
+    layout: Layout
+    request: JudgeRequest
+    source: Source
+    published: list[Published] = field(default_factory=list)
+    missing: Counter[str] = field(default_factory=Counter)
+    asides: dict[str, None] = field(default_factory=dict)
+    """What stands in brackets and is no standard deviation."""
+    sums: list[str] = field(default_factory=list)
+    """Rows that are made of others."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """For the report: what each column was taken for."""
+        roles = self.layout.roles
+        benchmark = ", ".join([roles["benchmark"], *self.layout.further]) if "benchmark" in roles else ""
+        values = ", ".join(self.layout.values)
+        if self.layout.is_wide:
+            shown = {"benchmark": benchmark, "mean (sd) by variant": values, "n": roles.get("n", "")}
+        else:
+            shown = {"mean": values, **roles, "benchmark": benchmark}
+        return {role: name for role, name in shown.items() if name}
+
+    def notes(self) -> Iterator[str]:
+        if self.layout.ignored:
+            yield f"not read, since they are made of other numbers, or count: {listed(self.layout.ignored, 8)}"
+        if self.sums:
+            yield f"rows that weren't read, since they sum up others: {listed(self.sums)}"
+        if self.asides:
+            yield f"what stands in brackets wasn't read: {listed([f'({text})' for text in self.asides], 3)}"
+        if unclear := self.layout.decimal.guessed_from:
+            other = "," if self.layout.decimal.mark == "." else "."
+            read = plain(unclear, self.layout.decimal.mark)
+            yield f"{unclear} was read as {read}; --decimal {other} reads it otherwise"
+
+    def in_rows(self) -> Iterator[Published]:
+        """One measurement a row. Without a column for the variant, all are of the one that the whole file is."""
+        layout, roles = self.layout, self.layout.roles
+        for row in self.grid.rows:
+            for column in layout.values:
+                variant = self._text(row, "variant") or self.source.name
+                cell = self._cell(row, column, variant)
+                if cell is None:
+                    continue
+                own = self._text(row, "benchmark")
+                several = len(layout.values) > 1
+                name = f"{own} {column}" if own and several else own or column
+                sd = self._deviation(row, cell, column)
+                yield Published(
+                    benchmark=self._with_further(name, row),
+                    variant=variant,
+                    label=self._text(row, "label") or cell.label,
+                    mean=cell.mean,
+                    sd=sd,
+                    n=self._size(row, variant) if sd else 1,
+                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.of_column(column),
+                    direction=self._text(row, "direction"),
+                    left={name: self._at(row, name) for name in layout.left},
+                    benchmark_column=",".join([roles["benchmark"], *layout.further]) if "benchmark" in roles else "",
+                    command=variant if layout.runs_commands and "variant" not in self.request.columns else "",
+                )
+
+    def in_columns(self) -> Iterator[Published]:
+        """One benchmark a row, one variant a column."""
+        layout, key = self.layout, self.layout.roles.get("benchmark", "")
+        statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
+        if len(statistics) == len(self.grid.rows):
+            raise NotMeasured(
+                file=self.source.shown,
+                line=self.grid.line,
+                columns=listed([self._text(self.grid.rows[0], "benchmark")]),
+            )
+        for row in self.grid.rows:
+            own = self._text(row, "benchmark")
+            if row.line in statistics:
+                self.sums.append(own)
+                continue
+            benchmark = self._with_further(own or "value", row)
+            for column in layout.values:
+                variant = bare_name(column) if self._in_heads() else column
+                cell = self._cell(row, column, variant)
+                if cell is None:
+                    continue
+                sd = self._deviation(row, cell, column, in_cell=True)
+                yield Published(
+                    benchmark=benchmark,
+                    variant=variant,
+                    label=cell.label,
+                    mean=cell.mean,
+                    sd=sd,
+                    n=self._size(row, benchmark) if sd else 1,
+                    unit=self._text(row, "unit")
+                    or cell.unit
+                    or self.request.unit
+                    or (units.of_column(column) if self._in_heads() else "")
+                    or units.of_column(key),
+                    direction="",
+                    left={name: self._at(row, name) for name in layout.left},
+                    benchmark_column=",".join(name for name in (key, *layout.further) if name),
+                )
+
+    def _in_heads(self) -> bool:
+        """Whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
+        bracketed = {units.of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
+        return len(bracketed) == 1 and bool(bracketed.pop())
+
+    def _with_further(self, benchmark: str, row: Row) -> str:
+        for column in self.layout.further:
+            benchmark = with_level(benchmark, column, self._at(row, column))
+        return benchmark
+
+    def _at(self, row: Row, column: str) -> str:
+        return row.cells[self.grid.header.index(column)]
+
+    def _text(self, row: Row, role: str) -> str:
+        return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
+
+    def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
+        """The measurement in a cell; None if it says that nothing was measured.
+
+        Raises BadValue and BeyondLimits.
+        """
+        text = self._at(row, column)
+        if is_missing(text):
+            self.missing[variant] += 1
+            return None
+        cell = cell_of(text, self.layout.decimal.mark)
+        if cell is None or cell.kind != "value" or is_beyond(cell.mean) or float(cell.mean) <= 0:
+            raise refusal(self.source.shown, row.line, column, text, cell.mean if cell else "")
+        if cell.aside:
+            self.asides[cell.aside] = None
+        return cell
+
+    def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
+        """The standard deviation of a cell, or of the column beside it; empty if there is none.
+
+        Raises BadValue and BeyondLimits.
+        """
+        sd, percent = cell.sd, cell.percent
+        own = "" if in_cell else self.layout.roles.get("sd", "")
+        if own and not is_missing(self._at(row, own)):
+            column, text = own, self._at(row, own)
+            beside = cell_of(tidied(text).removeprefix("±").strip(), self.layout.decimal.mark)
+            if beside is None:
+                raise refusal(self.source.shown, row.line, column, text)
+            sd, percent = beside.mean, beside.unit == "%" or "%" in column
+        if not sd:
+            return ""
+        absolute = f"{float(sd) / 100 * float(cell.mean):.9g}" if percent else sd
+        for number in (sd, absolute):
+            if float(number) < 0 or is_beyond(number):
+                raise refusal(self.source.shown, row.line, column, self._at(row, column), number)
+        return absolute
+
+    def _size(self, row: Row, what: str) -> int:
+        text = self._text(row, "n")
+        if text:
+            size = whole_number(text)
+            if size is None:
+                raise BadValue(file=self.source.shown, line=row.line, column=self.layout.roles["n"], value=text)
+        else:
+            size = whole_number(self.request.n or "")
+            if size is None:
+                raise NoSize(file=self.source.shown, what=what)
+        return size
+
+
+def bare_name(heading: str) -> str:
+    """The head of a column without the unit in brackets at its end, in its own letters."""
+    return heading[: len(bare(heading))].strip() or heading

@@ -1,0 +1,157 @@
+"""What the name of a column says: which columns are made of others, or count, and are no measurements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from kdyno.measure.readers import units
+
+Meaning = Literal["mean", "sd", "n", "derived", "extreme", "counter", "measured", ""]
+
+NOT_MEASURED = frozenset(("derived", "extreme", "counter", "sd", "n"))
+"""Meanings of columns that are neither measurements nor variants."""
+
+MEANS = ("mean", "average", "avg", "m", "amean", "hmean", "arithmetic_mean", "median")
+SDS = ("sd", "stddev", "std", "std_dev", "stdev", "standard_deviation", "s", "sigma")
+SIZES = ("n", "count", "runs", "samples", "size", "replicates")
+BASELINES = ("baseline", "base", "generic", "vanilla", "default", "stock", "control", "reference", "before", "old")
+"""Names of what others are compared with, the surest first."""
+_MEASURED = frozenset(
+    (
+        *("time", "elapsed", "duration", "latency", "lat", "wall", "real", "runtime", "throughput", "bandwidth", "bw"),
+        *("rate", "score", "result", "value", "measurement", "seconds", "cycles", "instructions", "iops", "tps", "qps"),
+        *("rps", "fps", "ops", "faults", "misses"),
+    )
+)
+"""Words in the names of what is measured, which no kernel is called."""
+_RESOURCES = frozenset(("user", "sys", "system", "read", "write", "memory", "mem", "rss", "cpu", "energy", "power"))
+"""The same, but beside other words they may well stand in the name of a kernel: `CPU family`."""
+_COUNTERS = frozenset(
+    (
+        *("no", "nr", "num", "number", "idx", "index", "id", "run", "runs", "iter", "iteration", "iterations"),
+        *("trial", "rep", "repeat", "sample"),
+    )
+)
+_EXTREMES = frozenset(
+    (
+        *("min", "max", "minimum", "maximum", "range", "best", "worst", "fastest", "slowest", "low", "high", "lowest"),
+        *("highest", "lower", "upper", "iqr", "mad", "var", "variance", "cv", "cov", "rsd", "relsd", "sem", "se"),
+        *("stderr", "error", "err", "ci", "confidence", "quartile", "percentile"),
+    )
+)
+_PERCENTILE = re.compile(
+    r"p\d{1,2}(?:[._]?\d+)?|\d{1,2}(?:[._]\d+)?(?:th|st|nd|rd|_?%|_?percent)?_?(?:ile|percentile)|q[1-3]"
+)
+_DERIVED = frozenset(
+    (
+        *("rel", "relative", "ratio", "speedup", "speed_up", "slowdown", "slow_down", "factor", "x", "times", "delta"),
+        *(
+            "diff",
+            "difference",
+            "change",
+            "gain",
+            "improvement",
+            "improvements",
+            "overhead",
+            "regression",
+            "normalized",
+        ),
+        *("normalised", "norm", "percent", "percentage", "pct", "significance", "significant", "sig", "p", "p_value"),
+        *("pvalue", "q", "t", "z", "f", "effect", "effect_size", "verdict", "rank", "ranking", "place", "winner"),
+        *("index", "loss", "saving", "savings"),
+    )
+)
+_FILLERS = frozenset(
+    (
+        *("in", "to", "of", "over", "from", "the", "std", "dev", "performance", "speed", "usage", "total", "avg"),
+        *("mean", "per", "peak", "random", "rand", "seq", "sequential"),
+    )
+)
+_COMPARED = re.compile(
+    r"(?:.*\s)?(?:vs\.?|versus|relative to|compared (?:to|with)|over baseline|against)(?:\s.*)?|.*[%×]\s*(?:of|vs).*",
+    re.IGNORECASE,
+)
+_SIGNS = re.compile(r"[ΔδΣ∆%×±√]|\bx\b|[+-]/[+-]", re.IGNORECASE)
+_VERSION = re.compile(
+    r"(?<!\d)\d++\.\d|\b(?:linux|kernel|patch(?:ed)?|next|master|gcc|clang|llvm|lto|thinlto|pgo)\b|-O\d|\bv\d",
+    re.IGNORECASE,
+)
+_SUMS = frozenset(("geomean", "geometric_mean", "gmean", "total", "sum", "overall"))
+"""Names of rows that sum up the others."""
+_WORD = re.compile(r"[a-z0-9]+|[^\W\d_]+")
+
+
+def bare(heading: str) -> str:
+    """The name of a column in small letters, without the unit in brackets at its end."""
+    name = " ".join(heading.split())
+    if name.endswith((")", "]")):
+        before = re.split(r"[(\[]", name, maxsplit=1)[0].strip()
+        name = before or name.strip("()[]")
+    return name.lower()
+
+
+def meaning(heading: str) -> Meaning:
+    """What a column is by its name; empty where the name doesn't tell, as those of kernels don't."""
+    name = bare(heading)
+    words = _WORD.findall(name)
+    joined = "_".join(words)
+    unit_gone = joined.rpartition("_")[0] if units.of_column(name) and len(words) > 1 else joined
+    for kind, names in (("mean", MEANS), ("sd", SDS), ("n", SIZES)):
+        if joined in names or unit_gone in names:
+            return kind  # type: ignore[return-value]
+    if name in ("σ", "±", "± σ", "+/-"):
+        return "sd"
+    if name in ("#", "№") or joined in _COUNTERS or unit_gone in _COUNTERS:
+        return "counter"
+    if _is_derived(name, words, joined):
+        return "derived"
+    if _is_extreme(words, joined, unit_gone):
+        return "extreme"
+    if _is_measured(words):
+        return "measured"
+    return ""
+
+
+def _is_derived(name: str, words: Sequence[str], joined: str) -> bool:
+    if joined in _DERIVED or (words and words[0] in _DERIVED and _is_common(words[1:])):
+        return True
+    if words and words[-1] in _DERIVED - {"x", "p", "q", "t", "z", "f", "index"} and _is_common(words[:-1]):
+        return True
+    without = _SIGNS.sub(" ", name)
+    if without != name and _is_common(_WORD.findall(without)):
+        return bool(re.search(r"[Δδ∆×]", name)) or not _is_measured(_WORD.findall(without))
+    return bool(_COMPARED.fullmatch(name))
+
+
+def _is_extreme(words: Sequence[str], joined: str, unit_gone: str) -> bool:
+    if _PERCENTILE.fullmatch(joined) or _PERCENTILE.fullmatch(unit_gone):
+        return True
+    extreme = [word for word in words if word in _EXTREMES]
+    return bool(extreme) and _is_common([word for word in words if word not in _EXTREMES])
+
+
+def _is_common(words: Sequence[str]) -> bool:
+    """Whether nothing in a name could be that of a kernel: it has words of measurements and statistics, or none."""
+    common = _MEASURED | _RESOURCES | _DERIVED | _EXTREMES | set(BASELINES) | _FILLERS
+    return all(word in common or bool(units.find(word)) or word.isdecimal() for word in words)
+
+
+def _is_measured(words: Sequence[str]) -> bool:
+    """Whether a name is that of something measured: `latency`, `real1`, `read_ns`."""
+    stems = [word.rstrip("0123456789") or word for word in words]
+    return any(stem in _MEASURED for stem in stems) or (not _RESOURCES.isdisjoint(stems) and _is_common(stems))
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a row of this name is made of other rows, or of what others are made of: `geomean`, `stddev`, `max`."""
+    joined = "_".join(_WORD.findall(name.lower()))
+    return len(joined) > 2 and (joined in _SUMS or joined in MEANS or meaning(name) in ("sd", "extreme", "derived"))
+
+
+def looks_like_a_variant(heading: str) -> bool:
+    """Whether a name is like that of a kernel, a compiler, or of one of two that are compared."""
+    return bool(_VERSION.search(heading)) or not set(_WORD.findall(heading.lower())).isdisjoint(
+        {*BASELINES, "after", "new", "tuned"}
+    )

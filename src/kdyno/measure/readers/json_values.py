@@ -1,0 +1,111 @@
+"""Values in a JSON document: of the kind that they must be, or Unfit says which one isn't."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+MOST_VALUES = 2_000_000
+"""In one text: a few hundred bytes of memory each."""
+MOST_COUNTED = 1e15
+"""Beyond it a float doesn't hold every whole number."""
+
+
+class Unfit(ValueError):
+    """What is wrong with a document, in words of our own."""
+
+
+def table(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unfit(f"{name} is no object")
+    return value
+
+
+def rows(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise Unfit(f"{name} is no list")
+    return value
+
+
+def text(value: Any, name: str) -> str:
+    """A text; half a character, which JSON can spell and no file can hold, becomes `?`."""
+    if not isinstance(value, str):
+        raise Unfit(f"{name} is no text")
+    return value.encode(errors="replace").decode()
+
+
+def number(value: Any, name: str) -> float:
+    if not isinstance(value, float):
+        raise Unfit(f"{name} is no number")
+    return value
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number; JSON knows larger ones than anything is counted to, and what is none as well."""
+    if not (isinstance(value, float) and value.is_integer() and abs(value) < MOST_COUNTED):
+        raise Unfit(f"{name} is no whole number")
+    return int(value)
+
+
+def numbers(value: Any, name: str) -> tuple[float, ...]:
+    values = rows(value, name)
+    if not all(isinstance(number, float) for number in values):
+        raise Unfit(f"{name} has something in it that is no number")
+    return tuple(values)
+
+
+def require_moderate(text: str) -> None:
+    """Raise TooManyValues for a text that may hold too many values, before they take memory."""
+    if sum(map(text.count, ",[{")) > MOST_VALUES:  # each value but the first comes after one of these
+        raise TooManyValues()
+
+
+class TooManyValues(Unfit):
+    def __init__(self) -> None:
+        super().__init__(f"it may hold more than {MOST_VALUES:,} values")
+
+
+def not_json(error: Exception) -> str:
+    """Where a text stops being JSON, in words of our own."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, TooManyValues):
+        return str(error)
+    if isinstance(error, json.JSONDecodeError):
+        return f"from line {error.lineno}, column {error.colno} on it isn't what JSON has there"
+    return "it holds what JSON doesn't have"
+
+
+def why(error: ValueError) -> str:
+    """What is wrong, in words of our own, whoever found it."""
+    return str(error) if isinstance(error, Unfit) else not_json(error)
+
+
+def documents(text: str) -> Iterator[Any]:
+    """All documents of a text, one behind the other; lines before and between them that begin otherwise are left out.
+
+    Raises Unfit and JSONDecodeError.
+    """
+    require_moderate(text)
+    decoder = json.JSONDecoder(parse_int=float)
+    at = 0
+    while (at := _beginning(text, at)) >= 0:
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise Unfit("it is nested too deeply") from error
+        yield document
+
+
+def _beginning(text: str, at: int) -> int:
+    """Where the next line is that begins with a brace, from somewhere on; -1 for none."""
+    while at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
+        if line.lstrip().startswith("{"):
+            return at + len(line) - len(line.lstrip())
+        if end < 0:
+            return -1
+        at = end + 1
+    return -1

@@ -1,0 +1,236 @@
+"""What the columns of a published table are: variants, or benchmarks, or neither."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kdyno.base.text import listed
+from kdyno.measure.readers.cells import Cell, cell_of, numerals
+from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotMeasured, TwoMarks
+from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Meaning, looks_like_a_variant, meaning
+from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
+from kdyno.measure.readers.request import JudgeRequest
+from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, folded
+from kdyno.measure.readers.sheet import Grid, Row, shape_of, whole_number
+from kdyno.measure.readers.source import Source
+
+_PLAIN_VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
+_PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", "cmd"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of one table are."""
+
+    decimal: Decimal
+    values: tuple[str, ...]
+    """Columns with measurements."""
+    is_wide: bool
+    """Whether each of them is a variant."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """variant, label, benchmark, unit, direction, sd, n -> column."""
+    further: tuple[str, ...] = ()
+    """More columns that are part of the benchmark's name."""
+    left: tuple[str, ...] = ()
+    """Columns without a role that may tell rows apart."""
+    ignored: tuple[str, ...] = ()
+    """Columns that are made of others, or count."""
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether the variants are commands, which are benchmarks where each file is a variant."""
+        return folded(self.roles.get("variant", "")) in LAST_VARIANTS
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A table by columns."""
+
+    grid: Grid
+    decimal: Decimal
+    cells: Mapping[str, Sequence[Cell | None]]
+    """By column, those of the rows that aren't missing."""
+
+    def is_numeric(self, column: str) -> bool:
+        cells = self.cells[column]
+        return sum(cell is not None for cell in cells) * 2 > len(cells)
+
+    def meaning(self, column: str) -> Meaning:
+        """What a column is by its name, or else by what stands in it."""
+        by_name = meaning(column)
+        cells = [cell for cell in self.cells[column] if cell]
+        if by_name in ("", "measured") and cells:
+            if all(cell.kind != "value" or (cell.unit == "%" and float(cell.mean) == 0) for cell in cells):
+                return "derived"
+            numbers = [cell.mean for cell in cells]
+            if len(numbers) > 2 and numbers in ([str(n + first) for n in range(len(numbers))] for first in (0, 1)):
+                return "counter"
+        return by_name
+
+    def has_deviations(self, column: str) -> bool:
+        return any(cell and cell.sd for cell in self.cells[column])
+
+
+def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
+    """Decide what the columns are; None for a table without numbers.
+
+    Raises NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured where only the user can decide.
+    """
+    table = _columns(grid, request, file)
+    roles, further, pooled = _named(grid.header, request, file)
+    taken = {*roles.values(), *further, *pooled}
+    numeric = [column for column in grid.header if column not in taken and table.is_numeric(column)]
+    meanings = {column: table.meaning(column) for column in numeric}
+    keys = [name for name in numeric if folded(name) in FACTORS and meanings[name] in ("", "n", "measured")]
+    keys = [name for name in keys if not table.has_deviations(name)]
+    candidates = [name for name in numeric if name not in keys and meanings[name] not in NOT_MEASURED]
+    values = tuple(find_column(name, grid.header, file) for name in request.values)
+    if "mean" in roles:
+        values = (roles.pop("mean"),)
+    mean = next((name for known in MEANS for name in candidates if folded(name) == known), "")
+    if not values and mean and not request.wide:
+        values = (mean,)
+    for role, names in (("sd", SDS), ("n", SIZES)):
+        if role not in roles and (values or role == "n"):
+            column = next((name for known in names for name in numeric if folded(name) == known), "")
+            if column and (column not in keys or values):
+                roles[role] = column
+    spread = next((name for name in numeric if meanings[name] == "sd" and name not in values), "")
+    if spread and values:
+        roles.setdefault("sd", spread)
+    used = {*roles.values(), *further, *pooled, *values}
+    texts = [name for name in grid.header if name not in used and (name not in numeric or name in keys)]
+    if with_sd := [name for name in candidates if table.has_deviations(name)]:
+        candidates = with_sd
+    ignored = tuple(name for name in numeric if name not in used and name not in keys and name not in candidates)
+    if not values:
+        decided = _decided(table, candidates, texts, roles, meanings, request, file)
+        if decided is None:
+            return None
+        values, is_wide = decided
+    else:
+        is_wide = request.wide
+    if is_wide:
+        return _wide(table, values, texts, roles, further, ignored)
+    texts = [name for name in texts if name not in values]
+    return _long(table, values, texts, roles, further, ignored)
+
+
+def require_clear(source: Source, request: JudgeRequest) -> None:
+    """Raise what only the user can decide about a lone table: MaybeWide, MaybeRows or NotMeasured."""
+    shape = shape_of(source)
+    rows = tuple(Row(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
+    if all(len(row.cells) == len(shape.header) for row in rows):
+        layout_of(Grid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
+
+
+def _decided(
+    table: _Columns,
+    candidates: Sequence[str],
+    texts: Sequence[str],
+    roles: Mapping[str, str],
+    meanings: Mapping[str, Meaning],
+    request: JudgeRequest,
+    file: str,
+) -> tuple[tuple[str, ...], bool] | None:
+    """(the columns with measurements, whether they are variants)"""
+    line = table.grid.line
+    if not candidates:
+        if not meanings:
+            return None
+        columns = listed([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
+        raise NotMeasured(file=file, line=line, columns=columns)
+    measured = [name for name in candidates if meanings[name] in ("measured", "mean")]
+    others = [name for name in candidates if name not in measured]
+    if request.wide:
+        return tuple(candidates), True
+    if "variant" in roles or any(folded(name) in _PLAIN_VARIANTS for name in texts):
+        return tuple(candidates), False
+    has_benchmark = "benchmark" in roles or any(folded(name) in _PLAIN_BENCHMARKS for name in texts)
+    deviations = any(map(table.has_deviations, others))
+    known = has_benchmark or deviations or any(map(looks_like_a_variant, others))
+    if len(others) > 1 and not measured and known and (texts or has_benchmark):
+        return tuple(others), True
+    if len(others) > 1 and not measured:
+        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(others)))
+    if texts and not has_benchmark:
+        raise MaybeRows(file=file, line=line, column=texts[0], option=shlex.quote(texts[0]))
+    if len(others) > 1:
+        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(candidates)))
+    return tuple(candidates), False
+
+
+def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
+    numbers = [number for row in grid.rows for index in _measuring(grid) for number in numerals(row.cells[index])]
+    decimal = Decimal(request.decimal) if request.decimal else decimal_of(numbers, grid.decimal)
+    if decimal is None:
+        raise TwoMarks(file=file)
+    cells = {
+        name: [cell_of(row.cells[index], decimal.mark) for row in grid.rows if not is_missing(row.cells[index])]
+        for index, name in enumerate(grid.header)
+    }
+    return _Columns(grid, decimal, cells)
+
+
+def _measuring(grid: Grid) -> list[int]:
+    """The columns whose numbers aren't names, such as versions of kernels."""
+    names = _PLAIN_VARIANTS | _PLAIN_BENCHMARKS
+    return [index for index, name in enumerate(grid.header) if folded(name) not in names]
+
+
+def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dict[str, str], list[str], list[str]]:
+    """(role -> column, more of the benchmark's, pooled ones), as the user says. Raises NoSuchColumn."""
+    roles: dict[str, str] = {}
+    further: list[str] = []
+    for role in ("variant", "label", "benchmark", "unit", "direction", "mean", "sd"):
+        if role in request.columns:
+            roles[role], *more = find_columns(role, request.columns[role], header, file)
+            further += more
+    if request.n and not whole_number(request.n):
+        roles["n"] = find_column(request.n, header, file)
+    return roles, further, [find_column(name, header, file) for name in request.pooled]
+
+
+def _long(
+    table: _Columns,
+    values: tuple[str, ...],
+    texts: list[str],
+    roles: dict[str, str],
+    further: Sequence[str],
+    ignored: tuple[str, ...],
+) -> Layout:
+    """One measurement a row."""
+    left = [name for name in texts if name not in roles.values() and name not in values]
+    for role in ("variant", "label", "benchmark", "unit", "direction"):
+        if role not in roles:
+            names = ROLES.get(role, role).split()
+            column = next((name for known in names for name in left if folded(name) == known), "")
+            if column:
+                roles[role] = column
+                left.remove(column)
+    return Layout(table.decimal, values, False, roles, tuple(further), tuple(left), ignored)
+
+
+def _wide(
+    table: _Columns,
+    values: tuple[str, ...],
+    texts: Sequence[str],
+    roles: dict[str, str],
+    further: Sequence[str],
+    ignored: tuple[str, ...],
+) -> Layout:
+    """One benchmark a row, one variant a column."""
+    left = [name for name in texts if name not in values and name not in roles.values()]
+    unit = next((name for name in left if folded(name) in ROLES["unit"].split()), "")
+    if unit and "unit" not in roles:
+        roles["unit"] = unit
+        left.remove(unit)
+    if "benchmark" not in roles and left:
+        likely = [name for name in left if folded(name) in _PLAIN_BENCHMARKS] or left
+        roles["benchmark"] = likely[0]
+        left.remove(likely[0])
+    named = [name for name in left if not re.fullmatch(r"column \d+", name) and name]
+    return Layout(table.decimal, values, True, roles, tuple(further), tuple(named), ignored)

@@ -1,0 +1,297 @@
+"""Text in columns: CSV with whatever delimiter, and the pipe tables of markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+from kdyno.measure.readers.errors import (
+    BadValue,
+    BeyondLimits,
+    ColumnTwice,
+    HugeField,
+    NoHeader,
+    NoRows,
+    NothingButComments,
+    RaggedRow,
+    TooLarge,
+)
+from kdyno.measure.readers.numerals import Decimal, Mark, decimal_of_columns
+from kdyno.measure.readers.source import LOOKED_AT, Source
+
+DELIMITERS = ",;\t|"
+LONGEST_FIELD = 1000
+"""Characters; longer ones are an unclosed quote or not a name."""
+MOST_COLUMNS = 1000
+MOST_ROWS = 10_000
+"""Of a table that is held as text."""
+LEAST, LARGEST = 1e-60, 1e60
+"""Between these lie values and standard deviations: statistics are made of fourth powers."""
+LIMITS = f"{LEAST:g} to {LARGEST:g}".replace("+", "")
+MOST_NAMES = 20
+"""Columns for which names are made up."""
+MOST_DIGITS = 9
+"""Of a whole number."""
+DOUBLE_DIGITS = 15
+"""Of a number that was written as precisely as it was known."""
+_DASHES = re.compile(r":?[-=]+:?")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
+_BAR = re.compile(r"(?<!\\)\|")
+_MARKS = re.compile(r"\*\*|__|`")
+
+
+@dataclass(frozen=True)
+class Row:
+    line: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One table, small enough to be held as text."""
+
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    line: int = 1
+    """Of the header."""
+    decimal: Mark = "."
+    """What stands before fractions, where no number tells."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a delimited file is written."""
+
+    delimiter: str
+    header: tuple[str, ...]
+    above: int
+    """Lines above the header: comments and blank lines."""
+    decimal: Decimal
+    """What stands before fractions."""
+    first: tuple[tuple[str, ...], ...]
+    """The first rows, for guessing."""
+
+
+def whole_number(text: str) -> int | None:
+    """The number above 0 that a text is, if it has no more digits than a size can have."""
+    return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number as people write them, whether or not it can be judged."""
+    return bool(_WRITTEN.fullmatch(text))
+
+
+def is_printed_number(text: str) -> bool:
+    """Whether a text is a number that can be judged, or 0."""
+    return is_written_number(text) and not is_beyond(text)
+
+
+def is_beyond(number: str) -> bool:
+    """Whether a number as it was written is too large or too small to be judged; 0 is neither."""
+    size = abs(float(number))
+    is_zero = not number.lower().partition("e")[0].strip("+-.0")
+    return not (is_zero or LEAST < size < LARGEST)
+
+
+def refusal(file: str, line: int, column: str, text: str, number: str = "") -> BadValue | BeyondLimits:
+    """The error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
+    if is_written_number(number) and is_beyond(number) and float(number) >= 0:
+        return BeyondLimits(file=file, line=line, column=column, value=text, limits=LIMITS)
+    return BadValue(file=file, line=line, column=column, value=text)
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def shape_of(source: Source) -> Shape:
+    """Find out delimiter and header.
+
+    Raises NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and what Source.require_text raises.
+    """
+    source.require_text()
+    lines = _LINE_END.split(source.head)
+    whole = len(lines) - (len(source.data) > LOOKED_AT)  # the last one may be cut
+    above = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if above is None:
+        raise NothingButComments(file=source.shown, size=min(LOOKED_AT, len(source.data)))
+    if above >= whole:
+        raise TooLarge(file=source.shown, most=LOOKED_AT, what="bytes in its first line")
+    sample = lines[above : min(above + 30, whole)]
+    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
+    rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
+    header, first = _filled(rows[0]), tuple(rows[1:])
+    _require_small(source, above + 1, header)
+    _require_different(source, above + 1, header)
+    if all(is_number(cell) or not cell for cell in rows[0]):
+        names = ["value"] if len(header) == 1 else [f"value{number}" for number, _ in enumerate(header, 1)]
+        line = delimiter.join(names[:MOST_NAMES])
+        raise NoHeader(file=source.shown, command=shlex.join(["sed", "-i", f"1i {line}", source.shown]))
+    columns = [[row[index] for row in first if index < len(row)] for index in range(len(header))]
+    return Shape(delimiter, header, above, decimal_of_columns(columns, "." if delimiter == "," else ","), first)
+
+
+def has_columns(source: Source) -> bool:
+    """Whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the first;
+    or it is one column of numbers under a name."""
+    lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
+    if not lines:
+        return True  # and says what is wrong with it
+    delimiter = max(DELIMITERS, key=lambda candidate: _agreement(lines, candidate))
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return True
+    if len(rows[0]) > 1:
+        alike = sum(len(row) == len(rows[0]) for row in rows)
+        return 2 * alike > len(rows) or (len(rows) == 2 and '"' not in lines[0])
+    return len(rows) == 1 or sum(is_number(row[0].replace(",", ".")) for row in rows[1:]) * 2 > len(rows) - 1
+
+
+def last_place(text: str) -> float:
+    """What a printed decimal number was rounded to: 0.01 for `0.31`; 0 where it has all the digits of a double."""
+    digits, _, exponent = text.lower().partition("e")
+    fraction = digits.partition(".")[2]
+    if len(digits.lstrip("-+0.").replace(".", "")) >= DOUBLE_DIGITS:
+        return 0.0
+    return float(f"1e{int(exponent or 0) - len(fraction)}")
+
+
+def rows(source: Source, shape: Shape) -> Iterator[Row]:
+    """All rows below the header, with the number of the line that each ends in. Raises HugeField and RaggedRow."""
+    text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
+    reader = csv.reader(text, delimiter=shape.delimiter)
+    below = False
+    try:
+        for cells in reader:
+            if reader.line_num <= shape.above or not any(cell.strip() for cell in cells):
+                continue
+            if not below:
+                below = True
+                continue
+            _require_small(source, reader.line_num, cells)
+            if len(cells) != len(shape.header):
+                raise RaggedRow(
+                    file=source.shown,
+                    line=reader.line_num,
+                    fields=len(cells),
+                    columns=len(shape.header),
+                    delimiter=repr(shape.delimiter),
+                )
+            yield Row(reader.line_num, tuple(cell.strip() for cell in cells))
+    except csv.Error as error:
+        size = csv.field_size_limit()
+        raise HugeField(file=source.shown, line=reader.line_num, size=f"more than {size}") from error
+
+
+def grids(source: Source) -> list[Grid]:
+    """All tables of a file: pipe tables if it has any, else the one that it is.
+
+    Raises NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
+    """
+    source.require_text()
+    tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
+    if not any(table.rows for table in tables):
+        raise NoRows(file=source.shown)
+    return tables
+
+
+def has_pipe_table(text: str) -> bool:
+    """Whether there is a row of dashes below a line with a `|`."""
+    lines = text.splitlines()
+    return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
+    if not ("|" in line or "+" in line) or not set(line) <= set("|:+-= \t"):
+        return False
+    return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
+
+
+def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
+    if len(cells) > MOST_COLUMNS:
+        raise TooLarge(file=source.shown, most=MOST_COLUMNS, what="columns")
+    longest = max(map(len, cells), default=0)
+    if longest > LONGEST_FIELD:
+        raise HugeField(file=source.shown, line=line, size=longest)
+
+
+def _require_different(source: Source, line: int, header: Sequence[str]) -> None:
+    """Raise ColumnTwice where two columns have one name, by which nobody can ask for either."""
+    first: dict[str, int] = {}
+    for number, column in enumerate(header, 1):
+        if column and column in first:
+            raise ColumnTwice(file=source.shown, line=line, column=column, first=first[column], second=number)
+        first[column] = number
+
+
+def _filled(header: Sequence[str]) -> tuple[str, ...]:
+    """The header with a name for every column that has none, such as those of commas at the ends of lines."""
+    return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
+
+
+def _whole(source: Source) -> Grid:
+    shape = shape_of(source)
+    table = tuple(islice(rows(source, shape), MOST_ROWS + 1))
+    if len(table) > MOST_ROWS:
+        raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for a table of means")
+    return Grid(shape.header, table, shape.above + 1, "." if shape.delimiter == "," else ",")
+
+
+def _pipe_tables(source: Source) -> Iterator[Grid]:
+    lines = source.text.splitlines()
+    at = count = 0
+    while at + 1 < len(lines):
+        if "|" not in lines[at] or not _is_rule(lines[at + 1]):
+            at += 1
+            continue
+        header, body, start = _cells(lines[at]), [], at + 1
+        _require_small(source, at + 1, header)
+        _require_different(source, at + 1, header)
+        at += 2
+        while at < len(lines) and ("|" in lines[at] or _is_rule(lines[at])):
+            if _is_rule(lines[at]):
+                at += 1
+                continue
+            cells = _cells(lines[at])
+            if len(cells) != len(header):
+                raise RaggedRow(
+                    file=source.shown, line=at + 1, fields=len(cells), columns=len(header), delimiter="a bar"
+                )
+            _require_small(source, at + 1, cells)
+            body.append(Row(at + 1, cells))
+            at += 1
+            count += 1
+            if count > MOST_ROWS:
+                raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")
+        yield Grid(header, tuple(body), start)
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    inner = line.strip()
+    if inner.startswith("|"):  # rows of psql have bars between cells alone
+        inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
+    cells = _BAR.split(inner)
+    return tuple(_MARKS.sub("", cell).replace("\\|", "|").strip() for cell in cells)
+
+
+def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:
+    """How well a delimiter fits: whether it divides every line into equally many fields, and how many."""
+    try:
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+    except csv.Error:
+        return False, 0
+    wide = min(widths, default=0)
+    return len(set(widths)) == 1 and wide > 1, widths[0] if widths else 0

@@ -1,0 +1,211 @@
+"""A file as the user named it, and its text."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from kdyno.base.names import printable
+from kdyno.measure.readers.errors import Broken, EmptyFile, FileTwice, NotText, TooLarge, Unreadable, WrongEncoding
+from kdyno.measure.readers.json_values import not_json, require_moderate
+
+LOOKED_AT = 65536
+"""Bytes in which a file must show what it is."""
+MOST_BYTES = 512 << 20
+MOST_TEXT = 64 << 20
+"""Bytes of a file that is read as one text, or as a document, of which Python may make thirty times as many."""
+CHUNK = 1 << 20
+STANDARD_INPUT = Path("/dev/stdin")
+EXTENSIONS = frozenset({".csv", ".tsv", ".txt", ".log", ".out", ".json", ".xml", ".yaml", ".yml", ".md", ".dat"})
+"""What ends the names of data files and says nothing of the variant; `.1` of `6.12.1` and `host.1` does."""
+BINARY = {
+    b"SQLite format 3\0": "it is an SQLite database; export what to compare: "
+    "sqlite3 -csv -header FILE 'SELECT variant, benchmark, value FROM ...'",
+    b"PERFILE2": "it is a recording of perf; what can be compared is written by perf stat -x, -o FILE",
+    b"\x1f\x8b": "it is compressed; gunzip it",
+    b"\xfd7zXZ\0": "it is compressed; unxz it",
+    b"\x28\xb5\x2f\xfd": "it is compressed; unzstd it",
+    b"\xff\xfe": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "it is UTF-16; convert it: iconv -f utf-16 -t utf-8",
+}
+"""First bytes -> what is to be done with such a file."""
+Form = Literal["text", "json", "xml"]
+_IN_A_LIST = '[{"]-0123456789tfnNI'
+"""What a list in JSON begins with; lmbench's results begin with `[lmbench3.0 results`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The content of one file."""
+
+    shown: str
+    """As the user named it."""
+    name: str
+    """The variant that the file stands for where its format knows none: NAME of NAME=FILE, else the file's name."""
+    data: bytes
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def head(self) -> str:
+        """The beginning of the text; enough to see what it is."""
+        return self.data[:LOOKED_AT].decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def form(self) -> Form:
+        """How the file begins: as JSON does, as XML does, or otherwise."""
+        beginning = self.head.lstrip()
+        if beginning.startswith("{") or (beginning.startswith("[") and beginning[1:].lstrip()[:1] in _IN_A_LIST):
+            return "json"
+        return "xml" if beginning.startswith(("<?xml", "<PhoronixTestSuite")) else "text"
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text. Raises EmptyFile, NotText, WrongEncoding and TooLarge."""
+        self.require_text()
+        if len(self.data) > MOST_TEXT:
+            raise TooLarge(file=self.shown, most=MOST_TEXT, what="bytes")
+        return self.data.decode("utf-8-sig")
+
+    @cached_property
+    def document(self) -> Any:
+        """The whole text as JSON, all its numbers as floats. Raises Broken and what `text` raises."""
+        try:
+            require_moderate(self.text)
+            # Whole numbers may have more digits than Python turns into an int.
+            return json.loads(self.text, parse_int=float)
+        except (ValueError, RecursionError) as error:
+            raise Broken(file=self.shown, format="JSON", why=not_json(error)) from error
+
+    def require_text(self) -> None:
+        """Raise EmptyFile, NotText or WrongEncoding unless this is text in UTF-8, with or without a byte order mark."""
+        _ = self._is_text
+
+    @cached_property
+    def _is_text(self) -> bool:
+        if not self.data.removeprefix(codecs.BOM_UTF8).strip():
+            raise EmptyFile(file=self.shown)
+        for beginning, why in BINARY.items():
+            if self.data.startswith(beginning):
+                raise NotText(file=self.shown, why=why)
+        if b"\0" in self.data:
+            raise NotText(file=self.shown, why="it has zero bytes")
+        wrong = _not_utf8(self.data)
+        if wrong is not None:
+            line = self.data.count(b"\n", 0, wrong) + 1
+            raise WrongEncoding(file=self.shown, line=line, byte=self.data[wrong])
+        return True
+
+
+def read_all(named: Sequence[str]) -> list[Source]:
+    """Read several files, each FILE or NAME=FILE. Raises FileTwice, Unreadable and TooLarge.
+
+    Files without a NAME are different variants, named as differently as they are.
+    """
+    named_paths = [_place(name) for name in named]
+    first: dict[Path, str] = {}
+    for (_, path), name in zip(named_paths, named, strict=True):
+        real = Path(os.path.realpath(path))
+        if real in first:
+            raise FileTwice(file=printable(name), first=printable(first[real]))
+        first[real] = name
+    own = iter(_own_names([path for name, path in named_paths if not name], {name for name, _ in named_paths if name}))
+    return [_read(path, name or next(own)) for name, path in named_paths]
+
+
+def read(named: str) -> Source:
+    """Read FILE or NAME=FILE; a file whose own name has a `=` in it needs no NAME, and `-` is standard input.
+
+    Raises Unreadable and TooLarge.
+    """
+    [source] = read_all([named])
+    return source
+
+
+def _place(named: str) -> tuple[str, Path]:
+    """(NAME or nothing, FILE)"""
+    path, name = Path(named), ""
+    if "=" in named and not path.exists():
+        name, _, rest = named.partition("=")
+        path = Path(rest)
+    return name, STANDARD_INPUT if path == Path("-") else path
+
+
+def _own_names(paths: Sequence[Path], taken: set[str]) -> list[str]:
+    """What files are called as variants: their names without extensions, and before those as many of the directories
+    as tell them apart; the extension stays where nothing else does."""
+    names = [_without_extension(path.name) for path in paths]
+    for name in set(names):
+        alike = [index for index, other in enumerate(names) if other == name]
+        if len(alike) == 1 and name not in taken:
+            continue
+        for index, longer in zip(alike, _apart([paths[index] for index in alike], taken), strict=True):
+            names[index] = longer
+    return names
+
+
+def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
+    """The shortest ends of these paths that differ from each other, and from the names taken."""
+    deepest = max(len(path.parts) for path in paths)
+    for shorten in (_without_extension, str):
+        for depth in range(1, deepest + 1):
+            ends = [shorten("/".join(path.parts[-depth:])) for path in paths]
+            if len(set(ends)) == len(ends) and not taken & set(ends):
+                return ends
+    return [str(path) for path in paths]
+
+
+def _without_extension(name: str) -> str:
+    extension = Path(name).suffix
+    return name.removesuffix(extension) if extension.lower() in EXTENSIONS else name
+
+
+def _read(path: Path, name: str) -> Source:
+    try:
+        content = _content(path)
+    except OSError as error:
+        raise Unreadable(file=printable(path), why=error.strerror) from error
+    if len(content) > MOST_BYTES:
+        raise TooLarge(file=printable(path), most=MOST_BYTES, what="bytes")
+    return Source(shown=printable(path), name=printable(name), data=content)
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, or comes through a pipe; of an endless one as much as shows that it is too much."""
+    content = io.BytesIO()
+    with open(path, "rb", opener=_open_at_once) as file:
+        while content.tell() <= MOST_BYTES and (chunk := file.read(CHUNK)):
+            content.write(chunk)
+    return content.getvalue()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a pipe that nobody writes to as well, which is empty then; one with a writer is waited for as it is read."""
+    if path == str(STANDARD_INPUT):
+        return os.dup(0)  # it may be a socket, whose name can't be opened
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _not_utf8(data: bytes) -> int | None:
+    """Where the first byte is that is not UTF-8; in pieces, since text takes up to four times as much memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), CHUNK):
+        chunk = data[start : start + CHUNK]
+        try:
+            decoder.decode(chunk, start + CHUNK >= len(data))
+        except UnicodeDecodeError as error:
+            left_over = len(error.object) - len(chunk)
+            return start - left_over + error.start
+    return None

@@ -1,0 +1,87 @@
+"""The workload `command`: any program in the guest, which says its numbers itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from kdyno.base.lanes import LANES, Lane
+from kdyno.base.measurement import Benchmark
+from kdyno.measure.guest.job import Program
+from kdyno.measure.guest.steps import StepReport, last_words
+from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.reading import of_loads, read_all
+
+TEST = "command"
+"""What its benchmarks are said to belong to."""
+Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+
+class CommandWorkload(WorkloadSettings):
+    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
+
+    iterations_range: ClassVar[tuple[int, int]] = (1, 1)
+
+    type: Literal["command"] = "command"
+    command: Annotated[tuple[Word, ...], Field(min_length=1)]
+    """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
+    metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
+    """By the name of the benchmark: where its number is."""
+
+    def needs(self) -> Needs:
+        return Needs(kconfig=OF_PROGRAMS)
+
+    def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
+        return JobPart(iterations=1, programs=(self._program(),))
+
+    def reading(self) -> dict[str, Any]:
+        reading = self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
+        return {**reading, **of_loads([self._program()])}
+
+    def _program(self) -> Program:
+        return Program(name=TEST, command=self.command)
+
+    def events(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(event for metric in self.metrics.values() for event in metric.events))
+
+    def benchmark_names(self) -> tuple[str, ...]:
+        return tuple(self.metrics)
+
+    def notices(self, lane: Lane) -> tuple[str, ...]:
+        values = "values are what the command says, in its own units"
+        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].icount else ""
+        return (values + virtual,)
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+        return tuple(
+            Benchmark(
+                name=name,
+                test=TEST,
+                unit=metric.unit,
+                direction=metric.direction,
+                description=f"{name}, {'as the emulated PMU counts it' if metric.events else 'as the command says it'}",
+            )
+            for name, metric in self.metrics.items()
+        )
+
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
+        """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
+        samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
+        if not samples:
+            name, why_broken = next(iter(broken.items()))
+            raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
+        return report.model_copy(update={"samples": tuple(samples), "unsupported": {}, "broken": broken})
+
+
+def finished_step(report: AgentReport) -> StepReport:
+    """The command's step. Raises NotRead if it failed."""
+    if not report.steps or report.steps[0].status is None:
+        raise NotRead("the command left no exit status")
+    [step] = report.steps
+    if step.status:
+        raise NotRead(f"the command ended with status {step.status}{last_words(step.stderr)}")
+    return step

@@ -1,0 +1,227 @@
+"""A workload as data: one TOML file that says what to run and how to read its numbers. See docs/workloads.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from kdyno.base import toml
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.lanes import Lane
+from kdyno.base.regex import BadPattern, compiled
+from kdyno.measure.guest.job import Measured, Program
+from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+
+MOST_BYTES = 200_000
+SUFFIX = ".toml"
+PROBLEMS_SHOWN = 5
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
+ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+Value = int | float | Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", max_length=1000)]
+Script = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=20_000)]
+
+ArchivePath = Annotated[str, StringConstraints(pattern=r"^usr/[A-Za-z0-9_+.-][A-Za-z0-9_+./-]{0,200}$")]
+
+
+def _is_pattern(pattern: str) -> str:
+    try:
+        compiled(pattern)
+    except BadPattern as why:
+        raise ValueError(f"no regular expression (RE2): {why}") from None
+    return pattern
+
+
+MemberPattern = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_is_pattern)]
+
+
+class NoSuchWorkload(UserError):
+    message = "there is no workload {name}"
+    hint = "kdyno's own: {known}; one of yours is the path of a file, ./NAME.toml"
+
+
+class WorkloadUnfit(UserError):
+    message = "the workload {path} can't be used: {why}"
+    hint = "docs/workloads.md says what such a file holds; `kdyno workload show NAME` prints one of kdyno's own"
+
+
+class NoSuchParameter(UserError):
+    message = "the workload {workload} has no parameter {name}"
+    hint = "it has {known}"
+
+
+class NotACount(UserError):
+    message = "the workload {workload} does {name} = {value} operations, which is no whole number above 0"
+    hint = "the parameters that its [operation] counts by are whole numbers"
+
+
+class Operation(Frozen):
+    """What one run of the command does a fixed number of, so that it can be counted: a region of the emulated PMU."""
+
+    name: MetricName
+    """`request`, `transaction`, `file`: names the benchmark."""
+    count: Annotated[tuple[Annotated[int, Field(ge=1, lt=2**31)] | ParameterName, ...], Field(min_length=1)]
+    """How many: the product of these numbers and parameters."""
+
+
+class Definition(Frozen):
+    """What a workload is."""
+
+    name: Name
+    description: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    caution: Annotated[str, StringConstraints(max_length=500)] = ""
+    """What a reader of its numbers must know first; shown with every run."""
+    packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
+    """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
+    installed. Without any, a guest's programs are busybox's and kdyno's own."""
+    unpack: Annotated[dict[ArchivePath, MemberPattern], Field(max_length=10)] = {}
+    """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
+    these members unpacked beside where the archive was; `local` finds the archive."""
+    kconfig: dict[str, bool | str | int] = {}
+    """What a kernel must have for it, beside what a root file system needs."""
+    memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
+    """The least that a guest should have."""
+    cpus: Annotated[int, Field(ge=1, le=64)] = 1
+    """CPUs that it should have, where the lane allows more than one."""
+    lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")
+    """Where its numbers mean something."""
+    parameters: dict[ParameterName, Value] = {}
+    """Names and defaults; its scripts find them in their environment."""
+    set_up: Script | None = None
+    """A script for `sh -eu`: once, before the first run."""
+    command: Script
+    """The same: what is measured."""
+    report: Script | None = None
+    """The same: after each run that went well, unmeasured. Numbers are also looked for in what it writes."""
+    tear_down: Script | None = None
+    """The same: once, after the last run, however that ended."""
+    runs: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How often the command is run in a boot: samples of each metric."""
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
+    """How long a step may take, by the guest's clock."""
+    operation: Operation | None = None
+    """What is measured by kdyno itself, for each run as a whole."""
+    metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
+
+    @model_validator(mode="after")
+    def _operation_is_known(self) -> Self:
+        if self.operation is None:
+            return self
+        for factor in self.operation.count:
+            if isinstance(factor, str) and factor not in self.parameters:
+                raise PydanticCustomError(
+                    "operation", "the operation is counted by {name}, which is no parameter", {"name": factor}
+                )
+        if self.operation.name in self.metrics:
+            raise PydanticCustomError("operation", "the operation has the name of a metric")
+        return self
+
+    def benchmark(self, name: str) -> str:
+        """What its metric, or its operation, is called among others."""
+        return f"{self.name}.{name}"
+
+    @property
+    def benchmark_names(self) -> tuple[str, ...]:
+        """What it measures: its operation, and its metrics."""
+        operation = (self.operation.name,) if self.operation else ()
+        return tuple(self.benchmark(name) for name in (*operation, *self.metrics))
+
+    def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
+        """What the agent does. Raises NoSuchParameter and NotACount."""
+        for name in values:
+            if name not in self.parameters:
+                raise NoSuchParameter(workload=self.name, name=name, known=", ".join(self.parameters) or "none")
+        chosen = {**self.parameters, **values}
+        environment = {name: str(value) for name, value in chosen.items()}
+        return Program(
+            name=self.name,
+            in_root=bool(self.packages),
+            environment={**environment, "lane": lane, "HOME": "/root"},
+            set_up=_shell(self.set_up) if self.set_up else None,
+            command=_shell(self.command),
+            report=_shell(self.report) if self.report else None,
+            tear_down=_shell(self.tear_down) if self.tear_down else None,
+            runs=runs or self.runs,
+            seconds=self.seconds,
+            measured=self._measured(chosen),
+        )
+
+    def _measured(self, values: Mapping[str, Value]) -> Measured | None:
+        if self.operation is None:
+            return None
+        numbers = [(name, values.get(name, name) if isinstance(name, str) else name) for name in self.operation.count]
+        for name, value in numbers:
+            if not isinstance(value, int) or value < 1:
+                raise NotACount(workload=self.name, name=name, value=value)
+        return Measured(
+            benchmark=self.benchmark(self.operation.name),
+            description=f"{self.description}: one {self.operation.name}",
+            operations=math.prod(int(value) for _, value in numbers),
+        )
+
+
+def as_parameter(word: str, default: Value | None) -> Value:
+    """What a user said for a parameter: a whole number where its default is a number, and the word can be one."""
+    if isinstance(default, int | float):
+        with suppress(ValueError):
+            return int(word)
+    return word
+
+
+def _shell(script: str) -> tuple[str, ...]:
+    return ("sh", "-euc", script)
+
+
+def own_names() -> list[str]:
+    """The workloads that come with kdyno."""
+    directory = files("kdyno").joinpath("data", "workloads")
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in directory.iterdir() if entry.name.endswith(SUFFIX))
+
+
+def own_text(name: str) -> str:
+    """The file of one of kdyno's own. Raises NoSuchWorkload."""
+    if name not in own_names():
+        raise NoSuchWorkload(name=name, known=", ".join(own_names()))
+    return files("kdyno").joinpath("data", "workloads", f"{name}{SUFFIX}").read_text(encoding="utf-8")
+
+
+def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
+    """The file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
+
+    Raises NoSuchWorkload and WorkloadUnfit.
+    """
+    if not (name.endswith(SUFFIX) or "/" in name):
+        return own_text(name), name
+    path = base / Path(name).expanduser()
+    try:
+        return read_whole(path, MOST_BYTES).decode(), str(path)
+    except OSError as error:
+        raise WorkloadUnfit(path=path, why=error.strerror) from error
+    except UnicodeDecodeError:
+        raise WorkloadUnfit(path=path, why="it is not UTF-8") from None
+
+
+def definition(name: str, base: Path = Path()) -> Definition:
+    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
+    text, path = text_of(name, base)
+    try:
+        return Definition.model_validate(toml.parse(text))
+    except ValidationError as error:
+        raise WorkloadUnfit(path=path, why="; ".join(_problems(error))) from None
+    except ValueError as error:
+        raise WorkloadUnfit(path=path, why=f"not TOML: {error}") from None
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for mistake in error.errors(include_url=False, include_context=False)[:PROBLEMS_SHOWN]:
+        place = ".".join(map(str, mistake["loc"]))
+        yield f"unknown key {place}" if mistake["type"] == "extra_forbidden" else f"{place}: {mistake['msg']}"

@@ -1,0 +1,178 @@
+"""The workload `programs`: one or several workloads that are data, and tests of the agent beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import LANES, Lane
+from kdyno.base.measurement import Benchmark, Sample
+from kdyno.measure.guest.agent import benchmark_names, test_orders
+from kdyno.measure.guest.steps import failure
+from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.definition import Definition, Value, definition
+from kdyno.measure.workload.reading import of_loads, read_all
+
+RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
+OF_ROOT = {
+    "BLOCK": True,
+    "BLK_DEV": True,
+    "BLK_DEV_LOOP": True,
+    "MISC_FILESYSTEMS": True,
+    "SQUASHFS": True,
+    "SQUASHFS_LZ4": True,
+    "OVERLAY_FS": True,
+    "TIMERFD": True,
+    "SIGNALFD": True,
+    "INOTIFY_USER": True,
+    "SYSVIPC": True,
+    "AIO": True,
+}
+"""What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
+
+
+RUN_SECONDS = 10.0
+"""A guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
+
+
+class OtherLane(UserError):
+    message = "the workload {name} means nothing in the lane {lane}: it is for {lanes}"
+    hint = 'say lane = "{first}" in [machine], or leave the workload out'
+
+
+class NotInUse(UserError):
+    message = "[workload.parameters] names {name}, which is none of the workloads in `use`"
+    hint = "these are in use: {known}"
+
+
+class OneNameTwice(UserError):
+    message = "two workloads in `use` have the name {name}"
+    hint = 'give one of them another name in `use`: "OTHER={name}"'
+
+
+class ProgramsWorkload(WorkloadSettings):
+    """Workloads by name, each carried out after the other in every boot."""
+
+    iterations_range: ClassVar[tuple[int, int]] = (1, 100)
+
+    type: Literal["programs"] = "programs"
+    use: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
+    """Names of kdyno's own workloads (`kdyno workload list`), and paths of files; `NAME=WORKLOAD` gives one another
+    name, so that it can be there twice with different parameters."""
+    tests: tuple[str, ...] = ()
+    """Tests of the agent that every boot carries out first; `lmbench` stands for the 19 of LMBench."""
+    parameters: dict[str, dict[str, Value]] = {}
+    """By workload: parameters that differ from its defaults."""
+    runs: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """How often each command is run in a boot; left out: as its workload says."""
+    definitions: tuple[Definition, ...] = ()
+    """What `use` names; filled in when the experiment is read, and on record with it."""
+
+    def located(self, base: Path) -> Self:
+        """Raises NoSuchWorkload, WorkloadUnfit, OneNameTwice and NotInUse."""
+        definitions = self.definitions or tuple(_named(entry, base) for entry in self.use)
+        names = [workload.name for workload in definitions]
+        for name in names:
+            if names.count(name) > 1:
+                raise OneNameTwice(name=name)
+        for name in self.parameters:
+            if name not in names:
+                raise NotInUse(name=name, known=", ".join(names))
+        return self.model_copy(update={"definitions": definitions})
+
+    def needs(self) -> Needs:
+        packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
+        unpack = {archive: members for workload in self.definitions for archive, members in workload.unpack.items()}
+        kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
+        for workload in self.definitions:
+            kconfig |= workload.kconfig
+        return Needs(
+            packages,
+            unpack,
+            kconfig,
+            memory_mb=max((workload.memory_mb or 0 for workload in self.definitions), default=0),
+            cpus=max((workload.cpus for workload in self.definitions), default=1),
+        )
+
+    def part(self, lane: Lane) -> JobPart:
+        """Raises OtherLane, NoSuchParameter and UnknownTest."""
+        for workload in self.definitions:
+            if lane not in workload.lanes:
+                lanes = " and ".join(workload.lanes)
+                raise OtherLane(name=workload.name, lane=lane, lanes=lanes, first=workload.lanes[0])
+        programs = tuple(
+            workload.program(self.parameters.get(workload.name, {}), lane, self.runs) for workload in self.definitions
+        )
+        return JobPart(LANES[lane].iterations, test_orders(self.tests, {}) if self.tests else (), programs)
+
+    def seconds_beyond_tests(self) -> float:
+        return RUN_SECONDS * sum(self.runs or workload.runs for workload in self.definitions)
+
+    def reading(self) -> dict[str, Any]:
+        metrics = {
+            definition["name"]: definition["metrics"] for definition in self.model_dump(mode="json")["definitions"]
+        }
+        return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
+
+    def benchmark_names(self) -> tuple[str, ...]:
+        of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()
+        return (*of_tests, *(name for workload in self.definitions for name in workload.benchmark_names))
+
+    def notices(self, lane: Lane) -> tuple[str, ...]:
+        cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)
+        virtual = "times that programs take themselves are virtual: they count instructions"
+        return (*cautions, virtual) if LANES[lane].icount else cautions
+
+    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+        return report.benchmarks + tuple(
+            Benchmark(
+                name=workload.benchmark(name),
+                test=workload.name,
+                unit=metric.unit,
+                direction=metric.direction,
+                description=workload.description,
+            )
+            for workload in self.definitions
+            for name, metric in workload.metrics.items()
+        )
+
+    def events(self) -> tuple[str, ...]:
+        metrics = (metric for workload in self.definitions for metric in workload.metrics.values())
+        return tuple(dict.fromkeys(event for metric in metrics for event in metric.events))
+
+    def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
+        """What can't be told is broken; the boot has failed if that is true of all."""
+        values, broken = list[Sample](), dict(report.broken)
+        for workload in self.definitions:
+            steps = [step for step in report.steps if step.program == workload.name]
+            metrics = {workload.benchmark(name): metric for name, metric in workload.metrics.items()}
+            of_workload, unread = read_all(metrics, steps, pmu)
+            values += of_workload
+            broken |= unread
+            if workload.operation and (why := failure(steps)):
+                broken[workload.benchmark(workload.operation.name)] = why
+        samples = [*(sample for sample in report.samples if sample.benchmark not in broken), *values]
+        if not samples:
+            benchmark, why_broken = next(iter(broken.items()))
+            raise NotRead(f"no workload said any of its numbers; {benchmark}: {why_broken}")
+        return report.model_copy(update={"samples": tuple(samples), "broken": broken})
+
+    def only(self, tests: Sequence[str]) -> Self:
+        return self.model_copy(update={"tests": tuple(tests)}) if tests else self
+
+
+def _named(entry: str, base: Path) -> Definition:
+    """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
+    WorkloadUnfit.
+    """
+    renamed = RENAMED.fullmatch(entry)
+    if not renamed:
+        return definition(entry, base)
+    name, of = renamed.groups()
+    return definition(of, base).model_copy(update={"name": name})

@@ -1,0 +1,183 @@
+"""From variants as written to recipes: `extends` is followed and `matrix` expanded. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from kdyno.base.errors import UserError
+from kdyno.kernel.knobs import MATRIX_KNOBS
+from kdyno.kernel.recipe import Recipe, Trainee
+from kdyno.measure.guest.job import Load
+from kdyno.run.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
+
+DEFAULT_LOAD = ("general",)
+"""What a profile is trained on that doesn't say."""
+CIRCLE_SHOWN = 10
+"""Variants of a circle, in messages."""
+
+
+class UnknownParent(UserError):
+    message = "variant {name} extends {parent}, which does not exist"
+    hint = "variants: {known}"
+
+
+class CircularExtends(UserError):
+    message = "variants extend each other in a circle: {circle}"
+    hint = "one of them must stand on its own"
+
+
+class NotAMatrixKnob(UserError):
+    message = "variant {name}: the matrix names {knob}, which is not a knob of one value"
+    hint = "knobs of one value: {known}"
+
+
+class BadMatrixValue(UserError):
+    message = "variant {name}: {why}"
+    hint = "see `kdyno schema experiment` for what each knob takes"
+
+
+class TooManyVariants(UserError):
+    message = "with variant {name} there are {count:,} variants, of at most {most:,}"
+    hint = "every combination of a matrix is a variant: leave values out, or make several experiments of it"
+
+
+class VariantTooLarge(UserError):
+    message = "variant {name}: {why}"
+    hint = "put what variants share into a file that they name: fragments, or one patch of several"
+
+
+class SameName(UserError):
+    message = "two variants are called {name}"
+    hint = "give one of them another name"
+
+
+class UnknownTrainee(UserError):
+    message = "variant {name} is trained on {trainee}, which does not exist"
+    hint = "variants: {known}"
+
+
+class TraineeIsBuilt(UserError):
+    message = "variant {name} is to be trained on {trainee}, which is a built kernel"
+    hint = "name a variant that kdyno builds: a profile fits the kernel that it was counted on"
+
+
+class CircularTraining(UserError):
+    message = "variants are trained on each other in a circle: {circle}"
+    hint = "one of them must be built without a profile of the others"
+
+
+def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
+    """The recipes of all variants, in the order in which they are written."""
+    recipes: dict[str, Recipe] = {}
+    inherited: dict[str, dict[str, Any]] = {}
+    size = 0
+    for name, spec in specs.items():
+        count = len(recipes) + math.prod(map(len, spec.matrix.values()))
+        if count > MOST_VARIANTS:
+            raise TooManyVariants(name=name, count=count, most=MOST_VARIANTS)
+        settings = _inherited(name, specs, inherited)
+        for expanded_name, values in _combinations(name, spec):
+            if expanded_name in recipes:
+                raise SameName(name=expanded_name)
+            if len(expanded_name) > MOST_NAME:
+                raise BadMatrixValue(name=name, why=f"its name with values in it has more than {MOST_NAME} characters")
+            try:
+                recipes[expanded_name] = Recipe.model_validate(settings | values)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+                raise BadMatrixValue(name=name, why=why) from None
+            size += len(recipes[expanded_name].model_dump_json())
+            if size > MOST_RECORDED_BYTES:
+                why = f"with it the experiment has more than {MOST_RECORDED_BYTES:,} bytes"
+                raise VariantTooLarge(name=name, why=why)
+    return recipes
+
+
+def with_trainees(
+    recipes: Mapping[str, Recipe], source: str, config: str, load_of: Callable[[tuple[str, ...]], Load]
+) -> dict[str, Recipe]:
+    """The recipes, each profile with what is booted to train it; source and configuration are named there.
+
+    `load_of` gives what is carried out where a profile says that it is trained on that. Raises UnknownTrainee and
+    CircularTraining.
+    """
+
+    def filled(name: str, below: tuple[str, ...]) -> Recipe:
+        if name in below:
+            raise CircularTraining(circle=" -> ".join((*below, name)))
+        recipe = recipes[name]
+        if recipe.profile is None or recipe.profile.from_ is not None:
+            return recipe
+        trainee = Trainee(
+            variant=recipe.profile.on or name,
+            recipe=booted(recipe, name, (*below, name)),
+            load=load_of(recipe.profile.train or DEFAULT_LOAD),
+        )
+        return recipe.model_copy(update={"profile": recipe.profile.model_copy(update={"trainee": trainee})})
+
+    def booted(recipe: Recipe, name: str, below: tuple[str, ...]) -> Recipe:
+        assert recipe.profile
+        trainee = recipe.model_copy(update={"profile": None})
+        if (on := recipe.profile.on) is not None:
+            if on not in recipes:
+                raise UnknownTrainee(name=name, trainee=on, known=", ".join(recipes))
+            trainee = filled(on, below)
+        if trainee.image is not None:
+            raise TraineeIsBuilt(name=name, trainee=recipe.profile.on)
+        own = {"source": trainee.source or source, "config": trainee.config or config}
+        return trainee.model_copy(update=own)
+
+    return {name: filled(name, ()) for name in recipes}
+
+
+def _inherited(name: str, specs: Mapping[str, VariantSpec], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a variant says and what it has from those that it extends; what is `known` is not looked up again."""
+    chain: list[str] = []
+    step: str | None = name
+    while step is not None and step not in known:
+        if step in chain:
+            raise CircularExtends(circle=" -> ".join((*chain[-CIRCLE_SHOWN:], step)))
+        if step not in specs:
+            raise UnknownParent(name=chain[-1], parent=step, known=", ".join(specs))
+        chain.append(step)
+        step = specs[step].extends
+    settings = known[step] if step is not None else {}
+    for link in reversed(chain):
+        spec = specs[link]
+        own = {key: getattr(spec, key) for key in spec.model_fields_set if key in Recipe.model_fields}
+        settings = known[link] = _merged(settings, own)
+        for key, value in settings.items():
+            if isinstance(value, dict | tuple) and len(value) > MOST_ENTRIES:
+                raise VariantTooLarge(name=link, why=f"`{key}` has more than {MOST_ENTRIES:,} entries")
+    return settings
+
+
+def _merged(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(parent)
+    for key, value in own.items():
+        match value:
+            case dict():
+                merged[key] = parent.get(key, {}) | value
+            case tuple():
+                merged[key] = parent.get(key, ()) + value
+            case _:
+                merged[key] = value
+    return merged
+
+
+def _combinations(name: str, spec: VariantSpec) -> list[tuple[str, dict[str, Any]]]:
+    for knob in spec.matrix:
+        if knob not in MATRIX_KNOBS:
+            raise NotAMatrixKnob(name=name, knob=knob, known=", ".join(MATRIX_KNOBS))
+    combinations = []
+    for values in itertools.product(*spec.matrix.values()):
+        suffix = "".join(f"-{re.sub(r'[^A-Za-z0-9._+-]', '_', str(value))}" for value in values)
+        combinations.append((name + suffix, dict(zip(spec.matrix, values, strict=True))))
+    return combinations

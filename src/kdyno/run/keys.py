@@ -1,0 +1,42 @@
+"""What a boot is known by: a content hash of all that decides it, known before anything is built. Pure.
+
+In the model lane a boot is a function of its key, so that any run may use it. In the wall lane it belongs to its
+series: to the variants that it was booted in turn with, to its host and its block; see run_plan.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kdyno.base.frozen import digest
+from kdyno.boot.base import Description
+from kdyno.measure.guest.job import Job
+
+
+def boot_key(
+    image: str,
+    cmdline: Sequence[str],
+    job: Job,
+    about: Description,
+    *,
+    seed: int,
+    replicate: Mapping[str, Any],
+    reading: Mapping[str, Any] | None = None,
+) -> str:
+    """Content hash (64 hex digits) of all that decides a boot; `replicate` tells boots apart that this doesn't.
+
+    `reading` is how samples are made of what the boot says, if the agent doesn't say samples.
+    """
+    return digest(
+        {
+            "image": image,
+            "cmdline": list(cmdline),
+            "job": job.model_dump(mode="json"),
+            "machine": about.facts,
+            "limits": about.limits.model_dump() if about.limits else None,
+            "seed": seed,
+            "replicate": dict(replicate),
+            "reading": dict(reading or {}),
+        }
+    )

@@ -1,0 +1,99 @@
+"""Which workloads a soak runs side by side: kdyno's own, or those that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kdyno.base.errors import UserError
+from kdyno.base.lanes import Lane
+from kdyno.measure.guest.job import Program
+from kdyno.measure.workload.base import OF_PROGRAMS, Needs
+from kdyno.measure.workload.definition import Definition, Value, as_parameter, definition
+from kdyno.measure.workload.programs import OF_ROOT, OtherLane
+
+LANE: Lane = "wall"
+DEFAULT_LOADS = (
+    "build files=5",
+    "fio",
+    "hackbench",
+    "hackbench mode=inet",
+    "nginx timeout=60s",
+    "perf-bench options=--loop=5000",
+    "pgbench transactions=100",
+    "redis requests=5000",
+    "stress-ng stressor=pipe",
+    "stress-ng stressor=fork operations=200",
+    "stress-ng stressor=mmap operations=1",
+    "sysbench events=20",
+)
+"""They share neither ports nor files. Rounds are short, so that each load comes round often on an emulator, too."""
+
+
+class LoadUnclear(UserError):
+    message = "--use takes a workload, and NAME=VALUE of its parameters behind it: {words}"
+    hint = '`kdyno workload list` shows workloads; an example: --use "stress-ng stressor=fork"'
+
+
+class LoadTwice(UserError):
+    message = "{name} is to run twice at once, and both would use the same files and ports"
+    hint = 'give one of them other parameters: --use "nginx port=8200"'
+
+
+@dataclass(frozen=True)
+class SoakLoad:
+    """One workload of a soak, with what differs from its defaults."""
+
+    name: str
+    """As it was named: `stress-ng stressor=fork`."""
+    workload: Definition
+    values: Mapping[str, Value]
+
+    def program(self, side_by_side: int = 1) -> Program:
+        """What the agent repeats beside other loads. Raises NoSuchParameter.
+
+        A step that must share the machine with so many may take as many times longer.
+        """
+        alone = self.workload.program(self.values, LANE)
+        seconds = (alone.seconds or 0) * side_by_side or None
+        return alone.model_copy(update={"name": self.name, "seconds": seconds, "measured": None})
+
+
+def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
+    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane and what reading a workload raises."""
+    loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
+    names = [load.name for load in loads]
+    for name in names:
+        if names.count(name) > 1:
+            raise LoadTwice(name=name)
+    return loads
+
+
+def needs(loads: Sequence[SoakLoad]) -> Needs:
+    """What all of them need together of a guest: packages, Kconfig, and as much memory as each asks for."""
+    workloads = {load.workload.name: load.workload for load in loads}
+    packages = tuple(dict.fromkeys(name for workload in workloads.values() for name in workload.packages))
+    kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
+    for workload in workloads.values():
+        kconfig |= workload.kconfig
+    unpack = {archive: members for workload in workloads.values() for archive, members in workload.unpack.items()}
+    memory = sum(load.workload.memory_mb or 0 for load in loads)
+    return Needs(packages, unpack, kconfig, memory_mb=memory)
+
+
+def _load(words: str) -> SoakLoad:
+    name, *assignments = words.split()[:50] or [""]
+    if not name or "=" in name:
+        raise LoadUnclear(words=repr(words))
+    workload = definition(name)
+    values: dict[str, Value] = {}
+    for word in assignments:
+        parameter, equals, value = word.partition("=")
+        if not (parameter and equals):
+            raise LoadUnclear(words=repr(word))
+        values[parameter] = as_parameter(value, workload.parameters.get(parameter))
+    if LANE not in workload.lanes:
+        raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])
+    load = SoakLoad(" ".join([workload.name, *assignments]), workload, values)
+    load.program()
+    return load

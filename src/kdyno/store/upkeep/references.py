@@ -1,0 +1,110 @@
+"""What is still needed of a state directory: what runs and soaks refer to, and whatever that refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kdyno.base.files import read_whole
+from kdyno.base.state import State
+from kdyno.kernel import images
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.images import ImageCorrupt
+from kdyno.kernel.patches import patched_tree
+from kdyno.kernel.source_trees import tree_path
+from kdyno.store.derivation import Derivation
+from kdyno.store.records import RunRecord
+
+MOST_BYTES = 64 << 20
+"""Of a derivation, and of the record of a soak."""
+
+
+class _SoakedKernel(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    image: str
+    variant_of: str | None = None
+
+
+class _Soaked(BaseModel):
+    """Which images a soak was about; the rest of its record may be of another version."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    kernel: _SoakedKernel
+
+
+@dataclass
+class References:
+    """Names and keys of what is needed, by part of the state directory."""
+
+    images: set[str] = field(default_factory=set)
+    inputs: set[str] = field(default_factory=set)
+    sources: set[str] = field(default_factory=set)
+    patches: set[str] = field(default_factory=set)
+    """SHA-256 of patches."""
+    roots: set[str] = field(default_factory=set)
+    """SHA-256 of root file systems."""
+    boots: set[str] = field(default_factory=set)
+    """Keys of boots that no run has, and that inputs were made of."""
+
+
+def references(runs: Iterable[RunRecord], state: State) -> References:
+    """What these runs and the soaks of a state directory need.
+
+    An image needs its source, its patches, and its inputs; an input that was made of boots needs these, and the image
+    that was booted. So what a kept recipe derives from is kept, too.
+    """
+    refs = References()
+    left: dict[str, ImageRecord | None] = dict.fromkeys(_soaked(state))
+    for run in runs:
+        left.update({image.key: image for variant in run.variants for image in variant.images})
+        if isinstance(root := run.machine.get("root"), str):
+            refs.roots.add(root)
+    while left:
+        key, record = left.popitem()
+        if key in refs.images:
+            continue
+        refs.images.add(key)
+        record = record or _record(key, state)
+        if record is not None:
+            _need(record, refs, state)
+            left.update(_derived(record.inputs, refs, state))
+    return refs
+
+
+def _need(record: ImageRecord, refs: References, state: State) -> None:
+    identity = record.source.identity
+    refs.sources |= {tree_path(identity, state).name, patched_tree(identity, record.patches, state).name}
+    refs.patches |= set(record.patches)
+    refs.inputs |= set(record.inputs.values())
+
+
+def _derived(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
+    """The images that inputs were trained on; their boots are needed, too."""
+    trainees: dict[str, None] = {}
+    for digest in inputs.values():
+        with suppress(OSError, ValidationError):  # it is a user's own file, or of another version
+            path = state.file("inputs") / f"{digest}.json"
+            derivation = Derivation.model_validate_json(read_whole(path, MOST_BYTES, follow_link=False))
+            refs.boots |= set(derivation.boots)
+            trainees[derivation.image] = None
+    return trainees
+
+
+def _record(key: str, state: State) -> ImageRecord | None:
+    with suppress(ImageCorrupt):
+        return images.read_record(state.file("images") / key)
+    return None
+
+
+def _soaked(state: State) -> list[str]:
+    keys = []
+    for path in sorted(state.file("soaks").glob("*.json")):
+        with suppress(OSError, ValidationError):
+            kernel = _Soaked.model_validate_json(read_whole(path, MOST_BYTES, follow_link=False)).kernel
+            keys += [key for key in (kernel.image, kernel.variant_of) if key]
+    return keys

@@ -1,0 +1,111 @@
+"""Runs that leave a store, and runs that come from another one."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from kdyno.base.errors import UserError
+from kdyno.base.state import State
+from kdyno.kernel.source_trees import remove_tree
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.errors import RunThere
+from kdyno.store.run_file import NoRunFile, RunFileUnfit, read_run, write_run
+from kdyno.store.store import Store
+from kdyno.store.upkeep.gc import InUse, take_away
+from kdyno.store.whole import WholeRun
+
+
+class RunUnderWay(UserError):
+    message = "run {run} is being carried out: nothing was removed"
+    hint = "wait for it to end, or end it (Ctrl-C), and run the same command again"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import added."""
+
+    run: str
+    name: str
+    boots: int
+    """Those that weren't on record before."""
+    artefacts: int
+    host: str
+
+
+def remove_run(run_id: str, state: State, store: Store, others: Sequence[Store]) -> int:
+    """Take a run off the record, and remove the artefacts that no boot has any more; returns how many boots it took.
+
+    Raises RunUnderWay and InUse, and then nothing was removed.
+    """
+    with state.alone() as is_alone:
+        if not is_alone:
+            locks = state.at_work()
+            if f"run-{run_id}" in locks:
+                raise RunUnderWay(run=run_id)
+            raise InUse(state=state.root, locks=", ".join(locks) or "it begins just now")
+        removed = store.remove_run(run_id)
+        needed = {digest for other in others for digest in other.artefacts()}
+        directory = state.artefacts
+        left = take_away((directory / digest[:2] / digest for digest in sorted(removed.artefacts - needed)), state)
+    for path in left:
+        remove_tree(path)
+    return removed.boots
+
+
+def export_run(run_id: str, path: Path, state: State, store: Store) -> list[str]:
+    """Write a run's file; returns the artefacts that are lost or damaged, and left out."""
+    with state.in_use():
+        return write_run(store.whole_run(run_id), Artefacts(state.artefacts), path)
+
+
+def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dict[str, Any]], str]) -> Imported:
+    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere and what `read_run` raises.
+
+    `tested_run` gives the run that a self-test's record is of, and raises ValueError if it can't be read.
+    """
+    with state.scratch("import") as scratch, _opened(path) as file:
+
+        def keep(digest: str, content: bytes) -> None:
+            (scratch / digest).write_bytes(content)
+
+        whole = read_run(file, str(path), keep)
+        _require_own_selftest(whole, str(path), tested_run)
+        if store.has_run(whole.run.id):
+            raise RunThere(run=whole.run.id, where=store.where)
+        artefacts = Artefacts(state.artefacts)
+        directory = artefacts.directory
+        new = [kept for kept in sorted(scratch.iterdir()) if not (directory / kept.name[:2] / kept.name).exists()]
+        for kept in sorted(scratch.iterdir()):
+            artefacts.put(kept)
+        boots = store.take_in(whole)  # if that fails, gc removes the artefacts that nothing has: another may have them
+    host = ", ".join(f"{name} {value}" for name, value in whole.run.host.items())
+    return Imported(whole.run.id, whole.run.name, boots, len(new), host)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A regular file that somebody named; it is not waited for, as for a pipe. Raises NoRunFile."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise NoRunFile(name=path, why=error.strerror) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NoRunFile(name=path, why="it is no regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _require_own_selftest(whole: WholeRun, name: str, tested_run: Callable[[dict[str, Any]], str]) -> None:
+    """What a store has of self-tests is read for every report: one that can't be read would spoil them all."""
+    if whole.selftest is None:
+        return
+    try:
+        run = tested_run(whole.selftest.found)
+    except ValueError as error:
+        raise RunFileUnfit(name=name, why="what its self-test found can't be read") from error
+    if run != whole.run.id:
+        raise RunFileUnfit(name=name, why="its self-test is that of another run")

@@ -1,0 +1,1 @@
+"""Searches that build and judge many kernels: delegation by function, and a configuration for a load."""

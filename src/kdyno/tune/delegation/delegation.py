@@ -1,0 +1,73 @@
+"""An assignment as a delegation plan: for a recipe, and as files for people. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from kdyno.kernel.delegation.globs import escaped
+from kdyno.kernel.delegation.plan_file import DelegationPlan, Rule
+from kdyno.kernel.recipe import Recipe
+from kdyno.run.experiment.tune import Choice
+from kdyno.tune.delegation.trial import Assignment
+
+COLUMNS = ("file", "compiler", "add", "remove", "choice", "cost_reference", "cost_choice")
+EVERY_FILE = "**/*.c"
+
+
+def plan_of(assignment: Assignment, choices: Mapping[str, Choice], compilers: Iterable[str] = ()) -> DelegationPlan:
+    """The plan; `compilers` are those that the configuration must suit, whether a rule names them or not."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for file, choice in sorted(assignment.items()):
+        files[choice].append(escaped(file))
+    return DelegationPlan(
+        compilers=tuple(compilers), rule=tuple(_rule(choices[choice], files[choice]) for choice in sorted(files))
+    )
+
+
+def whole_kernel(recipe: Recipe, choice: Choice) -> Recipe:
+    """The kernel that is made by one choice alone, configured for its compiler.
+
+    zig is no toolchain of a recipe: it compiles all that a rule may choose, and the recipe's compiler the rest.
+    """
+    if choice.compiler == "zig":
+        return recipe.model_copy(update={"delegation": DelegationPlan(rule=(_rule(choice, [EVERY_FILE]),))})
+    rule = Rule(files=(EVERY_FILE,), add=choice.add, remove=choice.remove)
+    delegation = DelegationPlan(rule=(rule,)) if choice.add or choice.remove else None
+    return recipe.model_copy(update={"toolchain": choice.compiler, "delegation": delegation})
+
+
+def plan_text(table: str, remarks: Iterable[str]) -> str:
+    """The plan as TOML, for a table beside it."""
+    comments = "".join(f"# {remark}\n" for remark in remarks)
+    return f'{comments}\n[[rule]]\ntable = "{table}"\n'
+
+
+def table_text(assignment: Assignment, choices: Mapping[str, Choice], costs: Mapping[str, tuple[float, float]]) -> str:
+    """The measured table as CSV, the largest saving first.
+
+    `costs` are a file's at the reference and at its choice, as parts of the reference's modelled cycles.
+    """
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for file in sorted(assignment, key=lambda file: (costs[file][1] - costs[file][0], file)):
+        choice, (before, after) = choices[assignment[file]], costs[file]
+        rows.writerow(
+            [
+                file,
+                choice.compiler,
+                " ".join(choice.add),
+                " ".join(choice.remove),
+                assignment[file],
+                f"{before:.6f}",
+                f"{after:.6f}",
+            ]
+        )
+    return text.getvalue()
+
+
+def _rule(choice: Choice, files: Iterable[str]) -> Rule:
+    return Rule(files=tuple(files), compiler=choice.compiler, add=choice.add, remove=choice.remove)

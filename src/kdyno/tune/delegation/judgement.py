@@ -1,0 +1,110 @@
+"""The last word: the mixed kernel against each kernel of one choice, by ordinary runs that no trial had a part in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kdyno.base.frozen import Frozen
+from kdyno.base.text import signed
+from kdyno.judge.stats.verdict import BETTER, Verdict
+from kdyno.judge.verdicts.model import RunReport
+from kdyno.kernel.recipe import Recipe
+from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.run.experiment.models import Experiment
+from kdyno.run.experiment.tune import Choice
+from kdyno.tune.delegation.delegation import whole_kernel
+
+MIXED = "mixed"
+"""The variant that was found."""
+LAYOUTS = 6
+"""Link orders of each variant, where the experiment doesn't say."""
+
+
+class Against(Frozen):
+    """The mixed kernel against one kernel of one choice, over a whole workload."""
+
+    variant: str
+    gain: float | None
+    """By how much the mixed kernel is faster, as a fraction; None if nothing could be compared."""
+    verdict: Verdict | None
+    sentence: str
+
+    @property
+    def is_beaten(self) -> bool:
+        return self.verdict in BETTER
+
+
+class Judged(Frozen):
+    """One run."""
+
+    workload: str
+    """`chosen by` or `held out`."""
+    run: str
+    against: tuple[Against, ...]
+    unjudged: dict[str, str] = {}
+    """Kernels of one choice that never ran, and why: they are beaten by default."""
+
+    @property
+    def is_won(self) -> bool:
+        """Whether every kernel of one choice is beaten, and so the best of them."""
+        return bool(self.against) and all(against.is_beaten for against in self.against)
+
+
+def experiment_of(
+    experiment: Experiment, mixed: Recipe, choices: Mapping[str, Choice], workload: WorkloadSettings, seed: int
+) -> Experiment:
+    """The run of one workload: the reference, each choice as a whole kernel, the mixed kernel; link orders sampled.
+
+    Everything random in it is drawn from `seed`: which link orders, which seeds of boots.
+    """
+    reference = experiment.variants[experiment.baseline]
+    variants = {
+        experiment.baseline: reference,
+        **{name: whole_kernel(reference, choice) for name, choice in choices.items()},
+        MIXED: mixed,
+    }
+    layouts = experiment.layouts or LAYOUTS
+    return experiment.model_copy(
+        update={
+            "variants": {name: recipe.model_copy(update={"layout_seed": seed}) for name, recipe in variants.items()},
+            "workload": workload,
+            "layouts": layouts,
+            "blocks": max(experiment.blocks, layouts),
+            "seed": seed,
+        }
+    )
+
+
+def judged(workload: str, reports: Sequence[RunReport], unjudged: Mapping[str, str]) -> Judged:
+    """What the reports of one run say, one for each baseline that the mixed kernel is compared with."""
+    return Judged(
+        workload=workload,
+        run=reports[0].run.id,
+        against=tuple(_against(report) for report in reports if report.baseline not in unjudged),
+        unjudged=dict(unjudged),
+    )
+
+
+def _against(report: RunReport) -> Against:
+    [mean] = (mean for mean in report.geometric_means if mean.variant == MIXED)
+    gain = mean.estimate.ratio - 1 if mean.estimate else None
+    return Against(variant=report.baseline, gain=gain, verdict=mean.verdict, sentence=mean.sentence or mean.reason)
+
+
+def claim(judgements: Sequence[Judged]) -> str:
+    """The sentence that the command ends with. It claims something only if every comparison of every run allows it."""
+    if judgements and all(judgement.is_won for judgement in judgements):
+        closest = [
+            (judgement, min(judgement.against, key=lambda against: against.gain or 0.0)) for judgement in judgements
+        ]
+        gains = " and ".join(
+            f"{signed(best.gain or 0.0)} % on {best.variant} ({judgement.workload})" for judgement, best in closest
+        )
+        return f"the mixed kernel beats every kernel of one choice, the best of them by {gains}"
+    open_ = [
+        f"{against.variant} ({judgement.workload}: {against.verdict or 'nothing to compare'})"
+        for judgement in judgements
+        for against in judgement.against
+        if not against.is_beaten
+    ]
+    return f"the mixed kernel does not beat the best kernel of one choice: not shown against {', '.join(open_)}"

@@ -1,0 +1,81 @@
+"""Trials of real kernels: an assignment is built in several link orders, each booted once under the emulated PMU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kdyno.kernel.image import Image
+from kdyno.kernel.make import BuildFailed
+from kdyno.kernel.recipe import Recipe
+from kdyno.measure.cycles.family import Family
+from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.profile.sources import read_sources
+from kdyno.run.experiment.tune import Choice
+from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, PmuRun
+from kdyno.tune.delegation.costs import BootCost, boot_costs, reference_cycles, trial_of
+from kdyno.tune.delegation.delegation import plan_of
+from kdyno.tune.delegation.trial import Assignment, Trial
+
+Build = Callable[[Sequence[Recipe]], list[Image]]
+"""Builds what isn't built yet. Raises BuildFailed."""
+Boot = Callable[[Image, int], PmuRun]
+"""Boots an image with a seed, unless that is on record. Raises BootForFileFailed."""
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """The link order and the seed that replicate r has in every trial."""
+
+    layout_seed: int
+    seed: int
+
+
+@dataclass
+class Kernels:
+    """Measures assignments; the first one has to be empty: all costs are parts of the reference's."""
+
+    recipe: Recipe
+    """The reference's."""
+    choices: Mapping[str, Choice]
+    replicates: Sequence[Replicate]
+    family: Family
+    build: Build
+    boot: Boot
+    reference: dict[str, float] = field(default_factory=dict)
+    """Modelled cycles of the reference per unit of work, by benchmark."""
+    failures: list[tuple[Assignment, str]] = field(default_factory=list)
+    """Kernels that couldn't be built or didn't run, and why."""
+
+    def measure(self, assignment: Assignment) -> Trial | None:
+        """The cost of the kernel; None, with the reason in `failures`, if it can't be built or doesn't run.
+
+        What goes wrong with the reference, and whatever isn't the kernel's fault, is raised.
+        """
+        try:
+            images = self.build([self.recipe_of(assignment, replicate) for replicate in self.replicates])
+            boots = [self._costs(image, at.seed) for image, at in zip(images, self.replicates, strict=True)]
+        except (BuildFailed, BootForFileFailed) as error:
+            if not assignment or isinstance(error, BootForFileLost):
+                raise
+            self.failures.append((assignment, str(error)))
+            return None
+        if not assignment:
+            self.reference = reference_cycles(boots)
+        trial = trial_of(boots, self.reference)
+        if trial is None:
+            missing = sorted(name for name in self.reference if any(name not in boot for boot in boots))
+            self.failures.append((assignment, f"it left no cycles of {', '.join(missing)}"))
+        return trial
+
+    def recipe_of(self, assignment: Assignment, replicate: Replicate) -> Recipe:
+        """With line tables, which say whose code a function is; for the configuration that suits all choices."""
+        compilers = sorted({choice.compiler for choice in self.choices.values()})
+        plan = plan_of(assignment, self.choices, compilers)
+        update = {"delegation": plan, "layout_seed": replicate.layout_seed, "lines": True}
+        return self.recipe.model_copy(update=update)
+
+    def _costs(self, image: Image, seed: int) -> dict[str, BootCost]:
+        run = self.boot(image, seed)
+        record = read_pmu_record(run.record)
+        return boot_costs(record, run.benchmarks, run.work, read_sources(image.vmlinux), self.family)

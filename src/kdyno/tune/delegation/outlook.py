@@ -1,0 +1,64 @@
+"""How far a search is, and how long it will take."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from kdyno.base.lanes import LANES
+from kdyno.base.state import State
+from kdyno.base.talk import Talk
+from kdyno.base.text import clean, counted, signed
+from kdyno.kernel.build import BuildPlan
+from kdyno.run.forecast import forecast_builds
+from kdyno.run.outlook import span
+from kdyno.store.store import Store
+from kdyno.tune.delegation.group_testing import Search
+from kdyno.tune.delegation.trial import Assignment, Trial
+
+
+def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: Store) -> list[str]:
+    """What a search will do at least. `first` are the plans of its first kernel, one for each link order."""
+    kernels = choices + 2
+    builds = forecast_builds({"reference": tuple(first)}, state)
+    compiled = sum(build.seconds or 0.0 for build in builds)
+    on_record = store.boot_seconds("model", "all", "lmbench")
+    boot = statistics.median(on_record[1]) if on_record else 2 * LANES["model"].first_boot_seconds
+    seconds = kernels * (compiled + len(first) * boot)
+    return [
+        f"to do: measure at least {counted(kernels, 'kernel')} in {counted(len(first), 'link order')} each: the "
+        f"reference, {counted(choices, 'choice')} for all hot files, the best of all; more where these disagree",
+        f"time: at most {span(seconds)} for these, a guess: as if each were compiled anew; then the runs that judge",
+    ]
+
+
+class Progress:
+    """Says of each kernel what it is, what it came to, and how long those that are sure to follow will take."""
+
+    def __init__(self, search: Search, talk: Talk) -> None:
+        self._search, self._talk = search, talk
+        self._began = 0.0
+        self._seconds: list[float] = []
+
+    def begin(self, assignment: Assignment) -> None:
+        self._began = time.monotonic()
+        self._talk.say(f"kernel {self._search.kernels}: {_described(assignment)}")
+
+    def end(self, trial: Trial | None, failures: Sequence[tuple[Assignment, str]]) -> None:
+        self._seconds.append(time.monotonic() - self._began)
+        if trial is None:
+            self._talk.warn(f"  left out: {clean(failures[-1][1])}")
+            return
+        cost = float(trial.total.mean()) - 1
+        left = self._search.least_left()
+        rest = f"; {span(left * statistics.mean(self._seconds))} for the next {left}, at least" if left else ""
+        result = "measured" if self._search.kernels == 1 else f"{signed(cost)} % modelled cycles"
+        self._talk.say(f"  {result}{rest}")
+
+
+def _described(assignment: Assignment) -> str:
+    if not assignment:
+        return "the reference"
+    counts = {choice: list(assignment.values()).count(choice) for choice in sorted(set(assignment.values()))}
+    return ", ".join(f"{counted(count, 'file')} at {choice}" for choice, count in counts.items())

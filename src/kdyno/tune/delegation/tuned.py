@@ -1,0 +1,83 @@
+"""What `kdyno tune delegation` ends with: the plan as files, and what was shown about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kdyno.base.files import write_whole
+from kdyno.base.frozen import Frozen
+from kdyno.base.text import clean, percent, signed
+from kdyno.run.experiment.tune import Choice
+from kdyno.tune.delegation.delegation import plan_text, table_text
+from kdyno.tune.delegation.found import Found
+from kdyno.tune.delegation.judgement import Judged, claim
+
+NOTHING = (
+    "no file gains more than its noise with any of the choices: the baseline stays as it is, and nothing is judged"
+)
+
+
+class Tuned(Frozen):
+    """The whole outcome. `kdyno tune delegation --json` prints it."""
+
+    modelled: str
+    """What must be said with every modelled figure."""
+    found: Found
+    judgements: tuple[Judged, ...]
+    """Empty where there was nothing to judge."""
+    claim: str
+    """What may be said of the mixed kernel."""
+    plan: str | None = None
+    """The plan's file; None if nothing was chosen."""
+    table: str | None = None
+
+
+def outcome(result: Found, judgements: tuple[Judged, ...], modelled: str) -> Tuned:
+    sentence = claim(judgements) if judgements else NOTHING
+    return Tuned(modelled=modelled, found=result, judgements=judgements, claim=sentence)
+
+
+def written(tuned: Tuned, choices: Mapping[str, Choice], plan: Path) -> Tuned:
+    """Write the plan and, beside it, its table; nothing if no file was chosen."""
+    if not tuned.found.files:
+        return tuned
+    table = plan.with_suffix(".csv")
+    costs = {tuned_file.file: (tuned_file.cost_reference, tuned_file.cost_choice) for tuned_file in tuned.found.files}
+    remarks = ["Made by `kdyno tune delegation`.", *tuned.modelled.splitlines(), clean(tuned.claim)]
+    write_whole(table, table_text(tuned.found.assignment, choices, costs))
+    write_whole(plan, plan_text(table.name, remarks))
+    return tuned.model_copy(update={"plan": str(plan), "table": str(table)})
+
+
+def lines(tuned: Tuned, top: int) -> list[str]:
+    """For a terminal: the `top` files that save most, then what was dropped and judged, and the claim."""
+    result = tuned.found
+    rows = [
+        f"{tuned_file.file:<40} {tuned_file.choice:<16} {percent(tuned_file.cost_reference):>6} % "
+        f"{signed(tuned_file.cost_choice - tuned_file.cost_reference):>7} %"
+        for tuned_file in result.files[:top]
+    ]
+    head = [f"{'file':<40} {'choice':<16} {'before':>8} {'change':>9}  of all modelled cycles", *rows] if rows else []
+    more = [f"... and {len(result.files) - top:,} more"] if len(result.files) > top else []
+    noise = "" if result.noise is None else f", of which {percent(result.noise)} % may be chance"
+    summary = [
+        tuned.modelled,
+        f"{result.kernels:,} kernels measured; "
+        f"{result.hot:,} hot files take {percent(result.hot_share)} % of all cycles; "
+        f"{len(result.files):,} of them get a choice, which saved {percent(result.gain)} % in the trials{noise}",
+    ]
+    dropped = [
+        f"dropped: {file}: {', '.join(choices)} cost others what it saved" for file, choices in result.dropped.items()
+    ]
+    failed = [f"left out: {clean(failure)}" for failure in result.failures]
+    return [*summary, *head, *more, *dropped, *failed, *_judged(tuned), tuned.claim]
+
+
+def _judged(tuned: Tuned) -> list[str]:
+    sentences = []
+    for judged in tuned.judgements:
+        sentences.append(f"judged on the workload {judged.workload}, run {judged.run} (`kdyno report {judged.run}`)")
+        sentences += [f"  against {against.variant}: {clean(against.sentence)}" for against in judged.against]
+        sentences += [f"  {variant} never ran: {clean(why)}" for variant, why in judged.unjudged.items()]
+    return sentences

@@ -1,0 +1,1 @@
+"""What explains a kernel or a measurement, and what tells whether to trust it."""

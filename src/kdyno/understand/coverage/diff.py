@@ -1,0 +1,119 @@
+"""What of one source two boots executed: only the first, only the second, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kdyno.base.errors import UserError
+from kdyno.base.frozen import Frozen
+from kdyno.kernel.image import ImageRecord
+from kdyno.understand.coverage.measure import Measured
+
+
+class OtherSource(UserError):
+    message = "{first} and {second} were built from different sources: their lines can't be compared"
+    hint = "compare kernels of one source, with the same patches"
+
+
+class FunctionDifference(Frozen):
+    """A function that only one of the two executed."""
+
+    name: str
+    file: str
+    calls: tuple[int, int]
+    bytes_executed: tuple[int, int]
+
+
+class FileDifference(Frozen):
+    path: str
+    both: int
+    """Lines that both executed."""
+    only: tuple[int, int]
+    """Lines that only the first executed, and only the second."""
+    neither: int
+
+
+class CoverageDifference(Frozen):
+    """`kdyno coverage --diff --json`."""
+
+    subjects: tuple[str, str]
+    both: int
+    only: tuple[int, int]
+    neither: int
+    files: tuple[FileDifference, ...]
+    """That differ; most lines first."""
+    functions: tuple[FunctionDifference, ...]
+    """Most bytes first."""
+
+
+Counts = Mapping[str, Mapping[int, tuple[int, int]]]
+"""By file and line: how often either executed it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    report: CoverageDifference
+    counts: Counts
+
+
+def require_one_source(first: ImageRecord | None, second: ImageRecord | None) -> None:
+    """Raise OtherSource if two images were built from different trees; of one without a record nothing is known."""
+    if first and second and (first.source.identity, first.patches) != (second.source.identity, second.patches):
+        raise OtherSource(first=first.key[:12], second=second.key[:12])
+
+
+def difference(first: Measured, second: Measured) -> Difference:
+    """Lines that only one of two kernels has code for count as never executed in the other."""
+    counts = _counts(first, second)
+    files = [_file(path, lines) for path, lines in sorted(counts.items())]
+    report = CoverageDifference(
+        subjects=(first.report.subject, second.report.subject),
+        both=sum(file.both for file in files),
+        only=(sum(file.only[0] for file in files), sum(file.only[1] for file in files)),
+        neither=sum(file.neither for file in files),
+        files=tuple(sorted((file for file in files if any(file.only)), key=lambda file: (-sum(file.only), file.path))),
+        functions=_functions(first, second),
+    )
+    return Difference(report, counts)
+
+
+def _counts(first: Measured, second: Measured) -> Counts:
+    counts: dict[str, dict[int, tuple[int, int]]] = {}
+    for place, measured in enumerate((first, second)):
+        lines = measured.lines
+        rows = lines.lines
+        for number, line, count in zip(
+            rows["file"].tolist(), rows["line"].tolist(), rows["count"].tolist(), strict=True
+        ):
+            of_file = counts.setdefault(lines.files[number], {})
+            before = of_file.get(line, (0, 0))
+            of_file[line] = (count, before[1]) if place == 0 else (before[0], count)
+    return counts
+
+
+def _file(path: str, lines: Mapping[int, tuple[int, int]]) -> FileDifference:
+    ran = [(one > 0, other > 0) for one, other in lines.values()]
+    return FileDifference(
+        path=path,
+        both=ran.count((True, True)),
+        only=(ran.count((True, False)), ran.count((False, True))),
+        neither=ran.count((False, False)),
+    )
+
+
+def _functions(first: Measured, second: Measured) -> tuple[FunctionDifference, ...]:
+    sides = [
+        {(function.file, function.name): function for function in measured.report.functions}
+        for measured in (first, second)
+    ]
+    differing = []
+    for file, name in sorted(sides[0].keys() | sides[1].keys()):
+        pair = [side.get((file, name)) for side in sides]
+        run = tuple(function.bytes_executed if function else 0 for function in pair)
+        if (run[0] > 0) != (run[1] > 0):
+            calls = tuple(function.calls if function else 0 for function in pair)
+            differing.append(
+                FunctionDifference(name=name, file=file, calls=(calls[0], calls[1]), bytes_executed=(run[0], run[1]))
+            )
+    return tuple(sorted(differing, key=lambda function: (-sum(function.bytes_executed), function.file, function.name)))

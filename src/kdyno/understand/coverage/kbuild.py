@@ -1,0 +1,103 @@
+"""Which configuration symbol adds which source files to a kernel, as its makefiles say.
+
+What is read: `obj-$(CONFIG_X) += a.o dir/`, objects made of several (`a-y`, `a-objs`, `a-$(CONFIG_Y)`), and lines
+between `ifdef CONFIG_X`, `ifeq ($(CONFIG_X),y)` or `ifneq ($(CONFIG_X),)` and their `else` or `endif`. Other make code
+is passed over: no makefile is executed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.base.files import read_whole
+
+MAKEFILES = ("Kbuild", "Makefile")
+MOST_BYTES = 1_000_000
+ASSIGNMENT = re.compile(r"([\w./-]{1,200})-(y|objs|\$\(CONFIG_(\w{1,100})\))[ \t]{0,100}[:+]?=(.*)")
+CONDITION = re.compile(
+    r"ifdef +CONFIG_(\w{1,100})|ifeq +\(\$\(CONFIG_(\w{1,100})\), *y\)|ifneq +\(\$\(CONFIG_(\w{1,100})\), *\)"
+)
+OTHER_CONDITION = re.compile(r"(ifdef|ifndef|ifeq|ifneq)\b")
+SUFFIXES = (".c", ".S")
+DEEPEST = 8
+"""Objects made of objects."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An assignment: these objects or directories belong to `name` if all symbols are set."""
+
+    name: str
+    symbols: tuple[str, ...]
+    items: tuple[str, ...]
+
+
+def files_of_symbols(tree: Path, files: Iterable[str]) -> dict[str, set[str]]:
+    """The files among `files`, relative to the tree, that each symbol (without CONFIG_) adds."""
+    known = set(files)
+    files_of: dict[str, set[str]] = defaultdict(set)
+    for folder in sorted({"", *(above for file in known for above in _above(file))}):
+        rules = list(_rules(tree, folder))
+        for rule in rules:
+            if rule.symbols:
+                added = {file for item in rule.items for file in _files(item, folder, rules, known)}
+                for symbol in rule.symbols:
+                    files_of[symbol] |= added
+    return {symbol: added for symbol, added in files_of.items() if added}
+
+
+def _above(file: str) -> Iterator[str]:
+    folder = posixpath.dirname(file)
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder)
+
+
+def _rules(tree: Path, folder: str) -> Iterator[Rule]:
+    for name in MAKEFILES:
+        try:
+            content = read_whole(tree / folder / name, MOST_BYTES)
+        except OSError:
+            continue
+        yield from read_rules(content.decode(errors="replace"))
+
+
+def read_rules(text: str) -> Iterator[Rule]:
+    """The assignments of a makefile. Pure."""
+    conditions: list[str] = []
+    """Symbol of each condition that a line is below; empty for one that says nothing."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.partition("#")[0].strip()
+        if condition := CONDITION.match(words):
+            conditions.append(condition[1] or condition[2] or condition[3])
+        elif OTHER_CONDITION.match(words):
+            conditions.append("")
+        elif words.startswith("else") and conditions:
+            conditions[-1] = ""
+        elif words.startswith("endif") and conditions:
+            conditions.pop()
+        elif assignment := ASSIGNMENT.fullmatch(words):
+            symbols = (*filter(None, conditions), *filter(None, (assignment[3],)))
+            yield Rule(assignment[1], symbols, tuple(assignment[4].split()))
+
+
+def _files(item: str, folder: str, rules: list[Rule], known: set[str], depth: int = 0) -> Iterator[str]:
+    """The source files behind an object or a directory."""
+    path = posixpath.normpath(posixpath.join(folder, item))
+    if item.endswith("/"):
+        # Makefiles of architectures name directories from the top of the tree.
+        for start in (f"{path}/", item):
+            yield from (file for file in known if file.startswith(start))
+    elif item.endswith(".o"):
+        yield from (f"{path[:-2]}{suffix}" for suffix in SUFFIXES if f"{path[:-2]}{suffix}" in known)
+        if depth < DEEPEST:
+            for rule in rules:
+                if rule.name == item[:-2]:
+                    for part in rule.items:
+                        if part != item:
+                            yield from _files(part, folder, rules, known, depth + 1)

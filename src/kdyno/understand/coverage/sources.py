@@ -1,0 +1,81 @@
+"""The texts of the source that a kernel was built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from kdyno.base.errors import UserError
+from kdyno.base.files import read_whole
+from kdyno.base.state import State
+from kdyno.kernel.image import ImageRecord
+from kdyno.kernel.patches import patched_tree
+from kdyno.kernel.source_trees import tree_path
+from kdyno.understand.coverage.line_table import GENERATED
+
+MOST_BYTES = 16_000_000
+"""Of a source file; the largest of Linux's that has code has 1 MB."""
+
+
+class SourceGone(UserError):
+    message = "the source of this kernel, {spec} ({identity}), is not in the state directory any more"
+    hint = "`kdyno plan` of its experiment puts it there again, or --source DIR names a tree like it"
+
+
+class SourceUnknown(UserError):
+    message = "kdyno didn't build this vmlinux, and doesn't know its source"
+    hint = "--source DIR names it"
+
+
+class NotATree(UserError):
+    message = "{path} is no source tree: it has none of the {number:,} files that vmlinux names"
+    hint = "--source names the directory that has kernel/, mm/ and the others in it"
+
+
+class SourceChanged(UserError):
+    message = (
+        "{path} is not the file that was compiled: it has {lines:,} lines, and code of vmlinux is of line {line:,}"
+    )
+    hint = "the source was changed since: --source DIR names a tree as it was"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A source tree; files are named relative to it."""
+
+    root: Path
+
+    def text(self, path: str, last_line: int) -> list[str] | None:
+        """The lines of a file; None of one that isn't in the tree, as generated ones aren't.
+
+        Raises SourceChanged if it has fewer than `last_line`.
+        """
+        if path.startswith(GENERATED) or path.startswith("/") or ".." in PurePosixPath(path).parts:
+            return None
+        try:
+            content = read_whole(self.root / path, MOST_BYTES)
+        except OSError:
+            return None
+        lines = content.decode(errors="replace").split("\n")
+        if last_line > len(lines):
+            raise SourceChanged(path=self.root / path, lines=len(lines), line=last_line)
+        return lines
+
+    def require_files(self, paths: list[str]) -> None:
+        """Raise NotATree if not one of the files is there."""
+        if paths and not any((self.root / path).is_file() for path in paths if not path.startswith("/")):
+            raise NotATree(path=self.root, number=len(paths))
+
+
+def find_tree(image: ImageRecord | None, named: Path | None, state: State) -> Tree:
+    """The tree that was named, else the one that the image was built from. Raises SourceUnknown and SourceGone."""
+    if named:
+        return Tree(named)
+    if image is None:
+        raise SourceUnknown()
+    root = tree_path(image.source.identity, state)
+    if image.patches:
+        root = patched_tree(image.source.identity, image.patches, state)
+    if not root.is_dir():
+        raise SourceGone(spec=image.source.spec, identity=image.source.identity[:24])
+    return Tree(root)

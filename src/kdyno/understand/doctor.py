@@ -1,0 +1,200 @@
+"""Looking at this host: what kdyno needs, what is here, and what mends each lack."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kdyno.base.host import host_facts
+from kdyno.base.installed import ProgramMissing
+from kdyno.base.packages import Requirement, requirements, way_to_install
+from kdyno.base.process import attempt
+from kdyno.base.state import State, nearest, why_not_writable
+from kdyno.boot.kvm import why_not_kvm
+from kdyno.boot.plugin import why_no_plugin
+from kdyno.boot.qemu import QEMU
+from kdyno.boot.sandbox import why_no_sandbox
+from kdyno.kernel import ccache
+from kdyno.kernel.build_directory import why_unfit
+from kdyno.kernel.lkd import find_lkd
+from kdyno.measure.guest.agent import find_agent
+from kdyno.measure.guest.pmu import find_plugin
+from kdyno.profile.block_order import find_blocks
+from kdyno.profile.order import find_layout
+from kdyno.understand.lint.run import find_lint
+
+DISK_NEEDED_MB = 8_000
+"""One kernel tree (2 GB), the objects of one build, images and samples."""
+MEMORY_NEEDED_MB = 3_000
+"""Two compilers and a link of the dyno configuration, or two guests."""
+RUST_NEEDED = (1, 88)
+"""As in Cargo.toml and tools/setup."""
+
+Status = Literal["ok", "missing", "optional"]
+STATUS_WITHOUT: dict[str, Status] = {"needed": "missing", "wanted": "optional", "extra": "optional"}
+"""What the lack of a program is, by who needs it; of what isn't here kdyno itself has no need."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `missing` stops kdyno; `optional` takes something from it."""
+
+    name: str
+    status: Status
+    detail: str
+    mend: str = ""
+    """What mends it: a command, or words where there is none."""
+
+
+def examine(state: State) -> Iterator[Finding]:
+    """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
+    for requirement in requirements():
+        if requirement.when in STATUS_WITHOUT:
+            yield _present(requirement)
+    yield _busybox_is_static()
+    yield _installed("kdyno-agent", find_agent, "missing")
+    yield _installed("kdyno-delegate", find_lkd, "optional")
+    yield _installed("kdyno-layout", find_layout, "optional")
+    yield _installed("kdyno-lint", find_lint, "optional")
+    yield _installed("kdyno-blocks", find_blocks, "optional")
+    yield _installed("PMU plugin", find_plugin, "missing")
+    yield _qemu_loads_plugins()
+    yield _qemu_confines_itself()
+    yield _rust()
+    yield _state_directory(state)
+    yield _temporary_directory()
+    yield from _ccache()
+    yield _disk(state)
+    yield _memory()
+    yield _kvm()
+
+
+def _present(requirement: Requirement) -> Finding:
+    name = Path(requirement.program).name
+    if path := requirement.path():
+        return Finding(name, "ok", path)
+    mend = way_to_install(requirement.package, program=requirement.program)
+    return Finding(name, STATUS_WITHOUT[requirement.when], requirement.purpose, mend)
+
+
+def _busybox_is_static() -> Finding:
+    busybox = shutil.which("busybox")
+    if busybox and b"/ld-linux" in Path(busybox).read_bytes()[:65536]:
+        detail = f"{busybox} is linked dynamically and can't run in a guest"
+        return Finding("static busybox", "missing", detail, way_to_install("busybox-static"))
+    return Finding("static busybox", "ok" if busybox else "missing", busybox or "see busybox")
+
+
+def _installed(name: str, find: Callable[[], Path], without: Status) -> Finding:
+    """A program that is built and installed with kdyno."""
+    try:
+        return Finding(name, "ok", str(find()))
+    except ProgramMissing as error:
+        return Finding(name, without, str(error), "pip install .")
+
+
+def _qemu_loads_plugins() -> Finding:
+    """Most of kdyno works without: the counts of [machine.pmu], `explain` and `profile` don't."""
+    name = "QEMU plugins"
+    try:
+        plugin = find_plugin()
+    except ProgramMissing:
+        return Finding(name, "optional", "can't be tried without the PMU plugin")
+    if shutil.which(QEMU) is None:
+        return Finding(name, "optional", f"can't be tried without {QEMU}")
+    if (why := why_no_plugin(QEMU, plugin)) is None:
+        return Finding(name, "ok", f"{QEMU} loads the PMU plugin")
+    mend = way_to_install("qemu-system-x86")
+    return Finding(name, "optional", f"{QEMU} can't load the PMU plugin: {why}", mend)
+
+
+def _qemu_confines_itself() -> Finding:
+    name = "QEMU sandbox"
+    if shutil.which(QEMU) is None:
+        return Finding(name, "optional", f"can't be tried without {QEMU}")
+    if (why := why_no_sandbox(QEMU)) is None:
+        return Finding(name, "ok", f"{QEMU} filters its own system calls")
+    return Finding(name, "optional", f"{QEMU} can't filter its own system calls: {why}; guests boot all the same")
+
+
+def _rust() -> Finding:
+    """Only those who build kdyno itself need Rust."""
+    wanted = f"building kdyno itself needs Rust {'.'.join(map(str, RUST_NEEDED))} or newer"
+    mend = way_to_install(*(row.package for row in requirements() if row.when == "rust"))
+    if shutil.which("cargo") is None:
+        return Finding("rust", "optional", f"no cargo; {wanted}", mend)
+    banner = attempt(["cargo", "--version"]).stdout.strip()
+    version = re.match(r"\D*(\d{1,9})\.(\d{1,9})", banner)
+    if version and (int(version[1]), int(version[2])) >= RUST_NEEDED:
+        return Finding("rust", "ok", banner)
+    return Finding("rust", "optional", f"{banner or 'cargo does not answer'}; {wanted}", mend)
+
+
+def _state_directory(state: State) -> Finding:
+    """Its parts are looked at one by one: what was made under sudo belongs to root."""
+    name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
+    if why := why_unfit(state):
+        return Finding(name, "missing", f"{state.root}: {why}", mend)
+    if why := state.why_not_ours():
+        return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
+    for path in itertools.chain([state.root], state.root.glob("*")):
+        if why := why_not_writable(path):
+            return Finding(name, "missing", f"can't write to {path}: {why}", mend)
+    return Finding(name, "ok", str(state.root))
+
+
+def _temporary_directory() -> Finding:
+    name, named = "temporary directory", os.environ.get("TMPDIR")
+    try:
+        used = tempfile.gettempdir()
+    except FileNotFoundError as error:
+        return Finding(name, "missing", str(error.strerror), "export TMPDIR=/path/that/can/be/written")
+    if named is None or Path(named).absolute() == Path(used):
+        return Finding(name, "ok", used)
+    return Finding(name, "optional", f"can't write to TMPDIR={named}; kdyno takes {used} instead", "unset TMPDIR")
+
+
+def _ccache() -> Iterator[Finding]:
+    if not ccache.is_installed() or shutil.which("gcc") is None:
+        return
+    name = "ccache directory"
+    directory = attempt(["ccache", "--get-config", "cache_dir"]).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
+        why = ccache.why_not("gcc", Path(scratch))
+    if why is None:
+        yield Finding(name, "ok", directory)
+        return
+    elsewhere = directory and why_not_writable(Path(directory))
+    mend = "export CCACHE_DIR=/path/that/can/be/written" if elsewhere else "export CCACHE_DISABLE=1"
+    yield Finding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
+
+
+def _disk(state: State) -> Finding:
+    free = shutil.disk_usage(nearest(state.root)).free // 1_000_000
+    detail = f"{free} MB free for {state.root}"
+    if free >= DISK_NEEDED_MB:
+        return Finding("disk", "ok", detail)
+    return Finding("disk", "missing", f"{detail}; {DISK_NEEDED_MB} MB needed", "export KDYNO_STATE=/path/with/space")
+
+
+def _memory() -> Finding:
+    have = host_facts().get("memory_mb", 0)
+    if have >= MEMORY_NEEDED_MB:
+        return Finding("memory", "ok", f"{have} MB, {os.cpu_count()} CPUs")
+    return Finding("memory", "optional", f"{have} MB; builds and guests want {MEMORY_NEEDED_MB} MB")
+
+
+def _kvm() -> Finding:
+    if shutil.which(QEMU) is None:
+        return Finding("KVM", "optional", f"can't be proven without {QEMU}")
+    if (why := why_not_kvm(QEMU)) is None:
+        return Finding("KVM", "ok", "a guest booted under it")
+    mend = "sudo usermod -aG kvm $USER" if "group kvm" in why else ""
+    return Finding("KVM", "optional", f"{why}; the model lane does not need it, the wall lane falls back to TCG", mend)

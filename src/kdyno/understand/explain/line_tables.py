@@ -1,0 +1,92 @@
+"""Asking the line tables of a vmlinux whether a function really is inlined into another."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kdyno.base import process
+from kdyno.base.llvm_tools import find_tool
+from kdyno.profile.functions import plain_name
+from kdyno.profile.vmlinux import NoLineTables, NotAVmlinux, require_line_tables
+from kdyno.understand.explain.measured import Measured
+from kdyno.understand.explain.model import Inlining
+
+MOST_ADDRESSES = 4000
+"""Asked for in one go; takes a second or two beyond reading the tables."""
+ADDRESSES_EACH = 400
+STEP = 8
+"""Bytes from one address to the next in a block."""
+SECONDS = 120
+
+
+def confirmed(claims: Sequence[Inlining], measured: Measured, vmlinux: Path) -> list[Inlining]:
+    """The claims with what the line tables of the kernel that should have the callee inlined say of them.
+
+    Unchanged if vmlinux has no line tables or there is no symbolizer: they are a luxury.
+    """
+    addresses = sorted(_addresses({claim.caller for claim in claims}, measured))[:MOST_ADDRESSES]
+    if not addresses or not has_line_tables(vmlinux):
+        return list(claims)
+    pairs = set(_nested(chains(addresses, vmlinux)))
+    return [claim.model_copy(update={"confirmed": (claim.caller, claim.callee) in pairs}) for claim in claims]
+
+
+def has_line_tables(vmlinux: Path) -> bool:
+    """Whether a kernel was built with them: `lines = true` in its recipe."""
+    try:
+        require_line_tables(vmlinux)
+    except (NoLineTables, NotAVmlinux):
+        return False
+    return True
+
+
+def chains(addresses: Iterable[int], vmlinux: Path) -> list[list[str]]:
+    """For each address the functions that it is code of, the innermost first; empty if the symbolizer can't say."""
+    try:
+        words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--inlines", "--output-style=JSON"]
+        done = process.attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses), timeout=SECONDS)
+    except (process.ToolMissing, process.ToolHangs):
+        return []
+    return read_chains(done.stdout)
+
+
+def read_chains(text: str) -> list[list[str]]:
+    """The symbolizer's JSON: each line is one object, or a list of objects."""
+    inline_chains = []
+    for line in text.splitlines():
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        for symbolized in answer if isinstance(answer, list) else [answer]:
+            frames = symbolized.get("Symbol", [])
+            inline_chains.append([plain_name(str(frame.get("FunctionName", ""))) for frame in frames])
+    return inline_chains
+
+
+def _nested(inline_chains: list[list[str]]) -> Iterable[tuple[str, str]]:
+    """(caller, callee) of every callee that is inlined into a function, at whatever depth."""
+    return ((chain[-1], callee) for chain in inline_chains for callee in chain[:-1])
+
+
+def _addresses(callers: set[str], measured: Measured) -> Iterable[int]:
+    """Addresses all over the most executed blocks of these functions."""
+    for function in measured.record.functions:
+        if plain_name(function.name) not in callers:
+            continue
+        end = function.address + function.size
+        for context in measured.contexts:
+            blocks = context.blocks
+            inside = blocks[(blocks["start"] >= function.address) & (blocks["start"] < end)]
+            hottest = inside[np.argsort(inside["count"], kind="stable")[::-1]]
+            spread = (
+                address
+                for start, length in zip(hottest["start"].tolist(), hottest["length"].tolist(), strict=True)
+                for address in range(start, min(start + length, end), STEP)
+            )
+            yield from itertools.islice(spread, ADDRESSES_EACH)

@@ -1,0 +1,98 @@
+"""One region of a PMU record with the work that was done in it: the half of a comparison."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdyno.base.errors import UserError
+from kdyno.measure.guest.pmu_parts import CONTEXTS, Context, Function, Region
+from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.profile.functions import plain_name
+
+Floats = NDArray[np.float64]
+
+INTERRUPT = CONTEXTS.index("interrupt")
+
+
+class RecordsUnlike(UserError):
+    message = "the PMU records of {baseline} and {variant} can't be compared: they differ in {what}"
+    hint = "boot both with the same plugin, events and CPU family"
+
+
+@dataclass(frozen=True)
+class Body:
+    """A function's own code: its clones together."""
+
+    names: tuple[str, ...]
+    """As the kernel has them, sorted."""
+    size: int
+    """Bytes."""
+    events: Floats
+    """Shape (E,), per unit of work, task and exception context."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A region, and how much work its iterations did together."""
+
+    record: PmuRecord
+    region: Region
+    work: float
+    """Positive, in the unit that amounts are per."""
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Events by context, per unit of work; shape (3, E)."""
+        iterations = [counts.astype(np.float64) for counts in self.region.iterations.values()]
+        none = np.zeros((len(CONTEXTS), len(self.record.names)))
+        return np.sum(iterations, axis=0) / self.work if iterations else none
+
+    @property
+    def events(self) -> Floats:
+        """Events of task and exception context, per unit of work; shape (E,)."""
+        total: Floats = self.totals.sum(axis=0) - self.totals[INTERRUPT]
+        return total
+
+    @property
+    def contexts(self) -> Iterator[Context]:
+        """Task and exception."""
+        return (context for number, context in enumerate(self.region.contexts) if number != INTERRUPT)
+
+    @cached_property
+    def bodies(self) -> dict[str, Body]:
+        """The functions that were executed, by plain name; those of one name in several files count as one."""
+        events_by_name: dict[str, dict[int, Floats]] = defaultdict(dict)
+        for context in self.contexts:
+            for index, events in context.functions.items():
+                by_index = events_by_name[plain_name(self.record.functions[index].name)]
+                by_index[index] = by_index.get(index, np.zeros(len(events))) + events
+        return {name: self._body(by_index) for name, by_index in events_by_name.items()}
+
+    def _body(self, by_index: dict[int, Floats]) -> Body:
+        functions: list[Function] = [self.record.functions[index] for index in by_index]
+        return Body(
+            names=tuple(sorted({function.name for function in functions})),
+            size=sum(function.size for function in functions),
+            events=np.sum(list(by_index.values()), axis=0) / self.work,
+        )
+
+    def column(self, event: str) -> int:
+        return self.record.names.index(event)
+
+
+def refuse_unlike(baseline: tuple[str, PmuRecord], variant: tuple[str, PmuRecord]) -> None:
+    """Raise RecordsUnlike unless both records count the same events on the same hardware."""
+    (baseline_name, old), (variant_name, new) = baseline, variant
+    alike = {
+        "events": old.events == new.events and old.names == new.names,
+        "the CPU family": old.family == new.family,
+        "scope": old.scope == new.scope,
+    }
+    if differing := [aspect for aspect, equal in alike.items() if not equal]:
+        raise RecordsUnlike(baseline=baseline_name, variant=variant_name, what=", ".join(differing))

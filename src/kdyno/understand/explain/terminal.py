@@ -1,0 +1,117 @@
+"""An explanation as text: its verdict first, then what differs, the largest part of it first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from kdyno.base.terminal import NARROWEST_NAME, STYLES
+from kdyno.base.text import clean
+from kdyno.judge.stats.verdict import in_scope
+from kdyno.judge.verdicts.rows import Row
+from kdyno.measure.cycles.budget import Budgets
+from kdyno.understand.explain import budget_rows, rows
+from kdyno.understand.explain.model import Explanation
+
+BETTER, WORSE = "green", "red"
+CYCLES = "cycles, modelled"
+GAP = 2
+"""Columns between two columns of a table."""
+
+
+def render(explanation: Explanation, verdict: Row, console: Console, top: int) -> None:
+    """Print an explanation; at most `top` rows of each table."""
+    show = _Shown(console)
+    _heading(explanation, verdict, show)
+    show.table("", ("", "baseline", "variant", "difference", ""), rows.totals(explanation))
+    columns = ["event", "baseline", "variant", "difference", CYCLES]
+    show.table("events, by their part in the difference", columns, rows.events(explanation, top), coloured=4)
+    columns = ["function (its clones)", "baseline", "variant", "difference", CYCLES, "bytes"]
+    title = "functions that gained or lost: instructions of their own code"
+    show.table(title, columns, rows.functions(explanation, top), coloured=4)
+    if explanation.inlining:
+        show.line("")
+        show.line("inlining", "bold")
+    for inlining in explanation.inlining[:top]:
+        show.line(rows.sentence(inlining, explanation.unit))
+    if len(explanation.inlining) > top:
+        show.line(f"and {len(explanation.inlining) - top} more", "dim")
+    columns = ["", "baseline", "variant", "difference"]
+    show.table("kernel code executed in the region", columns, rows.footprint(explanation), coloured=3)
+
+
+def render_budgets(budgets: Budgets, console: Console) -> None:
+    """Print where cycles go: of one benchmark all figures, of several a line for each and variant."""
+    show = _Shown(console)
+    names = budget_rows.variants(budgets.budgets)
+    show.line(budget_rows.caption(budgets), "bold")
+    show.line(f"from {budgets.boots}, median iteration; task and exception work, and user code")
+    if len({budget.benchmark for budget in budgets.budgets}) == 1:
+        [budget, *_] = budgets.budgets
+        title = f"{budget.benchmark}: cycles per {budget.unit}"
+        columns = ["", *(text for name in names for text in (name, "%")), *["difference"] * (len(names) == 2)]
+        show.table(title, columns, [*budget_rows.spending(budgets.budgets), *budget_rows.limits(budgets.budgets)])
+    else:
+        below = f", of {names[0]}, and below each (→) of {names[1]}" if names[1:] else f", of {names[0]}"
+        show.line(f"shares in %{below}")
+        show.table("", budget_rows.COLUMNS, budget_rows.lines(budgets.budgets), gap=1)
+        show.line("")
+        show.line(budget_rows.LEGEND, "dim")
+    for sentence in budgets.missing:
+        show.line(f"left out: {sentence}", "dim")
+
+
+def _heading(explanation: Explanation, verdict: Row, show: _Shown) -> None:
+    show.line(f"{explanation.benchmark}: {explanation.variant} against {explanation.baseline}", "bold")
+    effect = f"{verdict.baseline} → {verdict.variant} {verdict.unit}, {verdict.effect}"
+    judged = in_scope(verdict.verdict, verdict.scope) if verdict.verdict else "none"
+    show.line(f"verdict of the run: {judged}, {effect}", STYLES[verdict.verdict])
+    show.line(verdict.sentence, "dim")
+    show.line(f"explained from {explanation.boots}; per {explanation.unit}; task and exception work")
+    show.line(f"cycles are {explanation.modelled}")
+    for note in explanation.notes:
+        show.line(f"note: {note}", "bold yellow")
+    if explanation.counted == "edges":
+        show.line("note: counted without caches, TLBs and branch predictor; --events all has them", "bold yellow")
+
+
+class _Shown:
+    """Prints plain text, whatever names hold."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str, style: str = "") -> None:
+        self.console.print(Text(clean(text), style=style))
+
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        cells: Sequence[rows.Row],
+        coloured: int | None = None,
+        gap: int = GAP,
+    ) -> None:
+        """The first column is text, the others are figures; column `coloured` is green below 0 and red above."""
+        if not cells:
+            return
+        self.line("")
+        if title:
+            self.line(title, "bold")
+        table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
+        widths = [max(cell_len(row[number]) for row in (columns, *cells)) for number in range(len(columns))]
+        left = self.console.width - sum(width + gap for width in widths[1:]) - gap
+        widths[0] = min(widths[0], max(left, NARROWEST_NAME))
+        for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+            justify: JustifyMethod = "right" if number else "left"
+            table.add_column(column, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
+        for row in cells:
+            texts = [Text(clean(cell)) for cell in row]
+            if coloured is not None and row[coloured] != "0":
+                texts[coloured].stylize(BETTER if row[coloured].startswith("-") else WORSE)
+            table.add_row(*texts)
+        self.console.print(table)

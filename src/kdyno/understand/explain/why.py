@@ -1,0 +1,105 @@
+"""Why the variants of a run differ: the part of the HTML report that PMU records make possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from kdyno.base.errors import KdynoError
+from kdyno.judge.stats.compare import Comparison
+from kdyno.judge.stats.verdict import DIFFERENT
+from kdyno.judge.verdicts.model import RunReport
+from kdyno.judge.verdicts.rows import Row, rows_of
+from kdyno.store.artefacts import Artefacts
+from kdyno.store.records import BootRecord
+from kdyno.understand.explain import rows
+from kdyno.understand.explain.align import aligned
+from kdyno.understand.explain.compare import Subject, explain
+from kdyno.understand.explain.model import Explanation
+from kdyno.understand.explain.records import Recorded, common_boots, family_of, has_records, of_boot, unit_of
+from kdyno.understand.explain.svg import Caption, flame_graph
+
+MOST = 5
+"""Benchmarks of a variant."""
+ROWS = 5
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One benchmark that differs, and why; all texts are from names in kernels and must be escaped."""
+
+    row: Row
+    explanation: Explanation | None = None
+    totals: Sequence[rows.Row] = ()
+    events: Sequence[rows.Row] = ()
+    functions: Sequence[rows.Row] = ()
+    inlining: Sequence[str] = ()
+    svg: Markup | None = None
+    problem: str = ""
+    """Why there is no explanation."""
+
+
+def why(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
+    """By variant, the reasons behind the largest effects; empty for a run whose boots carry no PMU records.
+
+    A record that is missing or damaged is no error: the report says so.
+    """
+    read: dict[str, Recorded] = {}
+    reasons: dict[str, list[Reason]] = {}
+    for variant in report.others:
+        pair = common_boots(report.boots, report.run.baseline, variant)
+        if pair and has_records(pair):
+            verdicts = {row.name: row for row in rows_of(report, variant)}
+            reasons[variant] = [
+                _reason(report, comparison, verdicts[comparison.benchmark], pair, artefacts, read)
+                for comparison in largest(report, variant)
+            ]
+    return reasons
+
+
+def largest(report: RunReport, variant: str) -> list[Comparison]:
+    """The comparisons of a variant that were judged different, the largest effects first."""
+    differing = [
+        (-abs(math.log(comparison.estimate.ratio)), comparison.benchmark, comparison)
+        for comparison in report.comparisons
+        if comparison.variant == variant and comparison.estimate and comparison.verdict in DIFFERENT
+    ]
+    return [comparison for _, _, comparison in sorted(differing, key=lambda ranked: ranked[:2])[:MOST]]
+
+
+def _reason(
+    report: RunReport,
+    comparison: Comparison,
+    row: Row,
+    pair: tuple[BootRecord, ...],
+    artefacts: Artefacts,
+    read: dict[str, Recorded],
+) -> Reason:
+    [benchmark] = (known for known in report.benchmarks if known.name == comparison.benchmark)
+    try:
+        for boot in pair:
+            assert boot.pmu is not None
+            if boot.variant not in read:
+                read[boot.variant] = of_boot(boot, artefacts)
+        baseline, changed = (read[boot.variant].measured(benchmark) for boot in pair)
+        boots = f"block {pair[0].block}, seed {pair[0].seed}"
+        subject = Subject(benchmark.name, pair[0].variant, pair[1].variant, unit_of(benchmark), boots)
+        explanation = explain(subject, baseline, changed, family_of(report.run, changed.record))
+        stacks = baseline.region.stacks or changed.region.stacks
+        svg = (
+            Markup(flame_graph(aligned(baseline, changed), Caption.of(explanation))) if stacks else None
+        )  # escapes all names itself
+    except KdynoError as error:
+        return Reason(row, problem=str(error))
+    return Reason(
+        row,
+        explanation,
+        totals=rows.totals(explanation),
+        events=rows.events(explanation, ROWS),
+        functions=rows.functions(explanation, ROWS),
+        inlining=[rows.sentence(inlining, explanation.unit) for inlining in explanation.inlining[:ROWS]],
+        svg=svg,
+    )

@@ -1,0 +1,60 @@
+"""From what a user names to the sizes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdyno.base.errors import UserError
+from kdyno.base.names import printable
+from kdyno.base.state import State
+from kdyno.kernel.images import find_image
+from kdyno.understand.size.compare import section_rows, section_sizes, symbol_rows, symbol_sizes, totals
+from kdyno.understand.size.elf import read_elf
+from kdyno.understand.size.model import SizedFile, SizeReport
+
+
+class OtherMachine(UserError):
+    message = "{before} is for {one}, and {after} for {other}: their sizes can't be compared"
+    hint = "name two files of one architecture"
+
+
+def size_report(before: str, after: str | None, state: State, *, clones_apart: bool = False) -> SizeReport:
+    """Measure one file, or compare two; each is an image (its key, its directory), or an ELF file.
+
+    Raises NoSuchImage, ImageCorrupt, NotElf, ElfDamaged and OtherMachine.
+    """
+    names = [name for name in (before, after) if name is not None]
+    paths = [elf_file(name, state) for name in names]
+    elves = [read_elf(path) for path in paths]
+    files = [
+        SizedFile(named=printable(name), path=printable(path), machine=elf.machine)
+        for name, path, elf in zip(names, paths, elves, strict=True)
+    ]
+    one, other = files[0], files[1] if after is not None else None
+    if other and one.machine != other.machine:
+        raise OtherMachine(before=one.named, one=one.machine, after=other.named, other=other.machine)
+    symbols = [symbol_sizes(elf, clones_apart=clones_apart) for elf in elves]
+    sections = [section_sizes(elf) for elf in elves]
+    rows = symbol_rows(symbols[0], symbols[1] if other else None)
+    return SizeReport(
+        before=one,
+        after=other,
+        totals=totals(rows, is_pair=other is not None),
+        sections=section_rows(sections[0], sections[1] if other else None),
+        symbols=rows,
+        notes=tuple(
+            f"{file.named} has no symbols: only its sections are known"
+            for file, elf in zip(files, elves, strict=True)
+            if not elf.symbols
+        ),
+    )
+
+
+def elf_file(named: str, state: State) -> Path:
+    """The ELF file that a user means: a file is itself, unless it is an image's; of an image it is the vmlinux."""
+    path = Path(named)
+    if path.is_dir() and path.resolve().parent != state.images.resolve():
+        return path / "vmlinux"
+    if path.is_file() or (not path.is_dir() and "/" in named):
+        return path
+    return find_image(named, state).vmlinux

@@ -1,0 +1,169 @@
+"""`kdyno validate`: the running kernel and a modelled one, benchmark by benchmark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdyno.base.cpu import Cpu, read_cpu
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.host import host_facts
+from kdyno.base.measurement import Benchmark
+from kdyno.boot.qemu_config import QemuConfig
+from kdyno.measure.cycles.family import Family, load_family
+from kdyno.measure.cycles.host import UnknownCpu, family_of
+from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurement, Kernels, geometry_of
+from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
+from kdyno.measure.guest.agent import catalogue
+from kdyno.measure.guest.catalogue import Catalogue, CatalogueTest
+from kdyno.run.session import Session
+from kdyno.understand.validate.guest import Counted, build_as_host, count_in_guest, guest_mitigations
+from kdyno.understand.validate.host_kernel import (
+    additions,
+    compiler_of,
+    config_of,
+    dropped,
+    nearest_source,
+    running_config,
+)
+from kdyno.understand.validate.mitigations import CMDLINE, compared, read_vulnerabilities, words_for
+from kdyno.understand.validate.native import BYTES_OF_KIB, NativePass, measure_native, model_orders, unit_of
+
+FEWEST = 2
+"""Benchmarks of each role: of fewer there is no rank correlation."""
+
+
+class OtherFamily(UserError):
+    message = (
+        "{family} is not the family of this host's CPU, which is {own}: its cycles can't be compared with times here"
+    )
+    hint = "leave --family out, or name a file that was calibrated from {own}: --family file:PATH"
+
+
+class NothingInCommon(InfrastructureError):
+    message = "too few benchmarks came to an end both natively and in the guest: {count}"
+    hint = "`kdyno-agent run lmbench` shows what fails here; left out: {left_out}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a validation on kernel code is asked for."""
+
+    family: str = "auto"
+    """`auto`, a name, or file:PATH."""
+    source: str | None = None
+    """None: the nearest that the host has."""
+    config: Path | None = None
+    """None: the running kernel's, where it can be read."""
+    passes: int = 5
+    seed: int = 1
+
+
+def host_family(named: str, cpu: Cpu | None = None) -> tuple[str, Family]:
+    """How the family may be named elsewhere, and the family itself. Raises UnknownCpu and OtherFamily.
+
+    Where the host's own family has no cycle model, any that is named is taken at its word.
+    """
+    cpu = cpu or read_cpu()
+    if named == "auto":
+        family = family_of(cpu)
+        return family.name, family
+    family = load_family(named)
+    try:
+        own = family_of(cpu)
+    except UnknownCpu:
+        return named, family
+    if not set(family.march) & set(own.march):
+        raise OtherFamily(family=family.name, own=own.name)
+    return named, family
+
+
+def validate_kernel(request: Request, *, session: Session) -> KernelMeasurement:
+    """Build, boot, count and time; raises KdynoError, and what can be known beforehand before anything is built."""
+    named, family = host_family(request.family)
+    known = catalogue()
+    tests = comparable_tests(known)
+    orders = model_orders(tests)
+    running = os.uname().release
+    config = request.config or running_config()
+    host = config_of(config)
+    source = request.source or nearest_source(running)
+    asked, why = additions(host)
+    vulnerabilities = read_vulnerabilities()
+    words = words_for(vulnerabilities, CMDLINE.read_text(encoding="utf-8"))
+    settings = QemuConfig()
+
+    image, built = build_as_host(source, config, asked, session.state, session.talk)
+    session.talk.say(f"{image.record.source.origin} stands for the running kernel, {running}")
+    as_counted = QemuConfig(cpu=family.cpu.qemu), (*family.cpu.cmdline, *words)
+    mitigations = compared(vulnerabilities, guest_mitigations(image, *as_counted, session.state, session.talk))
+    counted = count_in_guest(image, orders, family, named, words, request.seed, settings, session=session)
+    native = measure_native(orders, request.passes, session.talk)
+
+    unlike = {**UNLIKE, **UNLIKE_IN_TIME, **(UNLIKE_ON_A_GUEST if read_cpu().is_guest else {})}
+    benchmarks, left_out = joined(_described(known, tests), native, counted, unlike)
+    for role in ("fit", "held-out"):
+        if sum(benchmark.role == role for benchmark in benchmarks) < FEWEST:
+            raise NothingInCommon(count=len(benchmarks), left_out=", ".join(left_out) or "none")
+    return KernelMeasurement(
+        family=family.name,
+        geometry=geometry_of(family),
+        cpu=str(host_facts().get("cpu", "unknown")),
+        ghz=tuple(round(one.ghz, 3) for one in native),
+        kernels=Kernels(
+            running=running,
+            compiler=compiler_of(host),
+            source=source,
+            version=image.record.source.version,
+            origin=image.record.source.origin,
+            built_with=compiler_of(built),
+            additions=why,
+            dropped=dropped(host, built, asked),
+            words=words,
+            mitigations=mitigations,
+        ),
+        events=counted.events,
+        benchmarks=benchmarks,
+        left_out=left_out,
+    )
+
+
+def comparable_tests(known: Catalogue) -> tuple[CatalogueTest, ...]:
+    """The tests with a benchmark that is the same natively and in a guest."""
+    return tuple(test for test in known.tests if any(benchmark.name in KINDS for benchmark in test.benchmarks))
+
+
+def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchmark, ...]:
+    return known.benchmarks([test.name for test in tests], "wall")
+
+
+def joined(
+    described: Sequence[Benchmark], native: Sequence[NativePass], counted: Counted, unlike: Mapping[str, str]
+) -> tuple[tuple[KernelBenchmark, ...], dict[str, str]]:
+    """The benchmarks that both sides have, and why others are left out: those in `unlike`, and what failed. Pure."""
+    rows: list[KernelBenchmark] = []
+    left_out: dict[str, str] = {}
+    absent: Mapping[str, str] = {name: why for one in native for name, why in one.absent.items()}
+    for benchmark in described:
+        name = benchmark.name
+        unit = unit_of(benchmark)
+        passes = tuple(one.cycles[name] for one in native if name in one.cycles)
+        if name in unlike:
+            left_out[name] = unlike[name]
+        elif name not in KINDS:
+            left_out[name] = "nobody has said yet whether it is the same on both sides"
+        elif name not in counted.counts:
+            left_out[name] = "it was not measured in the guest"
+        elif len(passes) < len(native):
+            left_out[name] = absent.get(name, "it was not measured on this host")
+        else:
+            scale = BYTES_OF_KIB if unit == "KiB" else 1
+            counts = tuple(amount * scale for amount in counted.counts[name])
+            rows.append(
+                KernelBenchmark(
+                    name=name, kind=KINDS[name], role=role_of(name), unit=unit, passes=passes, counts=counts
+                )
+            )
+    return tuple(rows), left_out

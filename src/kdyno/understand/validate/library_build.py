@@ -1,0 +1,273 @@
+"""Functions of a kernel's lib/ as programs of user space: the kernel's own sources and flags, with shim headers.
+
+A unit is a file or two of lib/ with loads (data/validate/loads/NAME.c): functions called with data to work on. For each
+set of options a unit becomes one static program without a C library, so that no name of the kernel's meets one of its.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from kdyno.base import process
+from kdyno.base.cpu import read_cpu
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.packages import way_to_install
+from kdyno.base.state import State
+from kdyno.kernel.environment import nothing_but, passed_on
+from kdyno.kernel.march.compiler import used_in_kernel
+from kdyno.kernel.toolchain import CompilerMissing, LlvmToolsMissing, Toolchain, find
+
+WORD_AT_A_TIME = ("asm/word-at-a-time.h", "arch/x86/include/asm/word-at-a-time.h")
+"""x86's own, which is short: how strings are read eight bytes at a time."""
+OPTIONS = ("CONFIG_X86_64=y", "CONFIG_64BIT=y", "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y", "CONFIG_FUNCTION_ALIGNMENT=16")
+"""What the kernel's makefiles are told of a configuration when they are asked for their flags."""
+NOT_ALIKE = (
+    "headers of data/validate/shim.h stand in for those of a built kernel",
+    "no retpolines, return thunks, function tracing, stack protector or sanitizers: those come with a configuration",
+    "memcpy, memset and memmove are REP instructions, as on x86 CPUs with FSRM, but for lib/string.c itself",
+    "lib/lz4 gets -O3 in a kernel; here it gets each set's own level, as everything else does",
+)
+"""How what is measured differs from a kernel's own objects."""
+
+
+class NoMakefileFlags(UserError):
+    message = "the makefiles of {tree} don't say how they compile for x86-64 with {compiler}: {complaint}"
+    hint = "the tree must be a complete kernel source; trees from 5.10 on are known to work"
+
+
+class TooFewSets(UserError):
+    message = "there are no two option sets to compare: {why}"
+    hint = "one compiler more will do: {way}"
+
+
+class NothingToCompile(InfrastructureError):
+    message = "no program can be made of {tree}: {why}"
+    hint = "kdyno's loads are written for kernels from 6.6 on"
+
+
+@dataclass(frozen=True)
+class OptionSet:
+    """A compiler, and the words that a builder of kernels would put into KCFLAGS."""
+
+    name: str
+    compiler: str
+    words: tuple[str, ...] = ()
+
+    def cpu_flags(self, toolchain: Toolchain) -> tuple[str, ...]:
+        """The flags of /proc/cpuinfo without which its code meets illegal instructions."""
+        names = [word.removeprefix("-march=") for word in self.words if word.startswith("-march=")]
+        return tuple(flag for name in names for flag in used_in_kernel(name, toolchain))
+
+
+def default_sets(installed: Sequence[str]) -> tuple[OptionSet, ...]:
+    """What is compared unless the user says otherwise, with the newest of the installed compilers. Pure."""
+    gcc, clang = (_newest(family, installed) for family in ("gcc", "clang"))
+    return (
+        OptionSet(f"{gcc} -O2", gcc),
+        OptionSet(f"{gcc} -O3", gcc, ("-O3",)),
+        OptionSet(f"{gcc} -Os", gcc, ("-Os",)),
+        OptionSet(f"{gcc} -O2 v3", gcc, ("-march=x86-64-v3",)),
+        OptionSet(f"{clang} -O2", clang),
+        OptionSet(f"{clang} -Os", clang, ("-Os",)),
+    )
+
+
+def _newest(family: str, installed: Sequence[str]) -> str:
+    """`gcc-14` of gcc-12, gcc-14 and gcc; the name without a number where there is no other."""
+    numbers = [int(name.removeprefix(f"{family}-")) for name in installed if name.startswith(f"{family}-")]
+    return f"{family}-{max(numbers)}" if numbers else family
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Files of lib/ and the loads for them."""
+
+    name: str
+    """Of data/validate/loads/NAME.c, too."""
+    locations: tuple[tuple[str, ...], ...]
+    """By file of the tree: where it has been, the newest place last."""
+    words: tuple[str, ...] = ()
+    """What lib/Makefile adds for these files."""
+
+
+UNITS = (
+    Unit("list_sort", (("lib/list_sort.c",),)),
+    Unit("sort", (("lib/sort.c",),)),
+    Unit("bsearch", (("lib/bsearch.c",),)),
+    Unit("rbtree", (("lib/rbtree.c",),)),
+    Unit("string", (("lib/string.c",), ("lib/ctype.c",)), ("-ffreestanding",)),
+    Unit("crc32", (("lib/crc32.c",),)),
+    Unit("crc16", (("lib/crc16.c", "lib/crc/crc16.c"),)),
+    Unit("siphash", (("lib/siphash.c",),)),
+    Unit("xxhash", (("lib/xxhash.c",),)),
+    Unit("hexdump", (("lib/hexdump.c",), ("lib/ctype.c",))),
+    Unit("kstrtox", (("lib/kstrtox.c",), ("lib/ctype.c",))),
+    Unit("glob", (("lib/glob.c",),)),
+    Unit("lz4", (("lib/lz4/lz4_compress.c",), ("lib/lz4/lz4_decompress.c",))),
+    Unit("sha256", (("lib/crypto/sha256.c",),)),
+    Unit("chacha", (("lib/crypto/chacha.c", "lib/crypto/chacha-block-generic.c"),)),
+    Unit("gcd", (("lib/math/gcd.c", "lib/gcd.c"),), ("-DKDYNO_SWAP",)),
+    Unit("int_sqrt", (("lib/math/int_sqrt.c", "lib/int_sqrt.c"),)),
+    Unit("hweight", (("lib/hweight.c",),)),
+)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """An option set on this host."""
+
+    options: OptionSet
+    command: str
+    flags: tuple[str, ...]
+    """The kernel's for this compiler, with the set's own words behind them."""
+
+
+def compilers(
+    sets: Iterable[OptionSet], tree: Path, scratch: Path, state: State
+) -> tuple[tuple[Compiler, ...], tuple[str, ...]]:
+    """The sets whose compilers are here, and a note for each other one. Raises TooFewSets and NoMakefileFlags."""
+    usable, notes = list[Compiler](), list[str]()
+    has = read_cpu().flags
+    for options in sets:
+        try:
+            toolchain = find(options.compiler, state)
+        except (CompilerMissing, LlvmToolsMissing) as error:
+            notes.append(f"{options.name}: left out: {error}")
+            continue
+        if lacking := sorted(set(options.cpu_flags(toolchain)) - set(has)):
+            notes.append(f"{options.name}: left out: this CPU lacks {', '.join(lacking)}")
+            continue
+        flags = (*kernel_flags(toolchain, tree, scratch), *options.words)
+        usable.append(Compiler(options, toolchain.command, flags))
+    if len(usable) < 2:
+        way = way_to_install("gcc", "clang-19", "lld-19", "llvm-19")
+        raise TooFewSets(why="; ".join(notes) or "only one was named", way=way)
+    return tuple(usable), tuple(notes)
+
+
+def kernel_flags(toolchain: Toolchain, tree: Path, scratch: Path) -> tuple[str, ...]:
+    """The flags that the tree's makefiles have for x86-64 code, without warnings. Raises NoMakefileFlags.
+
+    The makefiles themselves are asked, by make's listing of its variables; need-compiler makes them try the compiler,
+    which they don't do otherwise for a goal that needs none.
+    """
+    objects = scratch / "makefiles"
+    objects.mkdir(exist_ok=True)
+    family = f"CONFIG_CC_IS_{'CLANG' if toolchain.is_clang else 'GCC'}=y"
+    words = ["-C", str(tree), f"O={objects}", "ARCH=x86", "need-compiler=1", *toolchain.make, family, *OPTIONS]
+    environment = {**passed_on(scratch), "LC_ALL": "C"}
+    listing = process.attempt([*nothing_but(environment), "make", "-pn", *words, "kernelversion"], env=environment)
+    flags = flags_listed(listing.stdout)
+    if "-mcmodel=kernel" not in flags:
+        complaint = listing.stderr.strip()[-300:] or "they name no -mcmodel=kernel"
+        raise NoMakefileFlags(tree=tree, compiler=toolchain.command, complaint=complaint)
+    return flags
+
+
+def flags_listed(listing: str) -> tuple[str, ...]:
+    """The flags in `make -p`'s listing of the top makefile, without warnings and the tree's path. Pure."""
+    variables = dict(re.findall(r"^(KBUILD_CPPFLAGS|KBUILD_CFLAGS) :?= (.*)$", listing, re.MULTILINE))
+    words = " ".join(variables.get(name, "") for name in ("KBUILD_CPPFLAGS", "KBUILD_CFLAGS")).split()
+    return tuple(word for word in words if not word.startswith(("-W", "-fmacro-prefix-map", "$(")))
+
+
+class Workshop:
+    """Makes programs in a directory of its own."""
+
+    def __init__(self, tree: Path, usable: Sequence[Compiler], scratch: Path) -> None:
+        self.tree, self.compilers, self.scratch = tree, usable, scratch
+        self.data = Path(str(files("kdyno"))) / "data" / "validate"
+        self.headers = scratch / "headers"
+        for name in (self.data / "shims.txt").read_text(encoding="ascii").splitlines()[1:]:
+            self._header(name, self.data / "shim.h")
+        self._header("generated/autoconf.h", self.data / "config.h")
+        self._header(WORD_AT_A_TIME[0], tree / WORD_AT_A_TIME[1])
+        self.driver = scratch / "driver.o"
+        first = usable[0]
+        words = (*first.flags, "-ffreestanding", "-I", str(self.data))
+        self._run([first.command, *words, "-c", self.data / "driver.c", "-o", self.driver])
+
+    def _header(self, name: str, means: Path) -> None:
+        path = self.headers / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#include "{means}"\n', encoding="utf-8")
+
+    def programs(self, unit: Unit) -> dict[str, Path] | str:
+        """The unit's program for each option set, by the set's name; or why there are none."""
+        sources = [self._first(locations) for locations in unit.locations]
+        if None in sources:
+            lacking = " or ".join(unit.locations[sources.index(None)])
+            return f"the tree has no {lacking}"
+        try:
+            if unit.name == "crc32":
+                self._generate_crc32_table()
+            return {
+                compiler.options.name: self._program(unit, [source for source in sources if source], compiler)
+                for compiler in self.compilers
+            }
+        except process.ToolFailed as error:
+            return f"it doesn't compile outside of this tree: {first_complaint(str(error))}"
+
+    def _first(self, locations: Iterable[str]) -> Path | None:
+        return next((self.tree / location for location in locations if (self.tree / location).is_file()), None)
+
+    def _program(self, unit: Unit, sources: Sequence[Path], compiler: Compiler) -> Path:
+        place = self.scratch / unit.name / str(self.compilers.index(compiler))
+        place.mkdir(parents=True, exist_ok=True)
+        load, program = self.data / "loads" / f"{unit.name}.c", place / unit.name
+        objects = [self.driver]
+        includes = self._includes(compiler)
+        for source in (*sources, load):
+            words = () if source == load else unit.words
+            objects.append(place / f"{len(objects)}-{source.stem}.o")
+            self._run([compiler.command, *compiler.flags, *words, *includes, "-c", source, "-o", objects[-1]])
+        how = ("-static", "-nostdlib", "-no-pie", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+        self._run([self.compilers[0].command, *how, *objects, "-o", program])
+        return program
+
+    def _includes(self, compiler: Compiler) -> list[str | Path]:
+        own = process.output([compiler.command, "-print-file-name=include"]).strip()
+        directories = (self.headers, self.data, self.tree / "include", self.tree / "include/uapi")
+        words = [word for directory in directories for word in ("-I", directory)]
+        first = ("-include", self.tree / "include/linux/kconfig.h", "-include", self.data / "shim.h")
+        return ["-nostdinc", "-isystem", own, *words, *first, "-w"]
+
+    def _generate_crc32_table(self) -> None:
+        """crc32table.h, by the tree's own generator, as lib/Makefile does it."""
+        table = self.headers / "crc32table.h"
+        generator = self.tree / "lib/gen_crc32table.c"
+        if table.is_file() or not generator.is_file():
+            return
+        # The generator names ../include/generated/autoconf.h, which is then searched from here.
+        beside = self.scratch / "generator"
+        (beside / "lib").mkdir(parents=True)
+        (beside / "include/generated").mkdir(parents=True)
+        config = self.data / "config.h"
+        (beside / "include/generated/autoconf.h").write_text(f'#include "{config}"\n', encoding="utf-8")
+        program = beside / "gen_crc32table"
+        self._run([self.compilers[0].command, "-w", "-I", beside / "lib", generator, "-o", program])
+        table.write_text(process.output([program]), encoding="ascii")
+
+    def _run(self, command: Sequence[str | Path]) -> None:
+        environment = {**passed_on(self.scratch), "LC_ALL": "C"}
+        process.output([*nothing_but(environment), *command], env=environment)
+
+
+def first_complaint(complaint: str) -> str:
+    """The first error of a compiler or linker, without the paths before it. Pure."""
+    complaints = re.findall(r"(?:error|undefined reference|multiple definition)\b[^\n]*", complaint)
+    return complaints[0] if complaints else complaint[-200:]
+
+
+def loads_of(program: Path) -> tuple[str, ...]:
+    """Names of a program's loads."""
+    return tuple(process.output([program, "list"]).split())
+
+
+def all_loads(made: Mapping[str, Mapping[str, Path]]) -> dict[str, tuple[str, ...]]:
+    """Names of the loads by unit."""
+    return {unit: loads_of(next(iter(programs.values()))) for unit, programs in made.items()}

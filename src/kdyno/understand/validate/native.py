@@ -1,0 +1,184 @@
+"""The agent's benchmarks on this host itself, in cycles of its core.
+
+The agent tells nanoseconds. How many cycles a nanosecond has is not known beforehand: the core's clock moves, and the
+time-stamp counter doesn't move with it. So each test stands between two short chains of dependent additions, which take
+a cycle each; `kdyno-probe` times one beside each of its runs. Everything stays on one CPU, since another may run at
+another speed.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.lanes import LANES
+from kdyno.base.measurement import Benchmark, Sample
+from kdyno.base.process import output, spawned
+from kdyno.base.talk import Talk
+from kdyno.measure.cycles.measure import ProbeBroken, find_probe
+from kdyno.measure.cycles.probe import ProgramList, TimedProgram
+from kdyno.measure.guest.agent import asked_of, find_agent, native_command, tsc_khz
+from kdyno.measure.guest.catalogue import CatalogueTest
+from kdyno.measure.guest.job import Job, TestOrder
+from kdyno.measure.guest.stream import AgentReport, read_stream
+
+BYTES_OF_KIB = 1024
+FEW = 0.1
+"""Of the samples of a pass, the one that this part of them undercuts counts, as in the calibration on programs: noise
+nearly always lengthens a sample, but where it lengthens the chain of additions instead, the sample seems too short."""
+FIRST = -20
+"""The priority (niceness) that goes before all others."""
+MOUNTS = Path("/proc/mounts")
+
+
+class NoTmpfs(UserError):
+    message = "the guest's files lie in tmpfs, and there is none here that can be written to: {why}"
+    hint = "mount one: mount -t tmpfs tmpfs /dev/shm"
+
+
+class NativeFailed(InfrastructureError):
+    message = "the agent's test {test} failed on this host: {why}"
+    hint = "run it by hand: kdyno-agent run {test}"
+
+
+@dataclass(frozen=True)
+class NativePass:
+    """All tests, once."""
+
+    cycles: Mapping[str, float]
+    """By benchmark: cycles of the core per operation or KiB."""
+    ghz: float
+    """Clock of the core: the median over the tests."""
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Benchmarks that this kernel didn't run, and why."""
+
+
+def model_orders(tests: Sequence[CatalogueTest]) -> tuple[TestOrder, ...]:
+    """These tests with every parameter spelled out as the model lane has it, so that both sides do the same work."""
+    return tuple(
+        TestOrder(name=test.name, params={param.name: param.defaults["model"] for param in test.params})
+        for test in tests
+    )
+
+
+def unit_of(benchmark: Benchmark) -> str:
+    """What cycles are per: bandwidths count bytes, everything else operations."""
+    return "KiB" if benchmark.direction == "higher" else "op"
+
+
+def per_unit(benchmark: Benchmark, samples: Sequence[Sample], cycles_per_ns: float) -> float:
+    """Cycles per operation or KiB: of these samples, in nanoseconds, the one that FEW of them undercut. Pure."""
+    amounts = [sample.elapsed / sample.work for sample in samples if sample.elapsed and sample.work]
+    low = float(np.quantile(amounts, FEW, method="lower"))
+    return low * cycles_per_ns * (BYTES_OF_KIB if unit_of(benchmark) == "KiB" else 1)
+
+
+def cycles_per_ns(tsc_khz: int, before: float, after: float) -> float:
+    """The core's clock in GHz, from the counter's and the ticks of a cycle in the chains on both sides. Pure.
+
+    The shorter chain is taken: what disturbs a chain lengthens it.
+    """
+    return tsc_khz / 1e6 / min(before, after)
+
+
+def measure_native(orders: Sequence[TestOrder], passes: int, talk: Talk) -> list[NativePass]:
+    """Run all tests, `passes` times one after the other, on one CPU. Raises NativeFailed, NoTmpfs, ProgramMissing."""
+    agent, probe, place = find_agent(), find_probe(), writable_tmpfs()
+    khz = tsc_khz()
+    chain = _any_program(probe)
+    done: list[NativePass] = []
+    with talk.working("timing on this CPU") as advance, pinned():
+        for number in range(passes):
+            cycles, clocks, absent = dict[str, float](), list[float](), dict[str, str]()
+            before = _ticks_per_cycle(probe, chain)
+            for count, order in enumerate(orders):
+                advance(number * len(orders) + count, passes * len(orders), order.name)
+                report = _run(agent, order, place)
+                after = _ticks_per_cycle(probe, chain)
+                clock = cycles_per_ns(khz, before, after)
+                before = after
+                clocks.append(clock)
+                for benchmark in report.benchmarks:
+                    samples = [sample for sample in report.samples if sample.benchmark == benchmark.name]
+                    if samples:
+                        cycles[benchmark.name] = per_unit(benchmark, samples, clock)
+                absent |= {**report.unsupported, **report.broken}
+            done.append(NativePass(cycles, statistics.median(clocks), absent))
+    return done
+
+
+def writable_tmpfs(mounts: Path = MOUNTS) -> Path:
+    """Where a file system as the guest's is mounted. Raises NoTmpfs."""
+    try:
+        rows = [line.split(" ") for line in mounts.read_text(encoding="utf-8").splitlines()]
+    except OSError as error:
+        raise NoTmpfs(why=f"{mounts}: {error.strerror}") from error
+    directories = [Path(row[1]) for row in rows if row[2] == "tmpfs" and "rw" in row[3].split(",")]
+    for directory in sorted(directories, key=lambda directory: (directory != Path("/dev/shm"), str(directory))):
+        if os.access(directory, os.W_OK | os.X_OK) and not str(directory).startswith("/sys"):
+            return directory
+    raise NoTmpfs(why="none is mounted read-write" if not directories else f"not {', '.join(map(str, directories))}")
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Keep this thread, and what it starts, on the last CPU that it may use: the first ones serve most interrupts.
+
+    It goes before others there, if it may: a share of the CPU is no other code of the kernel.
+    """
+    allowed, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, FIRST)
+        yield
+    finally:
+        with suppress(OSError):  # CPUs may have been taken away meanwhile
+            os.sched_setaffinity(0, allowed)
+            os.setpriority(os.PRIO_PROCESS, 0, priority)
+
+
+def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
+    job = Job(lane="wall", iterations=LANES["wall"].iterations, tests=(order,))
+    command = native_command(agent, order, job.iterations)
+    with tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
+        stream, error_log = Path(directory) / "stream.jsonl", Path(directory) / "said"
+        with (
+            stream.open("wb") as out,
+            error_log.open("wb") as errors,
+            spawned(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
+        ):
+            status = child.wait()
+        report = read_stream(stream, asked_of(job))
+        if not report.complete:
+            why = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
+            raise NativeFailed(test=order.name, why=why or f"exit status {status}")
+    return report
+
+
+def _any_program(probe: Path) -> str:
+    """The name of some program of the probe: of its timing only the chain beside it is wanted."""
+    try:
+        return ProgramList.model_validate_json(output([probe, "list", "--json"])).programs[0].program
+    except (ValidationError, IndexError):
+        raise ProbeBroken(why="its list has no programs") from None
+
+
+def _ticks_per_cycle(probe: Path, program: str) -> float:
+    command: list[str | Path] = [probe, "run", program, "--times", "1"]
+    try:
+        ticks = TimedProgram.model_validate_json(output(command)).ticks_per_cycle
+    except ValidationError:
+        raise ProbeBroken(why="it has no line for a program") from None
+    if ticks <= 0:
+        raise ProbeBroken(why="a cycle takes no time by its count")
+    return ticks

@@ -1,0 +1,59 @@
+"""Runs commands of kdyno in forks of one process, with the library of faults.c in it: one JSON request a line."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kdyno.cli.main import main
+from tests.cli.faults import KINDS
+
+FIRST = (
+    *("cli.run", "cli.store", "cli.report", "line.run", "report.output", "verdicts.assemble", "verdicts.regression"),
+    *("experiment.load", "upkeep.runs", "upkeep.gc", "machine.fake"),
+)
+"""Imported once, before the forks."""
+
+
+def ran(faults: ctypes.CDLL, request: dict[str, Any], scratch: Path) -> dict[str, Any]:
+    child = os.fork()
+    if child == 0:
+        for number, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(scratch / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        kind, n, error, is_for_good = request["fault"]
+        faults.faults_arm(kind, ctypes.c_long(n), error, is_for_good)
+        try:
+            status = main(request["words"])
+        except SystemExit as left:
+            status = int(left.code or 0)
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+            status = 120
+        calls = [faults.faults_calls(kind) for kind in range(len(KINDS))]
+        faults.faults_arm(0, ctypes.c_long(0), 0, 0)
+        (scratch / "calls").write_text(json.dumps(calls))
+        sys.stderr.flush()
+        os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    out, err = ((scratch / name).read_text() for name in ("out", "err"))
+    calls = json.loads((scratch / "calls").read_text())
+    return {"status": os.waitstatus_to_exitcode(ended), "out": out, "err": err, "calls": calls}
+
+
+def serve() -> None:
+    faults = ctypes.CDLL(os.environ.pop("LD_PRELOAD"))
+    faults.faults_calls.restype = ctypes.c_long
+    for name in FIRST:
+        importlib.import_module(f"kdyno.{name}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for line in sys.stdin:
+            print(json.dumps(ran(faults, json.loads(line), Path(scratch))), flush=True)
+
+
+serve()

@@ -1,0 +1,128 @@
+"""Stopped amid a write: no half-written file stays. A terminal that is closed: it ends with the status of a signal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from tests.cli.conftest import Lab
+from tests.cli.test_resume import STUCK
+
+IN_THE_WRITE = """
+import shutil, time
+from kdyno import stop_signals
+def wait_for_a_signal():
+    print("in the write", flush=True)
+    for _ in range(6000):
+        time.sleep(0.01)
+        if stop_signals.came():
+            return
+    raise SystemExit("no signal came")
+"""
+COPYING = (
+    IN_THE_WRITE
+    + """
+copy = shutil.copyfileobj
+def half(source, target, *rest):
+    content = source.read()
+    target.write(content[: len(content) // 2])
+    target.flush()
+    wait_for_a_signal()
+    target.write(content[len(content) // 2 :])
+shutil.copyfileobj = half
+"""
+)
+PACKING = (
+    IN_THE_WRITE
+    + """
+import gzip
+write, count = gzip.GzipFile.write, 0
+def slow(self, content):
+    global count
+    count += 1
+    if count == 4:
+        self.fileobj.flush()
+        wait_for_a_signal()
+    return write(self, content)
+gzip.GzipFile.write = slow
+"""
+)
+STOPS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""The tests may run in a background job, which ignores it."""
+
+
+def stopped(child: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to one that is in a write, and see how it ends."""
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    child.send_signal(number)
+    _, err = child.communicate(timeout=60)
+    assert (line, child.returncode) == ("in the write\n", 128 + number), err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_while_an_artefact_is_copied_leaves_no_part_of_it(lab: Lab, number: signal.Signals) -> None:
+    experiment = lab.experiment()
+    stopped(lab.start("run", experiment, "-q", script=LISTENS + COPYING), number)
+    kept = [path for path in (lab.state / "artefacts").rglob("*") if path.is_file()]
+    assert not [path for path in kept if path.name.startswith(".")]
+    assert not list((lab.state / "boots").iterdir())
+    assert lab("run", experiment).status == 0
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_while_a_run_is_packed_leaves_what_was_there(lab: Lab, number: signal.Signals) -> None:
+    assert lab("run", lab.experiment(), "-q").status == 0
+    packed = lab.directory / "run.kdyno"
+    packed.write_text("what was there")
+    before = sorted(lab.directory.iterdir())
+    stopped(lab.start("store", "export", "latest", str(packed), script=LISTENS + PACKING), number)
+    assert packed.read_text() == "what was there"
+    assert sorted(lab.directory.iterdir()) == before
+
+
+CALLED = "{}\nimport sys\nfrom kdyno.cli.main import main\nraise SystemExit(main(sys.argv[1:]))\n"
+
+
+@pytest.mark.parametrize("only", ["stdout", "stderr", None])
+def test_a_terminal_that_is_closed_ends_it_with_the_status_of_its_signal(lab: Lab, only: str | None) -> None:
+    """Whatever is written to it from then on fails."""
+    lab.recording.add("slow")
+    ours, theirs = pty.openpty()
+    ready, tell = os.pipe()
+    stuck = STUCK.replace('print("the fourth boot has begun", flush=True)', f'import os; os.write({tell}, b"stuck")')
+    code = CALLED.format(stuck.replace("time.sleep(600)", "order.cancelled.wait(600)"))
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    experiment = lab.experiment("slow")
+    with (lab.directory / "said").open("wb") as said:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, "run", experiment],
+            stdin=theirs,
+            stdout=said if only == "stderr" else theirs,
+            stderr=said if only == "stdout" else theirs,
+            env=lab.environment | {"TERM": "xterm"},
+            pass_fds=[tell, theirs],
+            preexec_fn=take_terminal,
+        )
+    os.close(theirs)
+    os.close(tell)
+    assert os.read(ready, 5) == b"stuck"
+    os.close(ready)
+    os.close(ours)
+    assert child.wait(timeout=60) == 128 + signal.SIGHUP
+    assert "Traceback" not in (lab.directory / "said").read_text()
+    assert len(lab.cells()) == 3
+    assert not list((lab.state / "boots").iterdir())

@@ -1,0 +1,34 @@
+"""What programs printed, by the format that `kdyno judge` reads it as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DATA = Path(__file__).parent.parent / "data" / "foreign"
+OUTPUTS = {
+    "lmbench": ("lmbench-before-1.txt", "lmbench-after-1.txt"),
+    "hyperfine": ("hyperfine-before.json", "hyperfine-after.json", "hyperfine-means-after.csv"),
+    "pyperf": ("pyperf-before.json", "pyperf-after.json"),
+    "google-benchmark": ("google-before.json", "google-after.json", "google-means-after.json"),
+    "rustc-perf": ("rustc-perf-before.txt", "rustc-perf-after.txt", "rustc-perf.json"),
+    "phoronix": ("phoronix-before.xml", "phoronix-after.xml", "phoronix.xml"),
+    "pgbench": ("pgbench-before.txt", "pgbench-after.txt", "pgbench-progress.txt", "pgbench-rate.txt"),
+    "criterion": ("criterion-before.csv", "criterion-after.csv"),
+    "perf": ("perf-r-before.csv", "perf-r-after.csv", "perf-j-after.json"),
+    "stress-ng": ("stress-before.yaml", "stress-after.yaml", "stress-after.txt"),
+    "fio": ("fio-before.json", "fio-after.json"),
+    "iperf3": ("iperf3-before.json", "iperf3-after.json"),
+    "lkp": ("lkp-before.json", "lkp-after.json", "lkp.txt"),
+    "sysbench": ("sysbench-before.txt", "sysbench-after.txt"),
+    "go-bench": ("go-bench-before.txt", "go-bench-after.txt"),
+    "hackbench": ("hackbench-before.txt", "hackbench-after.txt"),
+    "perf-bench": ("perf-bench-before.txt", "perf-bench-after.txt"),
+    "wrk": ("wrk-before.txt", "wrk-after.txt"),
+    "ab": ("ab-before.txt", "ab-after.txt"),
+    "redis-benchmark": ("redis-before.txt", "redis-after.txt"),
+    "unixbench": ("unixbench-before.txt", "unixbench-after.txt"),
+    "iperf3-text": ("iperf3-before.txt", "iperf3-after.txt"),
+    "time": ("time-before.txt", "time-after.txt"),
+    "numbers": ("numbers-before.txt", "numbers-after.txt"),
+}
+"""A file of either variant, and others."""

@@ -1,0 +1,126 @@
+"""ccache that can't work: it is found out before a build or in the middle of it, and the build goes on without it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kdyno.base.state import State
+from kdyno.kernel import ccache
+from kdyno.kernel.build import build_layouts
+from kdyno.kernel.image import Image
+from kdyno.kernel.make import CcacheFailed
+from kdyno.kernel.recipe import Recipe
+from kdyno.kernel.source import Source
+from tests.unit.kernel_toy import no_progress, plan
+
+WORKS_AT_FIRST = """\
+#!/bin/sh
+case "$*:$CCACHE_DISABLE" in
+    *ccache-probe.c*|*:1) exec "$@";;
+    *open.c*) echo "ccache: error: Failed to create temporary file for /cache/0/1: Permission denied" >&2; exit 1;;
+    *) exec "$@";;
+esac
+"""
+NEVER_WORKS_AFTER_THE_PROBE = """\
+#!/bin/sh
+case "$*" in
+    *open.c*) echo "ccache: error: /etc/ccache.conf:1: missing equal sign" >&2; exit 1;;
+    *) exec "$@";;
+esac
+"""
+
+
+@pytest.fixture(autouse=True)
+def _ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ccache with a cache of its own, which needn't be installed: it calls the compiler."""
+    monkeypatch.delenv("CCACHE_DISABLE", raising=False)
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+
+
+def use(script: str, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let this script be ccache."""
+    folder.mkdir()
+    (folder / "ccache").write_text(script)
+    (folder / "ccache").chmod(0o755)
+    patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def needs_ccache() -> None:
+    if not ccache.is_installed():
+        pytest.skip("needs ccache")
+
+
+def built(source: Source, state: State) -> tuple[Image, list[str]]:
+    """The toy's image, and what was said while it was built."""
+    notes: list[str] = []
+    [image] = build_layouts([plan(Recipe(), source, state)], state, no_progress, jobs=2, say=notes.append)
+    return image, notes
+
+
+def log_of(image: Image) -> str:
+    return (image.directory / "build.log").read_text()
+
+
+def test_where_ccache_works_nothing_is_said(source: Source, state: State, tmp_path: Path) -> None:
+    needs_ccache()
+    assert ccache.why_not("gcc", tmp_path) is None
+    image, notes = built(source, state)
+    assert notes == []
+    assert "CC=ccache gcc" in log_of(image)
+
+
+def test_a_second_probe_finds_a_cache_that_was_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_ccache()
+    assert ccache.why_not("gcc", tmp_path) is None
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CCACHE_TEMPDIR", str(tmp_path / "file" / "tmp"))
+    assert "Not a directory" in str(ccache.why_not("gcc", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [("CCACHE_DIR", "{file}/cache", "Not a directory"), ("CCACHE_MAXSIZE", "much", "invalid size")],
+)
+def test_a_build_goes_on_without_a_ccache_that_cannot_work(
+    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, why: str
+) -> None:
+    needs_ccache()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(variable, value.format(file=tmp_path / "file"))
+    image, notes = built(source, state)
+    [note] = notes
+    assert note.startswith("note: ccache can't be used (")
+    assert note.endswith("): the build goes on without it")
+    assert why in note
+    assert "ccache" not in log_of(image)
+
+
+def test_a_compiler_that_fails_is_not_put_down_to_ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use('#!/bin/sh\nexec "$@"\n', tmp_path / "bin", monkeypatch)
+    assert ccache.why_not("false", tmp_path) is None
+
+
+def test_a_build_goes_on_where_ccache_fails_in_the_middle(
+    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(WORKS_AT_FIRST, tmp_path / "bin", monkeypatch)
+    image, notes = built(source, state)
+    assert notes == [
+        "note: ccache can't be used (Failed to create temporary file for /cache/0/1: Permission denied): "
+        "the build goes on without it"
+    ]
+    log = log_of(image)
+    assert log.count(" vmlinux bzImage\n") == 2, "make is called once more"
+    assert log.count("  CC      init/main.o") == 1, "and compiles only what isn't there"
+
+
+def test_a_ccache_that_fails_even_if_it_is_told_not_to_cache_is_named(
+    source: Source, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(NEVER_WORKS_AFTER_THE_PROBE, tmp_path / "bin", monkeypatch)
+    with pytest.raises(CcacheFailed, match=r"ccache: error: /etc/ccache\.conf:1: missing equal sign") as raised:
+        built(source, state)
+    assert raised.value.advice.startswith("CCACHE_DISABLE=1 builds without it; the whole log is in ")

@@ -1,0 +1,154 @@
+"""CPU families: kdyno's own, a user's, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdyno.base.cpu import Cpu
+from kdyno.base.cpu_families import table
+from kdyno.measure.cycles.events import EVENTS
+from kdyno.measure.cycles.family import BadFamily, FamilyFile, UnknownFamily, families, load_family
+from kdyno.measure.cycles.host import UnknownCpu, family_of
+
+
+@pytest.mark.parametrize("name", families())
+def test_every_family_loads_and_is_sane(name: str) -> None:
+    family = load_family(name)
+    assert family.name == name and family.path.stem == name
+    assert family.l1d.size < family.l2.size < family.llc.size
+    assert 0 < family.weights["instructions"] <= 1 and set(family.model.weights) <= set(EVENTS)
+    assert family.model_name == f"{name}-{family.model.version}" and family.model_name in family.caption()
+
+
+@pytest.mark.parametrize("name", families())
+def test_a_guest_of_every_family_has_the_vendor_and_the_isolation_of_its_cpus(name: str) -> None:
+    cpu = load_family(name).cpu
+    assert (cpu.vendor == "AuthenticAMD") == name.startswith("znver") == cpu.qemu.startswith("EPYC")
+    # Linux isolates page tables for all of Intel's that don't deny the need, which under TCG none can.
+    isolates = cpu.vendor == "GenuineIntel" and "pti=off" not in cpu.cmdline
+    affected = ("generic", "haswell", "broadwell", "skylake", "skylake-avx512")
+    assert cpu.pti == isolates == (name in affected)
+    assert "-pcid" in cpu.qemu and "erms" not in cpu.qemu.replace("-erms", "")
+
+
+def test_a_family_is_called_what_compilers_call_it() -> None:
+    assert [name for name in families() if name not in load_family(name).march] == ["generic"]
+
+
+def test_the_families_are_those_of_the_documents() -> None:
+    documented = (Path(__file__).parents[3] / "docs" / "cycle-model.md").read_text()
+    assert [name for name in families() if f"`{name}`" not in documented] == []
+
+
+def test_no_cpu_is_of_two_families_and_each_is_in_the_table() -> None:
+    names = [name for family in families() for name in load_family(family).march]
+    assert len(names) == len(set(names)) > 5 and set(names) <= set(table())
+
+
+def test_a_calibrated_family_says_how_good_it_is_and_a_default_one_that_it_is_not() -> None:
+    caption = load_family("sapphirerapids").caption()
+    assert (
+        caption.startswith("modelled, sapphirerapids-1: median error ") and " held-out programs, Spearman 0." in caption
+    )
+    assert load_family("haswell").caption() == "modelled, haswell-1: default weights, not calibrated"
+
+
+def test_a_name_that_is_almost_right_gets_the_right_one() -> None:
+    with pytest.raises(UnknownFamily) as error:
+        load_family("znver-4")
+    assert "did you mean znver4?" in error.value.advice
+
+
+def test_user_code_weighs_what_kernel_code_does() -> None:
+    assert load_family("znver4").weights["user_instructions"] == load_family("znver4").weights["instructions"]
+
+
+def edited(directory: Path, old: str, new: str) -> str:
+    text = load_family("generic").path.read_text()
+    assert old in text
+    path = directory / "mine.toml"
+    path.write_text(text.replace(old, new, 1))
+    return f"file:{path}"
+
+
+def test_a_file_is_a_family_too(tmp_path: Path) -> None:
+    family = load_family(edited(tmp_path, 'name = "generic"', 'name = "mine"'))
+    assert family.model_name == "mine-1" and family.path == tmp_path / "mine.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("width = 4", "width = 0", "`width`: input should be greater than"),
+        ("width = 4\n", "", "`width` is missing"),
+        ("width = 4", "widht = 4", "unknown key `widht`; did you mean `width`?"),
+        ("streams = 16", "steams = 16", "unknown key `prefetcher.steams`; did you mean `streams`?"),
+        ("[l2]", "[l2_itlb]\nentry = 8\nways = 8\n[l2]", "unknown key `l2_itlb.entry`; did you mean `entries`?"),
+        ("size = 524288", "size = 524289", "`l2`: 524289 bytes are not a whole number of sets of 8 lines"),
+        ("llc = 45", "llc = 4", "`latency`: l1, l2, llc and memory must not get shorter"),
+        ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: there is no event stall_lcc; did you mean stall_llc?"),
+        ("stall_llc = 1.0", "stall_llc = -1.0", "`model.weights.stall_llc`: input should be greater than or equal"),
+        ('basis = "default"', 'basis = "calibrated"', "`model`: calibrated weights need programs, spearman and"),
+        ('kind = "tage"', "kind = tage", "not TOML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(BadFamily) as error:
+        load_family(edited(tmp_path, old, new))
+    assert str(tmp_path / "mine.toml") in str(error.value) and message in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_said_to_be() -> None:
+    with pytest.raises(BadFamily, match="can't read it: No such file"):
+        load_family("file:/nowhere/znver4.toml")
+
+
+def cpu(vendor: str, family: int, model: int, *flags: str) -> Cpu:
+    return Cpu(vendor=vendor, family=family, model=model, stepping=1, name="X", flags=frozenset(flags))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "name"),
+    [
+        ("AuthenticAMD", 25, 17, "znver4"),
+        ("AuthenticAMD", 25, 33, "znver3"),
+        ("AuthenticAMD", 23, 49, "znver2"),
+        ("GenuineIntel", 6, 60, "haswell"),
+        ("GenuineIntel", 6, 190, "gracemont"),
+        ("GenuineIntel", 6, 79, "broadwell"),
+        ("GenuineIntel", 6, 207, "sapphirerapids"),
+        ("GenuineIntel", 6, 173, "graniterapids"),
+    ],
+)
+def test_a_host_is_known_by_its_cpu(vendor: str, family: int, model: int, name: str) -> None:
+    assert family_of(cpu(vendor, family, model)).name == name
+
+
+@pytest.mark.parametrize("flags", [(), ("avx512_vnni",)])
+def test_skylake_and_cascade_lake_servers_are_one_family(flags: tuple[str, ...]) -> None:
+    assert family_of(cpu("GenuineIntel", 6, 85, *flags)).name == "skylake-avx512"
+
+
+NO_HARDWARE = {"name", "title", "march", "source", "sources", "model", "cpu"}
+GEOMETRY = sorted(set(FamilyFile.model_fields) - NO_HARDWARE)
+
+
+@pytest.mark.parametrize("name", families())
+def test_every_figure_has_its_source_or_says_that_none_was_found(name: str) -> None:
+    family = load_family(name)
+    described = [key for key in GEOMETRY if getattr(family, key) is not None]
+    assert sorted(family.sources) == described
+
+
+def test_amd_has_a_second_tlb_of_instructions_and_intel_has_not() -> None:
+    apart = [name for name in families() if load_family(name).l2_itlb]
+    assert apart == ["znver1", "znver2", "znver3", "znver4", "znver5"]
+
+
+@pytest.mark.parametrize(("model", "message"), [(7, "GenuineIntel 6 7"), (28, r"GenuineIntel 6 28, .* \(bonnell\)")])
+def test_a_cpu_without_a_cycle_model_must_be_given_one(model: int, message: str) -> None:
+    with pytest.raises(UnknownCpu, match=message) as error:
+        family_of(cpu("GenuineIntel", 6, model))
+    assert "--family NAME" in error.value.advice

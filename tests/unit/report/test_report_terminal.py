@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kdyno.judge.verdicts.lane import lane_line
+from kdyno.judge.verdicts.model import RunReport
+from kdyno.report.terminal import render
+from tests.unit import specimen
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    return specimen.report(tmp_path_factory.mktemp("report"))
+
+
+def shown(report: RunReport, width: int = 80, terminal: bool = False) -> list[str]:
+    out = io.StringIO()
+    render(report, Console(file=out, width=width, force_terminal=terminal, color_system="256" if terminal else None))
+    return out.getvalue().splitlines()
+
+
+def test_notices_and_lane_come_first(report: RunReport) -> None:
+    lines = shown(report, 200)
+    assert lines[:2] == [
+        "note: no /dev/kvm here: this run uses TCG, and its clock is virtual",
+        "note: 1 of 36 boots failed: verdicts are about the boots that survived",
+    ]
+    assert [line.partition(":")[0] for line in lines[2:6]] == [
+        "note",
+        "lane",
+        "no self-test of this host in this lane",
+        "run 3f9a61c20000 quickstart",
+    ]
+
+
+def test_cycles_are_never_called_instructions(report: RunReport) -> None:
+    machine = {**report.run.machine, "pmu_clock": "cycles"}
+    line = lane_line(report.run.model_copy(update={"machine": machine}))
+    assert line == "lane: model — cycles modelled from what the emulated PMU counted in the measured loops, not time"
+
+
+@pytest.mark.parametrize("width", [80, 100, 140, 250])
+def test_no_line_is_longer_than_the_page_and_no_row_is_broken(report: RunReport, width: int) -> None:
+    lines = shown(report, width)
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if line.startswith(("lat_", "bw_")) and "unsupported" not in line]
+    assert len(rows) == 2 * 35
+    assert all(row.split()[-1] in ("%", "none") for row in rows)
+
+
+def test_without_a_terminal_there_is_no_escape_sequence(report: RunReport) -> None:
+    assert "\x1b" not in "\n".join(shown(report))
+
+
+def test_on_a_terminal_verdicts_are_coloured_and_the_guest_still_has_no_say(report: RunReport) -> None:
+    text = "\n".join(shown(report, 120, terminal=True))
+    assert "\x1b[32mfewer " in text
+    assert "\x1b[2J" not in text
+    assert "\x1b]0;" not in text
+
+
+def test_markup_of_a_guest_is_shown_as_it_is(report: RunReport) -> None:
+    text = " ".join(shown(report, 200))
+    assert "block 5 gcc-12-O3: panic: <script>alert(1)</script> [red]VFS: Unable to mount root fs[/red]" in text
+    assert "block 2 gcc-12: QEMU was killed" in text
+
+
+def test_what_could_not_run_says_why(report: RunReport) -> None:
+    assert "lat_unix.sock: unsupported in clang-19-thinlto: no CONFIG_UNIX" in shown(report)
+
+
+def test_a_verdict_is_on_one_line_with_its_numbers(report: RunReport) -> None:
+    [row] = [line for line in shown(report, 120) if line.startswith("geometric mean (34)")]
+    assert "+4.8 %" in row
+    assert "●" in row
+    assert row.split()[-3:-1] == ["better", "0.93"]
+
+
+def test_one_block_and_no_block_have_tables_too(tmp_path: Path) -> None:
+    run = specimen.run_record(blocks=1)
+    lines = shown(specimen.report(tmp_path, run))
+    assert any("more: one block: no spread known" in line for line in lines)
+    (tmp_path / "none").mkdir()
+    assert any(line.startswith("lane: model") for line in shown(specimen.report(tmp_path / "none", boots=[])))
+
+
+def test_a_run_of_one_variant_shows_no_table_and_no_legend(tmp_path: Path) -> None:
+    run = specimen.run_record(variants=("gcc-12",))
+    lines = shown(specimen.report(tmp_path, run))
+    assert not [line for line in lines if "against" in line or line.startswith("bars:")]
