@@ -1,5 +1,7 @@
 # make demo   the main job on a real kernel: build two, boot them in blocks, judge, write demo-report.html
-# make test   all tests but the long ones, with real kernels; says which were the slowest
+# make test   all tests but the long ones: make test-quick, then make test-e2e; both say which were the slowest
+# make test-quick  those that build and boot no real kernel, two files at a time
+# make test-e2e    those with real kernels, whose builds take all CPUs
 # make test-long   the tests marked `long`
 # make check  format, lints, types, schemas, docs and the commands in them; seconds
 # make fuzz   hostile bytes for every reader of foreign ones, S seconds each: make fuzz S=60
@@ -16,20 +18,27 @@ ifneq ($(shell test -d "$$HOME" && test -w "$$HOME" && echo yes),yes)
 $(info HOME is not set or can't be written to: $(CURDIR)/.home takes its place)
 export HOME := $(CURDIR)/.home
 endif
-# pytest's arguments: make test T='-m "not e2e"'
+# pytest's arguments: make test-quick T='-k lock'
 T ?= -m "not long"
 S ?= 3600
 PYTHON_TOOLS := $(sort $(shell grep -lE '^\#!.*python' tools/*) $(wildcard tools/*.py))
 
-.PHONY: demo test test-long check fuzz sanitize lock audit bench setup-demo setup-test setup-check setup-bench
+.PHONY: demo test test-quick test-e2e test-long check fuzz sanitize lock audit bench setup-demo setup-test setup-check \
+    setup-bench
 
 demo: setup-demo
 	kdyno doctor
 	kdyno run experiments/quickstart.toml --html demo-report.html
 
-test: setup-test
+test: test-quick
+	$(MAKE) --no-print-directory test-e2e
+
+test-quick: setup-test
 	cargo test --workspace --quiet
-	pytest --durations=25 $(T)
+	pytest --durations=25 --ignore=tests/e2e -n 2 --dist loadfile $(T)
+
+test-e2e: setup-test
+	pytest --durations=25 $(T) tests/e2e
 
 test-long: setup-test
 	pytest --durations=0 -m long

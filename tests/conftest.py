@@ -11,6 +11,8 @@ import pytest
 
 # As kdyno itself does: on a busy machine the threads that numpy starts spin for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# The width of the terminal that the tests are started in, which pytest-xdist hands to its workers.
+os.environ.pop("COLUMNS", None)
 
 HERE = Path(__file__).parent
 
