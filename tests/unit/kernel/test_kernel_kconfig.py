@@ -15,6 +15,9 @@ from kdyno.kernel.kconfig_tree import KconfigTree, read_tree, statements
 from kdyno.kernel.knobs import KconfigRequest
 from tests.unit.kernel_toy import FAKELINUX
 
+NR_CPUS = (FAKELINUX / "Kconfig").read_text(encoding="utf-8").splitlines().index("config NR_CPUS") + 1
+"""The line where the toy's tree asks for it."""
+
 
 def request(symbol: str, value: str = "y") -> KconfigRequest:
     return KconfigRequest(symbol=symbol, value=value, by="a test")
@@ -115,7 +118,7 @@ def test_prompts_and_selects_are_known(tree: KconfigTree) -> None:
         (request("QQQ"), {}, "this source has no such symbol"),
         (request("64BIT", "n"), {}, "it has no prompt (Kconfig:3), so it can't be set directly"),
         (request("CRC32", "n"), {"EXT4": "y"}, "it is selected by EXT4"),
-        (request("NR_CPUS", "8"), {}, "unmet dependency: SMP (SMP is n) (Kconfig:50)"),
+        (request("NR_CPUS", "8"), {}, f"unmet dependency: SMP (SMP is n) (Kconfig:{NR_CPUS})"),
         (
             request("LTO_CLANG_THIN"),
             {},
@@ -132,7 +135,7 @@ def test_prompts_and_selects_are_known(tree: KconfigTree) -> None:
         (
             request("NR_CPUS", "0"),
             {"SMP": "y"},
-            "its dependencies are met, but Kconfig doesn't take this value; see its type and range at Kconfig:50",
+            f"its dependencies are met, but Kconfig doesn't take this value; see its type and range at Kconfig:{NR_CPUS}",
         ),
     ],
 )
