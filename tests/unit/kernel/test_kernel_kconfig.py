@@ -135,7 +135,8 @@ def test_prompts_and_selects_are_known(tree: KconfigTree) -> None:
         (
             request("NR_CPUS", "0"),
             {"SMP": "y"},
-            f"its dependencies are met, but Kconfig doesn't take this value; see its type and range at Kconfig:{NR_CPUS}",
+            "its dependencies are met, but Kconfig doesn't take this value; "
+            f"see its type and range at Kconfig:{NR_CPUS}",
         ),
     ],
 )
