@@ -58,7 +58,8 @@ from kdyno.kernel.sections import read_sections
 from kdyno.machine.console import MOST_FINDINGS, diagnose, read_console, warnings_of
 from kdyno.machine.console import findings as console_findings
 from kdyno.machine.ktap import read_ktap, rest_of
-from kdyno.march.cpu import family_of, identify, read_cpu
+from kdyno.march.cpu import identify, level_of, read_cpu
+from kdyno.march.families import families
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
@@ -498,8 +499,8 @@ def all_foreign() -> Sequence[bytes]:
 
 def cpuinfo(path: Path) -> None:
     cpu = read_cpu(path)
-    identify(cpu)
-    assert family_of(cpu) is None or cpu.flags
+    assert identify(cpu).family in (None, *families())
+    assert level_of(cpu.flags) in range(5)
 
 
 def workload(path: Path) -> None:
