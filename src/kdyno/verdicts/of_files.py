@@ -72,7 +72,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
     """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
-    files = [(source, _reading(source, reader, request, len(sources) == 1)) for source in sources]
+    files = [(source, _reading(source, reader, request, sources)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
         return programs.gather(outputs, request, reader.title, reader.excerpt)
     if tables := [(source, table) for source, table in files if isinstance(table, SummaryTables)]:
@@ -82,12 +82,12 @@ def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
 
 
-def _reading(source: Source, reader: Reader, request: JudgeRequest, lone: bool) -> Reading:
+def _reading(source: Source, reader: Reader, request: JudgeRequest, sources: Sequence[Source]) -> Reading:
     try:
         return reader.read(source, request)
     except (NoColumn, ManyVariants) as error:
-        example = examples.with_columns(source, lone=lone)
-        if lone and "--variant" not in example and isinstance(error, NoColumn):
+        example = examples.with_columns(source, sources)
+        if len(sources) == 1 and "--variant" not in example and isinstance(error, NoColumn):
             layout.require_clear(source, request)
         raise error.with_example(example) from None
 
@@ -96,8 +96,12 @@ def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) 
     """Raise OneVariant, with the ways to have two in its hint."""
     if len(gathered.variants) < 2:
         error = OneVariant(name=gathered.variants[0], advice=reader.lone_variant + "name one file for each variant")
-        in_one = examples.with_columns(sources[0], gathered.columns.get("variant", "")) if reader.name == "csv" else ""
-        raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources[0]))
+        in_one = (
+            examples.with_columns(sources[0], sources[:1], gathered.columns.get("variant", ""))
+            if reader.name == "csv"
+            else ""
+        )
+        raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources))
 
 
 def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
