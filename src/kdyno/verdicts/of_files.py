@@ -35,21 +35,23 @@ MOST_VALUES = 20_000
 """Values that a report carries, for its plots; more are thinned evenly."""
 
 
-def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = ()) -> FileReport:
+def judge_files(
+    names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = (), own: Reader | None = None
+) -> FileReport:
     """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
 
     `claim_names` are files with what was published of the data, statistics or means, to check; files of statistics are
-    recognised among `names` as well.
+    recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name.
     Raises the errors of kdyno.foreign.errors and of the judge, all of them user errors.
     """
     sources = read_all(names)
     statistics = [read(name) for name in claim_names]
-    if request.format is None:
+    if request.format is None and own is None:
         statistics += [source for source in sources if is_claims(source, request)]
         sources = [source for source in sources if source not in statistics]
     if not sources:
         raise OnlyStatistics(file=statistics[0].shown)
-    reader, how = _reader(sources, request)
+    reader, how = (own, own.title) if own else _reader(sources, request)
     gathered = gather(sources, reader, request)
     _require_two(gathered, sources, reader)
     _require_small(gathered, sources)
