@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from kdyno.cli.common import fraction, talk_of
-from kdyno.measure.readers.formats.registry import BY_NAME
+from kdyno.measure.readers.formats.registry import BY_NAME, Reader
 from kdyno.measure.readers.request import JudgeRequest
 
 COLUMNS = {
@@ -24,7 +24,9 @@ COLUMNS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="what others measured; NAME=FILE names its variant")
-    parser.add_argument("--format", choices=tuple(BY_NAME), help="what the files are (default: found out)")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--format", choices=tuple(BY_NAME), help="what the files are (default: found out)")
+    kind.add_argument("--workload", metavar="NAME", help="they are output of this workload; a name, or a file")
     parser.add_argument("--baseline", metavar="NAME", help="compare with this variant (default: found out)")
     columns = parser.add_argument_group("columns of a table (default: guessed from their names, and shown)")
     for role, what in COLUMNS.items():
@@ -60,9 +62,18 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.of_files import judge_files
     from kdyno.report.output import print_report
 
-    report = judge_files(args.files, _request(args), args.claims)
+    report = judge_files(args.files, _request(args), args.claims, _of_workload(args.workload))
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
     return 0
+
+
+def _of_workload(name: str | None) -> Reader | None:
+    if name is None:
+        return None
+    from kdyno.measure.workload.definition import definition
+    from kdyno.workload.printed import reader_of
+
+    return reader_of(definition(name))
 
 
 def _request(args: argparse.Namespace) -> JudgeRequest:

@@ -421,3 +421,28 @@ def test_no_two_notes_contradict_each_other_or_say_one_thing_twice(
         assert has(report, "layout wasn't sampled") == (comparison.scope != "kernels" or not layouts or not boots), (
             where
         )
+
+
+def test_a_hint_has_the_user_s_own_names_for_files_columns_and_variants(tmp_path: Path) -> None:
+    for name in ("33", "34"):
+        (tmp_path / f"fb {name}.csv").write_text("project,real1,user1\nlinux,3.5,1.25\ngit,2.5,0.75\n")
+    files = [f"k{name}={tmp_path}/fb {name}.csv" for name in ("33", "34")]
+    with pytest.raises(errors.NoColumn) as caught:
+        judge_files(files, JudgeRequest())
+    quoted = " ".join(f"'{file}'" for file in files)
+    assert caught.value.advice.endswith(f"kdyno judge {quoted} --block project --value real1,user1")
+
+
+TABLE = "{column},alpha,beta\nfork,3.5,1.25\nexec,2.5,7.75\npipe,12.5,70.75\n"
+
+
+@pytest.mark.parametrize("column", ["project", "case", "scenario", "program", "what"])
+def test_no_hint_makes_a_variant_of_what_may_be_a_benchmark(tmp_path: Path, column: str) -> None:
+    with pytest.raises(errors.FileError) as caught:
+        judged(tmp_path, TABLE.format(column=column))
+    assert f"--variant {column}" not in caught.value.advice
+
+
+@pytest.mark.parametrize("column", ["test", "benchmark", "workload"])
+def test_benchmarks_are_not_compared_with_each_other(tmp_path: Path, column: str) -> None:
+    assert judged(tmp_path, TABLE.format(column=column)).variants == ("alpha", "beta")

@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from kdyno.workload.printed import reader_of
 
 from kdyno.base.errors import UserError
 from kdyno.judge.stats.observations import Summary
 from kdyno.judge.verdicts.of_files import gather, judge_files
-from kdyno.measure.readers.errors import BadValue, Broken, NoSize, TwoMarks, UnknownText
+from kdyno.measure.readers.errors import BadValue, Broken, NoSize, NothingThere, TwoMarks, UnknownText
 from kdyno.measure.readers.formats.registry import BY_NAME, READERS, recognise
 from kdyno.measure.readers.readings import ProgramOutput, Series
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.source import Source, read
+from kdyno.measure.workload.definition import definition
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 
@@ -381,3 +383,43 @@ def test_files_of_hackbench_judge_one_kernel_against_another() -> None:
     names = [f"{name}={DATA}/hackbench-{name}.txt" for name in ("before", "after")]
     [comparison] = judge_files(names, JudgeRequest()).comparisons
     assert comparison.verdict == "slower"
+
+
+DEFINITION = """
+name = "mine"
+description = "mine"
+command = "true"
+
+[metrics]
+rate = { pattern = '^rate: ([0-9.]+)', unit = "ops/s", direction = "higher" }
+size = { json = "size", unit = "B", direction = "lower" }
+took = { time = "elapsed" }
+"""
+
+
+def written(tmp_path: Path, **texts: str) -> list[str]:
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return [f"{name[0]}={tmp_path / name}" for name in texts]
+
+
+def test_output_of_a_workload_is_read_with_the_metrics_of_its_definition(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(DEFINITION)
+    reader = reader_of(definition(str(tmp_path / "mine.toml")))
+    files = written(tmp_path, a1="x\nrate: 100.5\n", a2="rate: 100.7\n", b1="rate: 90.5\n", b2="rate: 90.3\n")
+    report = judge_files(files, JudgeRequest(), own=reader)
+    [comparison] = report.comparisons
+    assert (comparison.benchmark, comparison.direction, comparison.verdict) == ("mine.rate", "higher", "slower")
+    assert report.benchmarks[0].unit == "ops/s"
+    assert any(notice.startswith("took isn't printed") for notice in report.notices)
+    assert any(
+        notice.startswith("size wasn't read: the output is no JSON document: from line 1") for notice in report.notices
+    )
+
+
+@pytest.mark.parametrize("text", ["nothing\n", "rate: 1\nrate: 2\n", "rate: 0\n", "rate: 1e99\n" * 2])
+def test_an_output_without_the_numbers_of_its_workload_is_refused_with_the_reasons(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.toml").write_text(DEFINITION)
+    reader = reader_of(definition(str(tmp_path / "mine.toml")))
+    with pytest.raises(NothingThere, match="rate wasn't read: "):
+        judge_files(written(tmp_path, a="rate: 100\n", b=text), JudgeRequest(), own=reader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from kdyno.base.errors import UserError
 from kdyno.measure.readers.cells import cell_of
@@ -16,17 +17,20 @@ VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 """Names of columns whose values may be compared with each other."""
 
 
-def with_names(source: Source) -> str:
-    """How to judge this file against another."""
-    return f"kdyno judge {shlex.quote(f'before={_file(source)}')} after=FILE2"
+def with_names(sources: Sequence[Source]) -> str:
+    """How to judge these files against each other, or a lone one against another."""
+    names = {source.name for source in sources}
+    named = [f"{'before' if len(sources) == 1 else source.name}={_file(source)}" for source in sources]
+    return shlex.join(["kdyno", "judge", *named, *(["after=FILE2"] if len(names) == 1 else [])])
 
 
-def with_columns(source: Source, other_than: str = "", *, lone: bool = True) -> str:
-    """How to judge a table; empty if it has no column of numbers.
+def with_columns(source: Source, sources: Sequence[Source], other_than: str = "") -> str:
+    """How to judge tables that are like one of them; empty if that has no column of numbers.
 
-    The variant of a `lone` file is a column that is called like one, but not `other_than`; no other, since benchmarks
+    The variant of a lone file is a column that is called like one, but not `other_than`; no other, since benchmarks
     must not be compared with each other. Of several files each is a variant, and their rows belong together.
     """
+    lone = len(sources) == 1
     try:
         shape = shape_of(source)
     except UserError:
@@ -40,7 +44,7 @@ def with_columns(source: Source, other_than: str = "", *, lone: bool = True) -> 
     if rest:
         options += [("--block" if not lone and _tells_rows_apart(shape, rest[0]) else "--benchmark", rest[0])]
     options += [("--value", ",".join(values))]
-    files = f"kdyno judge {shlex.quote(_file(source))}" if variants else with_names(source)
+    files = f"kdyno judge {shlex.quote(_file(source))}" if variants else with_names(sources)
     return " ".join([files, *(f"{option} {shlex.quote(name)}" for option, name in options)])
 
 

@@ -36,21 +36,23 @@ MOST_VALUES = 20_000
 """Values that a report carries, for its plots; more are thinned evenly."""
 
 
-def judge_files(names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = ()) -> FileReport:
+def judge_files(
+    names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = (), own: Reader | None = None
+) -> FileReport:
     """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
 
     `claim_names` are files with what was published of the data, statistics or means, to check; files of statistics are
-    recognised among `names` as well.
+    recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name.
     Raises the errors of kdyno.measure.readers.errors and of the judge, all of them user errors.
     """
     sources = read_all(names)
     statistics = [read(name) for name in claim_names]
-    if request.format is None:
+    if request.format is None and own is None:
         statistics += [source for source in sources if is_claims(source, request)]
         sources = [source for source in sources if source not in statistics]
     if not sources:
         raise OnlyStatistics(file=statistics[0].shown)
-    reader, how = _reader(sources, request)
+    reader, how = (own, own.title) if own else _reader(sources, request)
     gathered = gather(sources, reader, request)
     _require_two(gathered, sources, reader)
     _require_small(gathered, sources)
@@ -73,7 +75,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
     """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
-    files = [(source, _reading(source, reader, request, len(sources) == 1)) for source in sources]
+    files = [(source, _reading(source, reader, request, sources)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
         return programs.gather(outputs, request, reader.title, reader.excerpt)
     if tables := [(source, table) for source, table in files if isinstance(table, SummaryTables)]:
@@ -83,12 +85,12 @@ def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> 
     return rows.gather([table for _, table in files if isinstance(table, LongTable)], request)
 
 
-def _reading(source: Source, reader: Reader, request: JudgeRequest, lone: bool) -> Reading:
+def _reading(source: Source, reader: Reader, request: JudgeRequest, sources: Sequence[Source]) -> Reading:
     try:
         return reader.read(source, request)
     except (NoColumn, ManyVariants) as error:
-        example = examples.with_columns(source, lone=lone)
-        if lone and "--variant" not in example and isinstance(error, NoColumn):
+        example = examples.with_columns(source, sources)
+        if len(sources) == 1 and "--variant" not in example and isinstance(error, NoColumn):
             layout.require_clear(source, request)
         raise error.with_example(example) from None
 
@@ -97,8 +99,12 @@ def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) 
     """Raise OneVariant, with the ways to have two in its hint."""
     if len(gathered.variants) < 2:
         error = OneVariant(name=gathered.variants[0], advice=reader.lone_variant + "name one file for each variant")
-        in_one = examples.with_columns(sources[0], gathered.columns.get("variant", "")) if reader.name == "csv" else ""
-        raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources[0]))
+        in_one = (
+            examples.with_columns(sources[0], sources[:1], gathered.columns.get("variant", ""))
+            if reader.name == "csv"
+            else ""
+        )
+        raise error.with_example(in_one if "--variant" in in_one else examples.with_names(sources))
 
 
 def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:

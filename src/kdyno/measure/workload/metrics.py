@@ -21,6 +21,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Direction
 from kdyno.base.text import clean
 from kdyno.measure.guest.steps import MOST_STDOUT, StepReport
+from kdyno.measure.readers.json_values import Unfit, not_json
 from kdyno.measure.workload.base import NotRead
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Output:
         try:
             return json.loads(self.step.stdout.decode(errors="replace"), object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
-            raise NotRead(f"the output is no JSON document: {clean(str(error))[:QUOTED]}") from None
+            why = str(error) if isinstance(error, Unfit) else not_json(error)
+            raise NotRead(f"the output is no JSON document: {why}") from None
 
     @cached_property
     def record(self) -> PmuRecord:
@@ -296,10 +298,10 @@ AnyMetric = Annotated[
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ; raises ValueError."""
+    """An object whose keys differ; raises Unfit."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
-        raise ValueError("a key is there twice")
+        raise Unfit("a key is there twice")
     return dict(pairs)
 
 
