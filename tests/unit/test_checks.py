@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from kdyno.instrument.pmu import PmuConfig
 from kdyno.instrument.stream import AgentReport
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs import KconfigRequest
@@ -20,6 +21,7 @@ from kdyno.line.forecast import CHECK_SECONDS, forecast
 from kdyno.line.outlook import run_ahead
 from kdyno.machine.base import BootEnd, BootOrder, Description
 from kdyno.machine.fake import FakeConfig
+from kdyno.machine.qemu import QemuMachine
 from kdyno.machine.qemu_config import QemuConfig
 from kdyno.measurement import BootStatus
 from kdyno.report.html import render as render_html
@@ -153,10 +155,22 @@ def test_a_base_configuration_may_have_kunit_unless_the_recipe_says_no() -> None
 
 def test_the_machine_of_a_check_has_time_and_a_quick_clock() -> None:
     machine = QemuConfig(lane="model", icount_shift=5).checking()
-    assert machine.icount_shift == 0 and machine.pmu is None
+    assert machine.icount_shift == 0
     assert machine.limits.boot == machine.limits.silence == machine.limits.total
     fake = FakeConfig(recording=Path("/nowhere"))
     assert fake.checking() == fake
+
+
+def test_a_check_is_not_counted_on_the_cpu_that_is_measured(
+    tmp_path: Path, state: State, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, images = Machine(PASSING), {"plain": images_of(tmp_path)["plain"]}
+    checked(machine, images, state, store, monkeypatch)
+    assert [order.is_counted for order in machine.orders] == [False]
+    run = QemuConfig(pmu=PmuConfig(family="znver4"))
+    guest, counted = QemuMachine(run.checking()), QemuMachine(run)
+    assert (guest.cpu_model, guest._guest.cmdline) == (counted.cpu_model, counted._guest.cmdline)
+    assert guest.cpu_model != QemuMachine(QemuConfig()).cpu_model
 
 
 def judged(directory: Path, consoles: dict[str, str], status: BootStatus = "ok") -> RunReport:

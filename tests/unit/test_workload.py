@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from dataclasses import replace
@@ -14,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from kdyno.instrument.agent import UnknownTest
 from kdyno.instrument.job import Load, Program
-from kdyno.instrument.loads import find_loads
 from kdyno.instrument.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.instrument.stream import AgentReport, Asked, read_stream
 from kdyno.line.boot_once import measured
@@ -58,16 +56,6 @@ def agent_report(stdout: bytes, **more: Any) -> AgentReport:
 
 def values(report: AgentReport) -> dict[str, float | None]:
     return {sample.benchmark: sample.value for sample in report.samples}
-
-
-def test_another_kdyno_loads_makes_other_samples() -> None:
-    def reading(*command: str) -> dict[str, Any]:
-        metrics = {"seconds": {"pattern": "([0-9.]+) s", "unit": "s", "direction": "lower"}}
-        return CommandWorkload.model_validate({"command": command, "metrics": metrics}).reading()
-
-    digest = hashlib.sha256(find_loads().read_bytes()).hexdigest()
-    assert reading("kdyno-loads", "sieve")["loads"] == reading("sh", "-c", "kdyno-loads sieve")["loads"] == digest
-    assert "loads" not in reading("sieve")
 
 
 def test_a_workload_that_names_no_type_is_of_the_first_kind() -> None:

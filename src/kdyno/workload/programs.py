@@ -17,7 +17,7 @@ from kdyno.lanes import LANES, Lane
 from kdyno.measurement import Benchmark, Sample
 from kdyno.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.workload.definition import Definition, Value, definition
-from kdyno.workload.reading import of_loads, read_all
+from kdyno.workload.reading import read_all
 
 RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
 OF_ROOT = {
@@ -118,7 +118,7 @@ class ProgramsWorkload(WorkloadSettings):
         metrics = {
             definition["name"]: definition["metrics"] for definition in self.model_dump(mode="json")["definitions"]
         }
-        return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
+        return {"metrics": metrics}
 
     def benchmark_names(self) -> tuple[str, ...]:
         of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()
