@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kdyno import installed
 from kdyno.instrument.job import Job, Program
 from kdyno.kernel.images import content_digest
 from kdyno.kernel.recipe import Recipe
@@ -100,7 +100,7 @@ def test_another_build_of_any_program_that_a_guest_is_given_is_another_boot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     FakeQemu(tmp_path, monkeypatch)
-    monkeypatch.setattr(installed.sysconfig, "get_path", lambda _name: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
     for name in ("kdyno-agent", "busybox", "kdyno-loads"):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\n")
         (tmp_path / name).chmod(0o755)
@@ -127,7 +127,7 @@ def test_another_kdyno_loads_is_no_other_boot_of_a_job_that_does_not_run_it(
 ) -> None:
     of = prepared()
     key = boot_key("image", (), of.job, of.about, seed=1, replicate={})
-    monkeypatch.setattr(installed.sysconfig, "get_path", lambda _name: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
     assert boot_key("image", (), of.job, of.about, seed=1, replicate={}) == key
 
 
