@@ -146,6 +146,8 @@ class BootOrder:
     """A tar archive of modules, each after what it needs; a machine loads what it needs of them."""
     variant: str = ""
     block: int = 0
+    is_counted: bool = True
+    """False: a machine with a PMU doesn't count, and leaves no record; the guest is the same."""
     cancelled: Event = field(default_factory=Event)
     """Set by another thread: end the boot at once, as lost."""
 

@@ -145,6 +145,8 @@ class QemuMachine:
             facts |= {"root": self._root.digest, "packages": list(self._root.archives)}
         if config.disk_mb is not None:
             facts |= {"disk_mb": config.disk_mb, "disk_cache": CACHE}
+        if config.share:
+            facts["share"] = str(config.share)
         if self.pmu:
             self.pmu.require(QEMU)
             facts |= self.pmu.facts()
@@ -216,8 +218,9 @@ class QemuMachine:
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         log_path = order.directory / "qemu.log"
         command = self.command(order, archive, serial=f"file:{console}", stream=stream)
-        if self.pmu:
-            command += self.pmu.words(order)
+        pmu = self.pmu if order.is_counted else None
+        if pmu:
+            command += pmu.words(order)
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
@@ -246,7 +249,7 @@ class QemuMachine:
         end = BootEnd(
             status, reason, seconds, watch.ready, command, console, stream, report, advice=advice, counters=counters
         )
-        return self.pmu.applied(end, order.directory / RECORD) if self.pmu else end
+        return pmu.applied(end, order.directory / RECORD) if pmu else end
 
     def _packed(self, order: BootOrder, archive: Path) -> BootOrder:
         """Write the initramfs; return the order with the word that a guest needs whose modules are loaded first."""

@@ -89,7 +89,7 @@ class QemuConfig(MachineSettings):
     def checking(self) -> Self:
         # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
         limits = self.limits.model_copy(update={"boot": self.limits.total, "silence": self.limits.total})
-        return self.model_copy(update={"icount_shift": 0, "pmu": None, "limits": limits})
+        return self.model_copy(update={"icount_shift": 0, "limits": limits})
 
 
 class KvmInModelLane(UserError):

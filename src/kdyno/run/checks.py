@@ -85,7 +85,8 @@ class _Checker:
             self.session.talk.say(f"KUnit: booting {variant} for its own tests")
             with self.session.state.scratch("kunit") as scratch:
                 job = self.machine.describe().job(1, programs=(Program(name="checks", command=COMMAND),))
-                wanted = Wanted(f"{variant}, KUnit", image, (*cmdline, *WORDS), job, SEED, variant)
+                words = (*cmdline, *WORDS)
+                wanted = Wanted(f"{variant}, KUnit", image, words, job, SEED, variant, is_counted=False)
                 started = datetime.now(UTC)
                 end = self.machine.boot(wanted.order(scratch))
                 boot = boot_record(key, SEED, started, end, self.artefacts)

@@ -1,4 +1,4 @@
-"""What a boot is known by: a content hash of all that decides it, known before anything is built. Pure.
+"""What a boot is known by: a content hash of all that decides it, known before anything is built.
 
 In the model lane a boot is a function of its key, so that any run may use it. In the wall lane it belongs to its
 series: to the variants that it was booted in turn with, to its host and its block; see run_plan.py.
@@ -12,6 +12,7 @@ from typing import Any
 from kdyno.base.frozen import digest
 from kdyno.boot.base import Description
 from kdyno.measure.guest.job import Job
+from kdyno.measure.guest.loads import digest_of_loads
 
 
 def boot_key(
@@ -26,7 +27,7 @@ def boot_key(
 ) -> str:
     """Content hash (64 hex digits) of all that decides a boot; `replicate` tells boots apart that this doesn't.
 
-    `reading` is how samples are made of what the boot says, if the agent doesn't say samples.
+    `reading` is how samples are made of what the boot says, if the agent doesn't say samples. Raises ProgramMissing.
     """
     return digest(
         {
@@ -38,5 +39,6 @@ def boot_key(
             "seed": seed,
             "replicate": dict(replicate),
             "reading": dict(reading or {}),
+            **digest_of_loads(job.programs),
         }
     )

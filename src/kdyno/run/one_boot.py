@@ -30,6 +30,7 @@ class Wanted:
     seed: int
     variant: str = ""
     block: int = 0
+    is_counted: bool = True
 
     def order(self, directory: Path, cancelled: Event | None = None) -> BootOrder:
         """The machine's order; `directory` exists and is empty."""
@@ -45,6 +46,7 @@ class Wanted:
             directory=directory,
             variant=self.variant,
             block=self.block,
+            is_counted=self.is_counted,
             cancelled=cancelled or Event(),
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 from kdyno.base.frozen import digest
 from kdyno.store.records import RunRecord
 
-CHECK_FORMAT = 1
+CHECK_FORMAT = 2
 """Raised when the same kernel would be checked otherwise."""
 
 

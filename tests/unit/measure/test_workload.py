@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from dataclasses import replace
@@ -10,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kdyno.line.boot_once import measured
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.base.measurement import Benchmark, BootStatus, Sample
 from kdyno.boot.base import BootEnd
 from kdyno.measure.guest.agent import UnknownTest
 from kdyno.measure.guest.job import Load, Program
-from kdyno.measure.guest.loads import find_loads
 from kdyno.measure.guest.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.measure.guest.stream import AgentReport, Asked, read_stream
 from kdyno.measure.workload.base import NoTests, NotRead, WorkloadSettings
@@ -58,16 +57,6 @@ def agent_report(stdout: bytes, **more: Any) -> AgentReport:
 
 def values(report: AgentReport) -> dict[str, float | None]:
     return {sample.benchmark: sample.value for sample in report.samples}
-
-
-def test_another_kdyno_loads_makes_other_samples() -> None:
-    def reading(*command: str) -> dict[str, Any]:
-        metrics = {"seconds": {"pattern": "([0-9.]+) s", "unit": "s", "direction": "lower"}}
-        return CommandWorkload.model_validate({"command": command, "metrics": metrics}).reading()
-
-    digest = hashlib.sha256(find_loads().read_bytes()).hexdigest()
-    assert reading("kdyno-loads", "sieve")["loads"] == reading("sh", "-c", "kdyno-loads sieve")["loads"] == digest
-    assert "loads" not in reading("sieve")
 
 
 def test_a_workload_that_names_no_type_is_of_the_first_kind() -> None:

@@ -16,6 +16,7 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, Description
 from kdyno.boot.fake import FakeConfig
+from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.judge.verdicts.across import across
 from kdyno.judge.verdicts.assemble import assemble
@@ -23,6 +24,7 @@ from kdyno.judge.verdicts.checks import checks_of, summaries
 from kdyno.judge.verdicts.model import RunReport, to_json
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs import KconfigRequest
+from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.report.html import render as render_html
 from kdyno.report.terminal import render
@@ -154,10 +156,22 @@ def test_a_base_configuration_may_have_kunit_unless_the_recipe_says_no() -> None
 
 def test_the_machine_of_a_check_has_time_and_a_quick_clock() -> None:
     machine = QemuConfig(lane="model", icount_shift=5).checking()
-    assert machine.icount_shift == 0 and machine.pmu is None
+    assert machine.icount_shift == 0
     assert machine.limits.boot == machine.limits.silence == machine.limits.total
     fake = FakeConfig(recording=Path("/nowhere"))
     assert fake.checking() == fake
+
+
+def test_a_check_is_not_counted_on_the_cpu_that_is_measured(
+    tmp_path: Path, state: State, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, images = Machine(PASSING), {"plain": images_of(tmp_path)["plain"]}
+    checked(machine, images, state, store, monkeypatch)
+    assert [order.is_counted for order in machine.orders] == [False]
+    run = QemuConfig(pmu=PmuConfig(family="znver4"))
+    guest, counted = QemuMachine(run.checking()), QemuMachine(run)
+    assert (guest.cpu_model, guest._guest.cmdline) == (counted.cpu_model, counted._guest.cmdline)
+    assert guest.cpu_model != QemuMachine(QemuConfig()).cpu_model
 
 
 def judged(directory: Path, consoles: dict[str, str], status: BootStatus = "ok") -> RunReport:

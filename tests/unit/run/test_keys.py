@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import sysconfig
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kdyno.boot.base import Limits
+from kdyno.boot.guest_root import GuestRoot
+from kdyno.boot.initramfs import initramfs
+from kdyno.boot.qemu import QemuMachine
+from kdyno.boot.qemu_config import QemuConfig
+from kdyno.kernel.images import content_digest
 from kdyno.kernel.recipe import Recipe
+from kdyno.measure.guest.job import Job, Program
+from kdyno.run.keys import boot_key
 from kdyno.run.prepare import Prepared
 from kdyno.run.run_plan import RunPlan, plan_run
+from tests.unit.fake_qemu import FakeQemu
 from tests.unit.run.test_forecast import prepared
 
 
@@ -82,3 +93,48 @@ def test_seed_job_machine_limits_command_line_and_repeat_decide_a_boot(lane: str
     ]
     assert [shared(plan_run(of), other) for other in others] == [0] * len(others)
     assert plan_run(of).keys["plain", 0] != plan_run(of).keys["off", 0]  # one image, two command lines
+
+
+@pytest.mark.parametrize("program", ["kdyno-agent", "busybox", "kdyno-loads", "root.squashfs"])
+def test_another_build_of_any_program_that_a_guest_is_given_is_another_boot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    FakeQemu(tmp_path, monkeypatch)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    for name in ("kdyno-agent", "busybox", "kdyno-loads"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "root.squashfs").write_text("a root\n")
+    programs = (Program(name="x", command=("sh", "-c", "kdyno-loads sieve"), in_root=True),)
+    job = Job(lane="model", icount_shift=5, iterations=1, programs=programs)
+
+    def guest() -> tuple[bytes, str]:
+        machine, squashfs = QemuMachine(QemuConfig()), tmp_path / "root.squashfs"
+        machine._root = GuestRoot(squashfs, content_digest(squashfs), ())
+        key = boot_key("image", (), job, machine.describe(), seed=1, replicate={})
+        return initramfs(machine._tools, job, squashfs), key
+
+    before, same = guest(), guest()
+    with (tmp_path / program).open("a") as file:
+        file.write("# another build\n")
+    os.utime(tmp_path / program, ns=(1, 1))
+    after = guest()
+    assert before == same and after[0] != before[0] and after[1] != before[1]
+
+
+def test_another_kdyno_loads_is_no_other_boot_of_a_job_that_does_not_run_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = prepared()
+    key = boot_key("image", (), of.job, of.about, seed=1, replicate={})
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    assert boot_key("image", (), of.job, of.about, seed=1, replicate={}) == key
+
+
+def test_a_directory_that_a_guest_may_read_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeQemu(tmp_path, monkeypatch)
+    (tmp_path / "other").mkdir()
+    shares = (None, tmp_path, tmp_path / "other")
+    about = [QemuMachine(QemuConfig(share=share)).describe() for share in shares]
+    keys = {boot_key("image", (), prepared().job, one, seed=1, replicate={}) for one in about}
+    assert len(keys) == 3

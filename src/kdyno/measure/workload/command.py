@@ -14,7 +14,7 @@ from kdyno.measure.guest.steps import StepReport, last_words
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
-from kdyno.measure.workload.reading import of_loads, read_all
+from kdyno.measure.workload.reading import read_all
 
 TEST = "command"
 """What its benchmarks are said to belong to."""
@@ -39,8 +39,7 @@ class CommandWorkload(WorkloadSettings):
         return JobPart(iterations=1, programs=(self._program(),))
 
     def reading(self) -> dict[str, Any]:
-        reading = self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
-        return {**reading, **of_loads([self._program()])}
+        return self.model_dump(mode="json", include={"metrics"}, exclude_none=True)
 
     def _program(self) -> Program:
         return Program(name=TEST, command=self.command)

@@ -17,7 +17,7 @@ from kdyno.measure.guest.steps import failure
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
 from kdyno.measure.workload.definition import Definition, Value, definition
-from kdyno.measure.workload.reading import of_loads, read_all
+from kdyno.measure.workload.reading import read_all
 
 RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
 OF_ROOT = {
@@ -118,7 +118,7 @@ class ProgramsWorkload(WorkloadSettings):
         metrics = {
             definition["name"]: definition["metrics"] for definition in self.model_dump(mode="json")["definitions"]
         }
-        return {"metrics": metrics, **of_loads([workload.program({}, "model") for workload in self.definitions])}
+        return {"metrics": metrics}
 
     def benchmark_names(self) -> tuple[str, ...]:
         of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kdyno.base.measurement import Sample
-from kdyno.measure.guest.job import Program
-from kdyno.measure.guest.loads import find_loads, uses_loads
 from kdyno.measure.guest.steps import StepReport, failure
 from kdyno.measure.workload.base import NotRead
 from kdyno.measure.workload.metrics import AnyMetric, Output
@@ -51,8 +47,3 @@ def _with_report(run: StepReport, report: StepReport | None) -> StepReport:
     end = b"\n" if run.stdout and not run.stdout.endswith(b"\n") else b""
     is_cut = run.stdout_is_cut or report.stdout_is_cut
     return replace(run, stdout=run.stdout + end + report.stdout, stdout_is_cut=is_cut)
-
-
-def of_loads(programs: Sequence[Program]) -> dict[str, Any]:
-    """The program with kdyno's own loads, where a step runs it: part of the key of a boot. Raises ProgramMissing."""
-    return {"loads": hashlib.sha256(find_loads().read_bytes()).hexdigest()} if uses_loads(programs) else {}
