@@ -71,7 +71,7 @@ def _of_workload(name: str | None) -> Reader | None:
     if name is None:
         return None
     from kdyno.measure.workload.definition import definition
-    from kdyno.workload.printed import reader_of
+    from kdyno.measure.workload.printed import reader_of
 
     return reader_of(definition(name))
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from kdyno.workload.printed import reader_of
 
 from kdyno.base.errors import UserError
 from kdyno.judge.stats.observations import Summary
@@ -17,6 +16,7 @@ from kdyno.measure.readers.readings import ProgramOutput, Series
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.source import Source, read
 from kdyno.measure.workload.definition import definition
+from kdyno.measure.workload.printed import reader_of
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 

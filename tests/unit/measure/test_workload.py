@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdyno.line.boot_once import measured
 from pydantic import TypeAdapter, ValidationError
 
 from kdyno.base.measurement import Benchmark, BootStatus, Sample
