@@ -135,8 +135,8 @@ def test_units_and_names_are_found_as_before() -> None:
         ("variant,value\na,1\n" + "b,2\n" * 20_000 + "\0", errors.NotText, "it has zero bytes"),
         ("kernel,mean,sd,n\na,1,1," + HUGE[:900] + "\n", errors.NoSize, "nothing says how many measurements a sums up"),
         ("kernel,mean,sd,n\na,1,1,1000000000\n", errors.BadValue, "column 'n': '1000000000'"),
-        ("kernel,mean,sd,n\na,1e61,1,5\nb,1,1,5\n", errors.NotMeasured, "no measurement in it"),
-        ("variant,value\na,1e61\nb,1\n", errors.BadValue, "column 'value': '1e61' is not a positive number"),
+        ("kernel,mean,sd,n\na,1e61,1,5\nb,1,1,5\n", errors.BeyondLimits, "column 'mean': '1e61' is beyond"),
+        ("variant,value\na,1e61\nb,1\n", errors.BeyondLimits, "column 'value': '1e61' is beyond"),
     ],
 )
 def test_what_is_too_large_or_nothing_is_said_in_one_message(
