@@ -23,6 +23,7 @@ pub fn outlive() -> Result<(), Failure> {
     adopt();
     // SAFETY: no pointers. Before there is a child: nothing may be left when the group is killed just now.
     let group = unsafe { libc::getpgrp() };
+    // SAFETY: it takes two numbers, and no memory.
     check("setpgid()", unsafe { libc::setpgid(0, 0) })?;
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
