@@ -89,6 +89,9 @@ def sent(lab: Lab) -> Iterator[tuple[Lab, sqlite3.Connection]]:
     """A finished run, and its store, to be changed by whoever sends it."""
     lab.recording.add("slow", slower("lat_syscall.null", 10))
     assert lab("run", lab.experiment("slow"), "-q").status == 0
+    lab.patch.setattr(
+        "kdyno.store.rows.require_digest", lambda *_: None
+    )  # whoever makes up a record makes up its digest
     connection = sqlite3.connect(lab.state / "store.sqlite", isolation_level=None)
     yield lab, connection
     connection.close()

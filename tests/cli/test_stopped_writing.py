@@ -17,7 +17,7 @@ from tests.cli.test_resume import STUCK
 
 IN_THE_WRITE = """
 import shutil, time
-from kdyno import stop_signals
+from kdyno.base import stop_signals
 def wait_for_a_signal():
     print("in the write", flush=True)
     for _ in range(6000):

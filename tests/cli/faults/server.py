@@ -15,8 +15,8 @@ from kdyno.cli.main import main
 from tests.cli.faults import KINDS
 
 FIRST = (
-    *("cli.run", "cli.store", "cli.report", "line.run", "report.output", "verdicts.assemble", "verdicts.regression"),
-    *("experiment.load", "upkeep.runs", "upkeep.gc", "machine.fake"),
+    *("cli.run", "cli.store", "cli.report", "run.run", "report.output", "run.experiment.load"),
+    *("judge.verdicts.assemble", "judge.verdicts.regression", "store.upkeep.runs", "store.upkeep.gc", "boot.fake"),
 )
 """Imported once, before the forks."""
 

@@ -28,7 +28,23 @@ from tests.unit.os_release import DEBIAN, FEDORA, JAMMY, LMDE, MINT, UBUNTU
 ROOT = Path(__file__).parents[3]
 RUNNERS = {"attempt", "check_output", "output", "Popen", "run", "spawned", "stream_lines"}
 """Functions whose first argument is a command."""
-ESSENTIAL = {"bash", "cp", "dpkg-deb", "dpkg-query", "env", "ldd", "mv", "rm", "setpriv", "sh", "true", "unshare"}
+ESSENTIAL = {
+    "bash",
+    "cat",
+    "cp",
+    "dpkg-deb",
+    "dpkg-query",
+    "env",
+    "head",
+    "ldd",
+    "mv",
+    "rm",
+    "setpriv",
+    "sh",
+    "true",
+    "unshare",
+    "yes",
+}
 """What Debian has installed always: packages marked Essential."""
 BINUTILS = {"as", "objcopy", "objdump", "strip"}
 """They come with `ld` and `nm`, which the table has."""

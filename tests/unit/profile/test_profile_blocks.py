@@ -107,7 +107,7 @@ def test_a_function_without_a_symbol_is_no_damage(monkeypatch: pytest.MonkeyPatc
     printed = listing({TEXT: [(TEXT, [(0, 0, 8, False)])]})
     warning = "warning: 'vmlinux': could not identify function symbol for address (0x10)"
     monkeypatch.setattr(block_map, "find_tool", lambda name: name)
-    monkeypatch.setattr(block_map, "attempt", lambda words: CompletedProcess(words, 0, printed, warning))
+    monkeypatch.setattr(block_map, "attempt", lambda words, **_: CompletedProcess(words, 0, printed, warning))
     assert read_block_map(Path("vmlinux")).functions.tolist() == [TEXT]
 
 
@@ -123,7 +123,7 @@ def test_a_map_that_cannot_be_read_is_refused_with_the_reason(
     printed: tuple[str, str], status: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block_map, "find_tool", lambda name: name)
-    monkeypatch.setattr(block_map, "attempt", lambda words: CompletedProcess(words, status, *printed))
+    monkeypatch.setattr(block_map, "attempt", lambda words, **_: CompletedProcess(words, status, *printed))
     with pytest.raises(error) as caught:
         read_block_map(Path("vmlinux"))
     assert "vmlinux" in str(caught.value)
