@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::programs::{KINDS, all};
 use crate::{processor, run};
-use kdyno_tool::arguments::{Argument, Arguments, whole_number};
+use kdyno_tool::arguments::{Argument, Arguments, list_as_json, whole_number};
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 
@@ -39,22 +39,10 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
     }
     match first.text() {
         "help" => Ok(Verb::Help),
-        "list" => parse_list(arguments),
+        "list" => Ok(list_as_json(arguments)?.map_or(Verb::Help, |json| Verb::List { json })),
         "run" => parse_run(arguments),
         other => Err(format!("there is no '{other}': say 'list', 'run' or '--help'")),
     }
-}
-
-fn parse_list(mut arguments: Arguments) -> Result<Verb, String> {
-    let mut json = false;
-    while let Some(argument) = arguments.next_argument()? {
-        match &argument {
-            Argument::Option(option) if option == "--json" => json = true,
-            help if help.asks_for_help() => return Ok(Verb::Help),
-            other => return Err(format!("list takes only --json, not '{}'", other.text())),
-        }
-    }
-    Ok(Verb::List { json })
 }
 
 fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {

@@ -70,6 +70,19 @@ fn said(error: Error) -> String {
     }
 }
 
+/// What follows `list`: whether JSON is asked for, or None where help is. Fails with a message for anything else.
+pub fn list_as_json(mut arguments: Arguments) -> Result<Option<bool>, String> {
+    let mut json = false;
+    while let Some(argument) = arguments.next_argument()? {
+        match &argument {
+            Argument::Option(option) if option == "--json" => json = true,
+            help if help.asks_for_help() => return Ok(None),
+            other => return Err(format!("list takes only --json, not '{}'", other.text())),
+        }
+    }
+    Ok(Some(json))
+}
+
 /// The value of an option that takes a whole number.
 pub fn whole_number(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     text.parse()

@@ -7,7 +7,7 @@ use crate::runner::Planned;
 use crate::settings::Settings;
 use crate::test::Test;
 use kdyno_proto::Lane;
-use kdyno_tool::arguments::{Argument, Arguments, whole_number};
+use kdyno_tool::arguments::{Argument, Arguments, list_as_json, whole_number};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -42,7 +42,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
     }
     match first.text() {
         "help" => Ok(Verb::Help),
-        "list" => parse_list(arguments),
+        "list" => Ok(list_as_json(arguments)?.map_or(Verb::Help, |json| Verb::List { json })),
         "run" => parse_run(arguments),
         "do" => match (arguments.next_argument()?, arguments.next_argument()?) {
             (Some(Argument::Word(job)), None) => Ok(Verb::Do { job }),
@@ -57,18 +57,6 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Verb, String> {
             Err(format!("there is no '{other}': did you mean '{near}'? See 'kdyno-agent --help'"))
         }
     }
-}
-
-fn parse_list(mut arguments: Arguments) -> Result<Verb, String> {
-    let mut json = false;
-    while let Some(argument) = arguments.next_argument()? {
-        match &argument {
-            Argument::Option(option) if option == "--json" => json = true,
-            help if help.asks_for_help() => return Ok(Verb::Help),
-            other => return Err(format!("list takes only --json, not '{}'", other.text())),
-        }
-    }
-    Ok(Verb::List { json })
 }
 
 fn parse_run(mut arguments: Arguments) -> Result<Verb, String> {
