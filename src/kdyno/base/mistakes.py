@@ -13,21 +13,6 @@ from kdyno.base import toml
 
 SHOWN = 20
 """Mistakes of one file that are said."""
-NEEDED = {
-    "tuple_type": "a list is needed: [ ... ]",
-    "list_type": "a list is needed: [ ... ]",
-    "dict_type": "a table is needed",
-    "model_type": "a table is needed",
-    "string_type": "a text is needed, in quotes",
-    "int_type": "a whole number is needed",
-    "int_from_float": "a whole number is needed",
-    "int_parsing": "a whole number is needed",
-    "float_type": "a number is needed",
-    "float_parsing": "a number is needed",
-    "bool_type": "true or false is needed",
-    "bool_parsing": "true or false is needed",
-}
-"""By pydantic's kind of a mistake. It speaks of what Python makes of a file: `valid tuple`."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
@@ -38,17 +23,12 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 def _problem(location: Sequence[int | str], kind: str, message: str, model: type[BaseModel]) -> str:
     key = ".".join(str(step) for step in location)[: toml.KEY_SHOWN]
-    problem = in_words(kind, message)
+    problem = message.removeprefix("Value error, ")
     if kind == "extra_forbidden":
         return f"unknown key `{key}`{meant(str(location[-1]), known_keys(model, location[:-1]))}"
     if kind == "missing":
         return f"`{key}` is missing"
     return f"`{key}`: {problem[:1].lower()}{problem[1:]}" if key else f"{problem[:1].lower()}{problem[1:]}"
-
-
-def in_words(kind: str, message: str) -> str:
-    """What is wrong with one value."""
-    return NEEDED.get(kind) or message.removeprefix("Value error, ")
 
 
 def meant(key: str, known: Sequence[str]) -> str:

@@ -10,8 +10,6 @@ _PART = r"""(?:[A-Za-z0-9_-]{1,200}+|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+'
 DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]{{0,200}}+\.[ \t]{{0,200}}+{_PART}){{16}}")
 """A key of more parts than any has, a.b.c...: tomllib's memory grows with the square of their number. Of parts that are
 longer there can't be enough in what kdyno reads."""
-BYTE_ORDER_MARK = "\ufeff"
-"""What some editors begin a text with; TOML doesn't know it."""
 KEY_SHOWN = 200
 """Characters of a key, in messages."""
 
@@ -21,6 +19,6 @@ def parse(text: str) -> dict[str, Any]:
     if key := DEEP_KEY.search(text):
         raise ValueError(f"the key {key[0][:KEY_SHOWN]}... has too many parts")
     try:
-        return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
+        return tomllib.loads(text)
     except RecursionError:
         raise ValueError("its tables and arrays lie too deep in each other") from None

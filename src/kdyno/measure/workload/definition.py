@@ -17,7 +17,6 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
-from kdyno.base.mistakes import in_words
 from kdyno.base.regex import BadPattern, compiled
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
@@ -225,8 +224,4 @@ def definition(name: str, base: Path = Path()) -> Definition:
 def _problems(error: ValidationError) -> Iterator[str]:
     for mistake in error.errors(include_url=False, include_context=False)[:PROBLEMS_SHOWN]:
         place = ".".join(map(str, mistake["loc"]))
-        yield (
-            f"unknown key {place}"
-            if mistake["type"] == "extra_forbidden"
-            else f"{place}: {in_words(mistake['type'], mistake['msg'])}"
-        )
+        yield f"unknown key {place}" if mistake["type"] == "extra_forbidden" else f"{place}: {mistake['msg']}"

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
-from kdyno.base.mistakes import in_words
 from kdyno.boot.registry import MACHINES
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
@@ -290,8 +289,7 @@ def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, me
         return f"{place}: `{name}`: there is no such type; there are {', '.join(KINDS[name])}"
     if kind == "missing":
         return f"{place}: `{name}` is missing"
-    why = in_words(kind, message)
-    return f"{place}: `{name}`: {why[:1].lower()}{why[1:]}"
+    return f"{place}: `{name}`: {message[:1].lower()}{message[1:]}"
 
 
 def _written(location: Sequence[int | str]) -> tuple[int | str, ...]:
