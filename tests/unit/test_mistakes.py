@@ -127,7 +127,7 @@ def test_a_text_of_several_kinds_of_lines_keeps_its_numbers(tmp_path: Path) -> N
 
 
 def test_a_key_that_is_called_as_a_kind_of_value_keeps_its_name() -> None:
-    table = {"kconfig": {"str": [], "int": {}}}
+    table: dict[str, Any] = {"kconfig": {"str": [], "int": {}}}
     with pytest.raises(ValidationError) as caught:
         Recipe.model_validate(table)
     assert [line.split(":")[0] for line in problems(caught.value, Recipe, table)] == ["`kconfig.str`", "`kconfig.int`"]
