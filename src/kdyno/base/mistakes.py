@@ -3,32 +3,139 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from kdyno.base import toml
 
 SHOWN = 20
 """Mistakes of one file that are said."""
+WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("string_type", "string_sub_type"), "a text in quotation marks is expected"),
+    "string_unicode": "a text in UTF-8 is expected",
+    "path_type": "a path in quotation marks is expected",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number is expected"),
+    "int_parsing_size": "it has too many digits",
+    **dict.fromkeys(("float_type", "float_parsing"), "a number is expected"),
+    "finite_number": "a number that is not infinite is expected",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false is expected"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list [ ... ] is expected"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table is expected"),
+    "literal_error": "{expected} is expected",
+    "union_tag_invalid": "there is no such type; there are {expected_tags}",
+    "greater_than": "it must be greater than {gt}",
+    "greater_than_equal": "it must be at least {ge}",
+    "less_than": "it must be less than {lt}",
+    "less_than_equal": "it must be at most {le}",
+}
+"""What pydantic's kinds of mistakes mean to whoever wrote the file, with its facts."""
+LENGTHS = {
+    "too_short": ("min_length", "at least", "entry", "entries"),
+    "too_long": ("max_length", "at most", "entry", "entries"),
+    "string_too_short": ("min_length", "at least", "character", "characters"),
+    "string_too_long": ("max_length", "at most", "character", "characters"),
+}
+_FREE = "letters, digits and . _ + -, with a letter or a digit first"
+PATTERNS: Mapping[str, str] = {
+    r"^[A-Za-z0-9][A-Za-z0-9._+-]*$": f"a name is expected: {_FREE}",
+    r"^[a-z0-9][a-z0-9_.-]*$": "a name is expected: small letters, digits and _ . -, a letter or a digit first",
+    r"^[a-z0-9][a-z0-9-]*$": "a name is expected: small letters, digits and -, a letter or a digit first",
+    r"^[a-z][a-z0-9_-]*$": "a name is expected: small letters, digits and _ -, a letter first",
+    r"^[a-z][a-z0-9_]*$": "a name is expected: small letters, digits and _, a letter first",
+    r"^[a-z-]+$": "a name is expected: small letters and -",
+    r"^[a-z0-9][a-z0-9.+-]{1,80}$": "a Debian package is expected: small letters, digits and . + -",
+    r"^[a-z0-9_-]+\.[a-z0-9_]+$": "a benchmark is expected, TEST.WHAT: small letters, digits and _ (in TEST - too)",
+    r"^[a-z0-9_]+(\+[a-z0-9_]+)*$": "an event is expected, or several with + between: small letters, digits and _",
+    r"^\S+$": "one word is expected, without spaces",
+    r"^[^\x00]*$": "a text without NUL characters is expected",
+    r"^[^\x00]+$": "a text is expected that is not empty and has no NUL characters",
+    r"^[!-~]([ -~]*[!-~])?$": "ASCII characters are expected, with no space first or last",
+    r"^([^.\[\]]+|\[\d{1,6}\])(\.[^.\[\]]+|\[\d{1,6}\])*$": "a path in JSON is expected, such as jobs[0].read.iops",
+    r"^usr/[A-Za-z0-9_+.-][A-Za-z0-9_+./-]{0,200}$": "a path is expected that begins with usr/, of letters, digits "
+    "and _ + . - /",
+    r"^(gcc|clang)(-\d+)?$": "a compiler is expected: gcc, clang, or with its version gcc-12, clang-19",
+    r"^(always|madvise|[1-9][0-9]{0,3}[kM])$": "always, madvise or a size is expected, such as 64k or 2M",
+    r"^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+){1,5}$": "a setting is expected as sysctl names it, such as vm.swappiness",
+    r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$": "DISK.scheduler or DISK.read_ahead_kb is expected",
+    r"^[a-z0-9-]{1,32}$": "a scheduler is expected: up to 32 small letters, digits and -",
+}
+"""What texts that must match a pattern are, in words."""
 
 
-def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """One line for each mistake, up to SHOWN."""
-    mistakes = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_problem(mistake["loc"], mistake["type"], mistake["msg"], model) for mistake in mistakes[:SHOWN]]
+@dataclass(frozen=True)
+class Mistake:
+    """One place of a file where something is wrong."""
+
+    keys: tuple[int | str, ...]
+    """The place as the file has it."""
+    location: tuple[int | str, ...]
+    """The same as pydantic has it, with the kinds of values that may be of several."""
+    kind: str
+    """Pydantic's name of the mistake."""
+    words: str
 
 
-def _problem(location: Sequence[int | str], kind: str, message: str, model: type[BaseModel]) -> str:
-    key = ".".join(str(step) for step in location)[: toml.KEY_SHOWN]
-    problem = message.removeprefix("Value error, ")
-    if kind == "extra_forbidden":
-        return f"unknown key `{key}`{meant(str(location[-1]), known_keys(model, location[:-1]))}"
-    if kind == "missing":
+def mistakes(
+    error: ValidationError, written: Any, keys_of: Callable[[Sequence[int | str]], Sequence[int | str]] = tuple
+) -> list[Mistake]:
+    """Each place once, however many kinds of values could have been there; `written` is what was validated.
+
+    `keys_of` takes out of a location what only the model's file knows to be no key.
+    """
+    places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for mistake in error.errors(include_url=False):
+        keys = _written(keys_of(mistake["loc"]), written, is_missing=mistake["type"] == "missing")
+        places.setdefault(keys, []).append(mistake)
+    return [
+        Mistake(keys, of[0]["loc"], of[0]["type"], ", or ".join(dict.fromkeys(map(in_words, of))))
+        for keys, of in places.items()
+    ]
+
+
+def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -> tuple[int | str, ...]:
+    """The steps that lead somewhere in what was written: the others say of which kind a value was taken to be."""
+    keys: list[int | str] = []
+    for number, step in enumerate(location, start=1):
+        is_entry = isinstance(written, list | tuple) and isinstance(step, int)
+        if is_entry or (isinstance(written, dict) and step in written):
+            keys.append(step)
+            written = written[step]
+        elif is_missing and number == len(location):
+            keys.append(step)
+    return tuple(keys)
+
+
+def in_words(mistake: ErrorDetails) -> str:
+    """What is wrong, for whoever wrote it; without the place."""
+    kind, facts = mistake["type"], mistake.get("ctx", {})
+    if kind in LENGTHS:
+        fact, bound, one, several = LENGTHS[kind]
+        return f"it must have {bound} {facts[fact]:,} {one if facts[fact] == 1 else several}"
+    if kind == "string_pattern_mismatch":
+        return PATTERNS.get(facts["pattern"], f"it must match the pattern {facts['pattern']}")
+    if kind in WORDS:
+        return WORDS[kind].format(**facts)
+    words = mistake["msg"].removeprefix("Value error, ")
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def problems(error: ValidationError, model: type[BaseModel], written: Any) -> list[str]:
+    """One line for each mistake in what was `written`, up to SHOWN."""
+    return [_problem(mistake, model) for mistake in mistakes(error, written)[:SHOWN]]
+
+
+def _problem(mistake: Mistake, model: type[BaseModel]) -> str:
+    key = ".".join(str(step) for step in mistake.keys)[: toml.KEY_SHOWN]
+    if mistake.kind == "extra_forbidden":
+        return f"unknown key `{key}`{meant(str(mistake.location[-1]), known_keys(model, mistake.location[:-1]))}"
+    if mistake.kind == "missing":
         return f"`{key}` is missing"
-    return f"`{key}`: {problem[:1].lower()}{problem[1:]}" if key else f"{problem[:1].lower()}{problem[1:]}"
+    return f"`{key}`: {mistake.words}" if key else mistake.words
 
 
 def meant(key: str, known: Sequence[str]) -> str:

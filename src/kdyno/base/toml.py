@@ -10,12 +10,17 @@ _PART = r"""(?:[A-Za-z0-9_-]{1,200}+|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+'
 DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]{{0,200}}+\.[ \t]{{0,200}}+{_PART}){{16}}")
 """A key of more parts than any has, a.b.c...: tomllib's memory grows with the square of their number. Of parts that are
 longer there can't be enough in what kdyno reads."""
+MARK = "\ufeff"
 KEY_SHOWN = 200
 """Characters of a key, in messages."""
 
 
 def parse(text: str) -> dict[str, Any]:
-    """What the TOML says. Raises ValueError, also where reading it would take time or memory without end."""
+    """What the TOML says. Raises ValueError, also where reading it would take time or memory without end.
+
+    A byte order mark before it, as editors of Windows write one, is no part of the text.
+    """
+    text = text.removeprefix(MARK)
     if key := DEEP_KEY.search(text):
         raise ValueError(f"the key {key[0][:KEY_SHOWN]}... has too many parts")
     try:

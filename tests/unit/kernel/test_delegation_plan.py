@@ -143,7 +143,7 @@ def test_a_second_compiler_holds_the_configuration(tmp_path: Path, tree: Path, s
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("rule = 3", BadPlan, "`rule`: input should be a valid tuple"),
+        ("rule = 3", BadPlan, "`rule`: a list"),
         ("[[rule]]\nfilse = ['a.c']", BadPlan, "unknown key `rule.0.filse`; did you mean `files`?"),
         ("[[rule]]\n", BadPlan, "a rule has either files or a table"),
         ("[[rule]]\nfiles = ['a[.c']", BadPlan, "`a[.c` is no glob: a [ without its ]"),

@@ -81,7 +81,7 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("width = 4", "width = 0", "`width`: input should be greater than"),
+        ("width = 4", "width = 0", "`width`: it must be"),
         ("width = 4\n", "", "`width` is missing"),
         ("width = 4", "widht = 4", "unknown key `widht`; did you mean `width`?"),
         ("streams = 16", "steams = 16", "unknown key `prefetcher.steams`; did you mean `streams`?"),
@@ -89,7 +89,7 @@ def test_a_file_is_a_family_too(tmp_path: Path) -> None:
         ("size = 524288", "size = 524289", "`l2`: 524289 bytes are not a whole number of sets of 8 lines"),
         ("llc = 45", "llc = 4", "`latency`: l1, l2, llc and memory must not get shorter"),
         ("stall_llc = 1.0", "stall_lcc = 1.0", "`model.weights`: there is no event stall_lcc; did you mean stall_llc?"),
-        ("stall_llc = 1.0", "stall_llc = -1.0", "`model.weights.stall_llc`: input should be greater than or equal"),
+        ("stall_llc = 1.0", "stall_llc = -1.0", "`model.weights.stall_llc`: it must be at least"),
         ('basis = "default"', 'basis = "calibrated"', "`model`: calibrated weights need programs, spearman and"),
         ('kind = "tage"', "kind = tage", "not TOML"),
     ],

@@ -125,7 +125,7 @@ def test_what_is_neither_a_source_nor_a_recipe_is_refused() -> None:
 def test_an_unknown_key_is_named_with_the_one_that_was_probably_meant() -> None:
     with pytest.raises(BadRecipe, match=r"`optt=O3`: unknown key `optt`; did you mean `opt`\?"):
         variants("plain", "optt=O3")
-    with pytest.raises(BadRecipe, match="`opt`: input should be 'O1', 'O2', 'O3' or 'Os'"):
+    with pytest.raises(BadRecipe, match="`opt`: 'O1', 'O2', 'O3' or 'Os' is expected"):
         variants("plain", "opt=O9")
     with pytest.raises(BadRecipe, match="unknown key `matrix`"):
         variants("plain", "matrix.opt=O3")

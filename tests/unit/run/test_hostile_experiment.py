@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kdyno.base import mistakes
 from kdyno.base.errors import UserError
 from kdyno.base.toml import DEEP_KEY
 from kdyno.run.experiment import load
@@ -98,7 +99,7 @@ def test_of_many_mistakes_the_first_are_shown(tmp_path: Path) -> None:
     text = MINIMAL + "".join(f"mistake{number} = 1\n" for number in range(20_000))
     with pytest.raises(BadExperiment) as raised:
         load_experiment(written(tmp_path, text))
-    assert str(raised.value).count("\n") == load.PROBLEMS_SHOWN
+    assert str(raised.value).count("\n") == mistakes.SHOWN
     assert str(raised.value).endswith("... and 19,980 more")
 
 

@@ -22,9 +22,8 @@ pub fn adopt() {
 pub fn outlive() -> Result<(), Failure> {
     adopt();
     // SAFETY: no pointers. Before there is a child: nothing may be left when the group is killed just now.
-    let group = unsafe { libc::getpgrp() };
-    // SAFETY: it takes two numbers, and no memory.
-    check("setpgid()", unsafe { libc::setpgid(0, 0) })?;
+    let (group, left) = unsafe { (libc::getpgrp(), libc::setpgid(0, 0)) };
+    check("setpgid()", left)?;
     // SAFETY: the agent has one thread, so the child may go on as if nothing happened.
     let (agent, pid) = unsafe { (libc::getpid(), libc::fork()) };
     if check("fork()", pid)? == 0 {

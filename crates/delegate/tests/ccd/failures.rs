@@ -150,3 +150,16 @@ fn a_signal_ends_the_compiler_and_then_ccd_and_nothing_is_left() {
         assert!(!place.has("a.o") && place.litter().is_empty(), "{:?}", place.litter());
     }
 }
+
+#[test]
+fn a_reader_of_the_options_that_goes_away_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_kdyno-delegate"))
+        .arg("options")
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output();
+    let output = output.unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}

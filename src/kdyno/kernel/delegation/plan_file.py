@@ -169,7 +169,7 @@ def read(path: Path) -> DelegationPlan:
     try:
         return DelegationPlan.model_validate(written).located(path.parent)
     except ValidationError as error:
-        raise BadPlan(path=path, problems="\n".join(problems(error, DelegationPlan))) from None
+        raise BadPlan(path=path, problems="\n".join(problems(error, DelegationPlan, written))) from None
 
 
 def read_table(path: Path) -> list[Rule]:
@@ -181,18 +181,17 @@ def read_table(path: Path) -> list[Rule]:
             raise BadPlan(path=path, problems=f"the table has no column {missing[0]}")
         for row in rows:
             wanted = {column: (row.get(column) or "").strip() for column in COLUMNS}
-            rules.append(
-                Rule(
-                    files=(globs.escaped(wanted["file"]),),
-                    compiler=wanted["compiler"] or None,
-                    add=tuple(wanted["add"].split()),
-                    remove=tuple(wanted["remove"].split()),
-                )
-            )
+            rule = {
+                "files": (globs.escaped(wanted["file"]),),
+                "compiler": wanted["compiler"] or None,
+                "add": tuple(wanted["add"].split()),
+                "remove": tuple(wanted["remove"].split()),
+            }
+            rules.append(Rule.model_validate(rule))
     except csv.Error as error:
         raise BadPlan(path=path, problems=f"not CSV: line {rows.line_num}: {error}") from error
     except ValidationError as error:
-        why = "; ".join(problems(error, Rule))
+        why = "; ".join(problems(error, Rule, rule))
         raise BadPlan(path=path, problems=f"line {rows.line_num}: {why}") from None
     return rules
 

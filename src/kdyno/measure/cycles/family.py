@@ -316,7 +316,7 @@ def read_family(path: Path) -> Family:
         FamilyFile.model_validate(written)
         return Family(**written, path=path.absolute())
     except ValidationError as error:
-        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile))) from None
+        raise BadFamily(path=path, why="\n".join(problems(error, FamilyFile, written))) from None
 
 
 def _directory() -> Path:

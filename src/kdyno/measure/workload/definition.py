@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
+from kdyno.base.mistakes import problems
 from kdyno.base.regex import BadPattern, compiled
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
@@ -214,14 +215,10 @@ def definition(name: str, base: Path = Path()) -> Definition:
     """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
     text, path = text_of(name, base)
     try:
-        return Definition.model_validate(toml.parse(text))
-    except ValidationError as error:
-        raise WorkloadUnfit(path=path, why="; ".join(_problems(error))) from None
+        written = toml.parse(text)
     except ValueError as error:
         raise WorkloadUnfit(path=path, why=f"not TOML: {error}") from None
-
-
-def _problems(error: ValidationError) -> Iterator[str]:
-    for mistake in error.errors(include_url=False, include_context=False)[:PROBLEMS_SHOWN]:
-        place = ".".join(map(str, mistake["loc"]))
-        yield f"unknown key {place}" if mistake["type"] == "extra_forbidden" else f"{place}: {mistake['msg']}"
+    try:
+        return Definition.model_validate(written)
+    except ValidationError as error:
+        raise WorkloadUnfit(path=path, why="; ".join(problems(error, Definition, written)[:PROBLEMS_SHOWN])) from None

@@ -282,7 +282,7 @@ def _kind(value: Any) -> str:
     """A metric is of the kind whose key it has."""
     if isinstance(value, dict):
         return next((key for key in KINDS if key in value), "pattern")
-    return next(name for name, kind in KINDS.items() if isinstance(value, kind))
+    return next((name for name, kind in KINDS.items() if isinstance(value, kind)), "pattern")
 
 
 AnyMetric = Annotated[

@@ -97,10 +97,11 @@ class Side:
     @property
     def recipe(self) -> RecipeSpec:
         """Raises BadRecipe and NotShort."""
+        written = table(self.pieces, RecipeSpec)
         try:
-            return RecipeSpec.model_validate(table(self.pieces, RecipeSpec))
+            return RecipeSpec.model_validate(written)
         except ValidationError as error:
-            problem_text = "; ".join(problems(error, RecipeSpec))
+            problem_text = "; ".join(problems(error, RecipeSpec, written))
             raise BadRecipe(text=self.text[:SHOWN], problems=problem_text) from None
 
 
@@ -217,13 +218,14 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
     of_machine = [*([Piece(kind, "type", kind)] if kind else []), *pieces(short), *pieces(lane)]
     named = next((piece.value for piece in of_machine if piece.key == "type"), next(iter(MACHINES)))
     model: type[BaseModel] = MACHINES[named].settings if named in MACHINES else MachineSettings
+    written = table(of_machine, model)
     try:
-        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(table(of_machine, model))
+        machine: MachineSettings = TypeAdapter(MachineConfig).validate_python(written)
     except ValidationError as error:
         if named not in MACHINES:
             problem_text = f"there is no type `{named}`"
         else:
-            problem_text = "; ".join(line.replace(f"{named}.", "", 1) for line in problems(error, model))
+            problem_text = "; ".join(problems(error, model, written))
         raise BadMachine(text=options.machine[:SHOWN], problems=problem_text, types=", ".join(MACHINES)) from None
     return machine, _written(machine.located(base), machine)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, reduce
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
+from kdyno.base.mistakes import SHOWN, Mistake, in_words, meant, mistakes
 from kdyno.boot.registry import MACHINES
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
@@ -30,11 +30,10 @@ from kdyno.run.experiment.models import MOST_RECORDED_BYTES, Experiment, Experim
 from kdyno.run.experiment.plan import pilot_blocks
 from kdyno.run.experiment.toml_lines import line_of
 from kdyno.run.experiment.tune import TuneConfig
-from kdyno.run.experiment.variants import expand, with_trainees
+from kdyno.run.experiment.variants import expand, matrix_mistakes, with_trainees
 
 MOST_BYTES = 1_000_000
 """Of a file; a long one has ten thousand."""
-PROBLEMS_SHOWN = 20
 KINDS: dict[str, dict[str, type[BaseModel]]] = {
     "machine": {name: kind.settings for name, kind in MACHINES.items()},
     "workload": dict(WORKLOADS),
@@ -117,8 +116,9 @@ def read_experiment(named: str) -> Experiment:
         experiment = Experiment.model_validate_json(written)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadRecordedExperiment(why=f"{where}: {first['msg']}" if where else first["msg"]) from None
+        raise BadRecordedExperiment(
+            why=": ".join(filter(None, [".".join(map(str, first["loc"])), in_words(first)]))
+        ) from None
     for keys, why in _unfit(experiment.model_dump(mode="json")):
         raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment
@@ -172,17 +172,22 @@ def _checked(path: Path, text: str) -> ExperimentFile:
     except ValueError as error:
         raise NotToml(path=path, why=error) from error
     for keys, why in _unfit(written):
-        raise BadExperiment(problems=_problem(path, text, keys, "", why))
+        raise _bad(path, text, [Mistake(keys, keys, "", why)])
     try:
         return ExperimentFile.model_validate(written)
     except ValidationError as error:
-        mistakes = error.errors(include_url=False, include_context=False, include_input=False)
-        problems = [_problem(path, text, item["loc"], item["type"], item["msg"]) for item in mistakes[:PROBLEMS_SHOWN]]
-        more = [f"... and {len(mistakes) - PROBLEMS_SHOWN:,} more"] if len(mistakes) > PROBLEMS_SHOWN else []
-        raise BadExperiment(problems="\n".join([*problems, *more])) from None
+        raise _bad(path, text, mistakes(error, written, _keys)) from None
+
+
+def _bad(path: Path, text: str, found: Sequence[Mistake]) -> BadExperiment:
+    problems = [_problem(path, text, mistake) for mistake in found[:SHOWN]]
+    more = [f"... and {len(found) - SHOWN:,} more"] if len(found) > SHOWN else []
+    return BadExperiment(problems="\n".join([*problems, *more]))
 
 
 def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
+    if wrong := [*matrix_mistakes(spec.variants)]:
+        raise _bad(path, text, wrong)
     recipes = {name: knobs.located(recipe, path.parent) for name, recipe in expand(spec.variants).items()}
     if spec.baseline not in recipes:
         line = line_of(text, ("baseline",))
@@ -201,7 +206,7 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
         raise LayoutOfBuiltKernel(path=path, line=line_of(text, ("variants", given[0])), variant=given[0])
     is_built_here = any(recipe.image is None for recipe in recipes.values())
     if spec.machine.starts_kernels and not spec.source and is_built_here:
-        raise BadExperiment(problems=_problem(path, text, ("source",), "missing", ""))
+        raise _bad(path, text, [Mistake(("source",), ("source",), "missing", "")])
     settings["source"] = SOURCE.located(spec.source or None, path.parent) or ""
     settings["config"] = CONFIG.located(spec.config, path.parent)
     workload = settings["workload"] = spec.workload.located(path.parent)
@@ -274,30 +279,28 @@ def _unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
             yield keys, "a number of more than 64 bits"
 
 
-def _problem(path: Path, text: str, location: Sequence[int | str], kind: str, message: str) -> str:
+def _problem(path: Path, text: str, mistake: Mistake) -> str:
     """One line for one mistake: file:line: what, and the nearest thing that would have been right."""
-    keys = _written(location)
+    keys, kind, location = mistake.keys, mistake.kind, mistake.location
     place = f"{path}:{line_of(text, keys)}"
     name = ".".join(str(key) for key in keys)[: toml.KEY_SHOWN]
     if kind == "extra_forbidden":
         known = _known_keys(location[:-1])
-        near = difflib.get_close_matches(str(location[-1])[: toml.KEY_SHOWN], known, n=1)
-        meant = f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
-        return f"{place}: unknown key `{name}`{meant}"
+        return f"{place}: unknown key `{name}`{meant(str(location[-1]), known)}"
     if kind == "union_tag_invalid" and name in KINDS:
         place = f"{path}:{line_of(text, (*keys, 'type'))}"
         return f"{place}: `{name}`: there is no such type; there are {', '.join(KINDS[name])}"
     if kind == "missing":
         return f"{place}: `{name}` is missing"
-    return f"{place}: `{name}`: {message[:1].lower()}{message[1:]}"
+    return f"{place}: `{name}`: {mistake.words}"
 
 
-def _written(location: Sequence[int | str]) -> tuple[int | str, ...]:
-    """The keys as the file has them: pydantic adds the kind of a table of several kinds, and `[key]` to a bad key."""
+def _keys(location: Sequence[int | str]) -> tuple[int | str, ...]:
+    """The location without the kinds of tables of several kinds, whose names keys may have, too."""
     kindless = (location[0], *location[2:]) if location and location[0] in KINDS else tuple(location)
     if kindless[:2] == METRICS and len(kindless) > 3:
         kindless = (*kindless[:3], *kindless[4:])
-    return kindless[:-1] if kindless[-1:] == ("[key]",) else kindless
+    return kindless
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:

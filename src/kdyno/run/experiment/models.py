@@ -40,7 +40,7 @@ def _count_or_auto(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
     try:
         return known(value)
     except ValidationError:
-        raise PydanticCustomError("blocks", 'Input should be a whole number from 1 to 10000, or "auto"') from None
+        raise PydanticCustomError("blocks", 'a whole number from 1 to 10000 is expected, or "auto"') from None
 
 
 BlocksOrAuto = Annotated[BlockCount | Literal["auto"], WrapValidator(_count_or_auto)]

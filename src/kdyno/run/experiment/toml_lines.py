@@ -29,7 +29,7 @@ def _lines(text: str) -> list[tuple[int, tuple[str, ...]]]:
     """The lines that have a key, and that key with its table's; kept, as one text may have many mistakes."""
     lines = []
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.removeprefix(toml.MARK).split("\n"), start=1):
         if match := HEADER.match(line):
             table = _keys(f"[{match['keys']}]")
             lines.append((number, table))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from kdyno.base.errors import UserError
+from kdyno.base.mistakes import Mistake, mistakes, problems
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import Recipe, Trainee
 from kdyno.measure.guest.job import Load
@@ -90,14 +92,26 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
             try:
                 recipes[expanded_name] = Recipe.model_validate(settings | values)
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-                raise BadMatrixValue(name=name, why=why) from None
+                raise BadMatrixValue(name=name, why="; ".join(problems(error, Recipe, settings | values))) from None
             size += len(recipes[expanded_name].model_dump_json())
             if size > MOST_RECORDED_BYTES:
                 why = f"with it the experiment has more than {MOST_RECORDED_BYTES:,} bytes"
                 raise VariantTooLarge(name=name, why=why)
     return recipes
+
+
+def matrix_mistakes(specs: Mapping[str, VariantSpec]) -> Iterator[Mistake]:
+    """What is wrong with values of matrices by themselves, each once, at its place in the file."""
+    for name, spec in specs.items():
+        for knob in filter(MATRIX_KNOBS.__contains__, spec.matrix):
+            for place, value in enumerate(spec.matrix[knob]):
+                try:
+                    Recipe.model_validate({knob: value})
+                except ValidationError as error:
+                    keys = ("variants", name, "matrix", knob, place)
+                    yield from (
+                        replace(mistake, keys=keys, location=keys) for mistake in mistakes(error, {knob: value})
+                    )
 
 
 def with_trainees(
