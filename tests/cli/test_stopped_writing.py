@@ -55,8 +55,13 @@ gzip.GzipFile.write = slow
 """
 )
 STOPS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
-LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-"""The tests may run in a background job, which ignores it."""
+LISTENS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+"""The tests may run in a background job or under nohup, which ignore some of these."""
 
 
 def stopped(child: subprocess.Popen[str], number: signal.Signals) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -74,6 +75,7 @@ from kdyno.report.terminal import render
 from kdyno.run.experiment.load import load_experiment, read_experiment
 from kdyno.run.experiment.plan import plan_boots
 from kdyno.run.soak.growth import blocks_of, slopes
+from kdyno.store import rows
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.run_file import read_run, why_not_whole
 from kdyno.store.store import Store
@@ -530,8 +532,9 @@ def selftest_record(path: Path) -> None:
         file.flush()
         with closing(sqlite3.connect(file.name)) as connection, connection:
             found = path.read_bytes().decode(errors="replace")
-            connection.execute("INSERT INTO kdyno_selftest SELECT id, created, ? FROM kdyno_run", [found])
-        with Store(f"sqlite:///{file.name}") as opened:
+            connection.execute("INSERT INTO kdyno_selftest SELECT id, created, ?, '' FROM kdyno_run", [found])
+        # Whoever makes up a record makes up its digest, too.
+        with patch.object(rows, "require_digest"), Store(f"sqlite:///{file.name}") as opened:
             last = last_of_host(opened, {"cpu": "a"}, "model")
     if last:
         text = io.StringIO()
