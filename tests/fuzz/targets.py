@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest import mock
 
 import numpy as np
 from rich.console import Console
@@ -534,7 +534,7 @@ def selftest_record(path: Path) -> None:
             found = path.read_bytes().decode(errors="replace")
             connection.execute("INSERT INTO kdyno_selftest SELECT id, created, ?, '' FROM kdyno_run", [found])
         # Whoever makes up a record makes up its digest, too.
-        with patch.object(rows, "require_digest"), Store(f"sqlite:///{file.name}") as opened:
+        with mock.patch.object(rows, "require_digest"), Store(f"sqlite:///{file.name}") as opened:
             last = last_of_host(opened, {"cpu": "a"}, "model")
     if last:
         text = io.StringIO()
