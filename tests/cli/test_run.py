@@ -193,8 +193,8 @@ def test_what_reproduce_prints_repeats_the_run(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ("", "Invalid JSON"),
-        ("{}", "name: Field required"),
+        ("", "invalid JSON"),
+        ("{}", "name: field required"),
         ('{"name":"x","source":"s","baseline":"a","variants":{"b":{}}}', "the baseline a is not a variant"),
     ],
 )
