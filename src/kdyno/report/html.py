@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdyno.base.files import write_whole
 from kdyno.base.text import clean
-from kdyno.judge.verdicts.model import FileReport, Report, RunReport
+from kdyno.judge.verdicts.model import Report, RunReport
 from kdyno.judge.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
-from kdyno.report import filters, page, panels, view
+from kdyno.report import page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
 from kdyno.report.figures.margin import against_margin
 from kdyno.report.grids import CORRECTIONS
+from kdyno.report.sections import shown_sections
+from kdyno.report.sections.boots import disturbances
 from kdyno.store.artefacts import Artefacts
-
-if TYPE_CHECKING:
-    from kdyno.measure.cycles.budget import Budgets
-    from kdyno.understand.explain.why import Reason
 
 FEW_SENTENCES = 8
 """Of a variant; the others are folded."""
@@ -51,17 +49,14 @@ def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -
 
 def render(report: Report, artefacts: Artefacts | None = None) -> str:
     """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
-    if isinstance(report, RunReport):
-        template, more = "run.html.j2", _of_run(report, artefacts)
-    else:
-        template, more = "file.html.j2", _of_file(report)
-    return page.environment().get_template(template).render(report=report, **_shown(report), **more)
+    template = page.environment().get_template("run.html.j2" if isinstance(report, RunReport) else "file.html.j2")
+    return template.render(report=report, sections=shown_sections(report, artefacts), **_shown(report))
 
 
 def _shown(report: Report) -> dict[str, Any]:
     """What the page of every report shows."""
     tables = _tables(report)
-    flags = _flags(report)
+    flags = disturbances(report)
     values = boxes.by_benchmark(report)
     several = len({benchmark for benchmark, _ in values}) > 1
     drift = order.order(report, order.over_all(report), flags, legend=True) if several else None
@@ -110,71 +105,3 @@ def _tables(report: Report) -> list[Table]:
 def _given(tables: Sequence[Table]) -> set[str]:
     """The verdicts that were given."""
     return {row.verdict for table in tables for row in table.rows if not row.is_mean}
-
-
-def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
-    """What only the page of a run of our own shows."""
-    return {
-        "run": report.run,
-        "reasons": _reasons(report, artefacts) if artefacts else {},
-        "budget": _budget(report.budgets) if report.budgets else None,
-        "curves": _curves(report),
-        "recipes": {variant.name: filters.changed(variant.recipe) for variant in report.run.variants},
-        "commands": {boot.variant: boot.command for boot in reversed(report.boots) if boot.command},
-        "flagged": _flags(report),
-    }
-
-
-def _of_file(report: Report) -> dict[str, Any]:
-    """What only the page of somebody else's data shows."""
-    named = (report.files, report.sha256) if isinstance(report, FileReport) else ((), ())
-    return {"files": list(zip(*named, strict=True))}
-
-
-def _flags(report: Report) -> order.Flags:
-    """What disturbed each boot, in one text."""
-    sentences: dict[tuple[str, int | None], str] = {}
-    for flag in report.flags if isinstance(report, RunReport) else ():
-        before = sentences.get((flag.variant, flag.block))
-        sentences[flag.variant, flag.block] = f"{before}; {flag.sentence}" if before else flag.sentence
-    return sentences
-
-
-def _budget(budgets: Budgets) -> dict[str, Any]:
-    """Where the cycles go, as bars and as a table."""
-    from kdyno.report.figures.budget import bars
-    from kdyno.understand.explain import budget_rows
-
-    return {
-        "of": budgets,
-        "plots": [panels.Plot.of("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
-        "columns": budget_rows.COLUMNS,
-        "rows": budget_rows.lines(budgets.budgets),
-        "legend": budget_rows.LEGEND,
-    }
-
-
-def _curves(report: RunReport) -> dict[str, Any] | None:
-    """How throughput grows with the number of processes; None unless the names of benchmarks or variants say it."""
-    from kdyno.judge.curves.of_run import curves_of
-    from kdyno.report import scaling_view
-    from kdyno.report.scaling_html import shown_of
-
-    scaling = curves_of(report)
-    if scaling is None:
-        return None
-    return {
-        "shown": shown_of(scaling),
-        "columns": scaling_view.columns(scaling),
-        "taxes": [scaling_view.tax(tax, scaling) for tax in scaling.taxes],
-        "notices": [notice for notice in scaling.notices if notice not in report.notices],
-    }
-
-
-def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
-    """Why variants differ; only runs with PMU records pay for the import."""
-    if not any(boot.pmu for boot in report.boots):
-        return {}
-    from kdyno.understand.explain.why import why
-
-    return why(report, artefacts)

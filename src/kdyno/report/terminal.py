@@ -13,6 +13,7 @@ from kdyno.judge.verdicts.model import FileReport, Report, RunReport
 from kdyno.judge.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
+from kdyno.report.sections import section_lines
 from kdyno.report.tables import render_analysis
 from kdyno.report.view import Axis, Sides
 
@@ -48,8 +49,8 @@ def render(report: Report, console: Console) -> None:
     if spans:
         say.line("")
         say.line(view.legend(report, tables, axis, sides), "dim")
-    if isinstance(report, RunReport):
-        _boots(report, say)
+    for text, style in section_lines(report):
+        say.line(text, style)
     if isinstance(report, FileReport) and len(report.analyses) <= FEW_BENCHMARKS:
         render_analysis(report, console)
 
@@ -79,16 +80,6 @@ class _Speaker:
 
     def line(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style=style))
-
-
-def _boots(report: RunReport, say: _Speaker) -> None:
-    for status, style in (("failed", "red"), ("lost", "yellow")):
-        boots = [boot for boot in report.boots if boot.status == status]
-        if boots:
-            say.line("")
-            say.line(f"{status} boots:", "bold")
-        for boot in boots:
-            say.line(f"  block {boot.block} {clean(boot.variant)}: {clean(boot.reason)}", style)
 
 
 def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int) -> Table:

@@ -1,0 +1,15 @@
+"""How often this host calls equal kernels different."""
+
+from __future__ import annotations
+
+from kdyno.judge.verdicts.model import Report, RunReport
+from kdyno.report.sections.base import Section
+from kdyno.store.artefacts import Artefacts
+
+
+def _data(report: Report, _artefacts: Artefacts | None) -> RunReport | None:
+    has_one = isinstance(report, RunReport) and (report.selftest or report.link_order)
+    return report if has_one and isinstance(report, RunReport) else None
+
+
+SECTION = Section("selftest", "benchmarks", _data)

@@ -1,0 +1,24 @@
+"""Why variants differ, from the PMU records of a run's boots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kdyno.judge.verdicts.model import Report, RunReport
+from kdyno.report.sections.base import Section
+from kdyno.store.artefacts import Artefacts
+
+if TYPE_CHECKING:
+    from kdyno.understand.explain.why import Reason
+
+
+def _data(report: Report, artefacts: Artefacts | None) -> dict[str, list[Reason]] | None:
+    """Return the reasons by variant. Only runs with PMU records pay for the import."""
+    if artefacts is None or not isinstance(report, RunReport) or not any(boot.pmu for boot in report.boots):
+        return None
+    from kdyno.understand.explain.why import why
+
+    return why(report, artefacts) or None
+
+
+SECTION = Section("why", "values", _data)
