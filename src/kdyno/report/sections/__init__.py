@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdyno.judge.verdicts.model import Report
-from kdyno.report.sections import boots, budget, failed_boots, files, provenance, scaling, selftest, slowest, why
+from kdyno.report.sections import boots, budget, failed_boots, files, provenance, scaling, selftest, why
 from kdyno.report.sections.base import Line, Section, Shown
 from kdyno.store.artefacts import Artefacts
 
@@ -20,7 +20,6 @@ SECTIONS: tuple[Section, ...] = (
     selftest.SECTION,
     provenance.SECTION,
     boots.SECTION,
-    slowest.SECTION,
     files.SECTION,
 )
 
