@@ -61,6 +61,7 @@ def test_passed_through_only_the_kernel_is_the_same_to_the_byte(state: Path) -> 
     assert {record.answer for record in made.objects} == {"passed"}
 
 
+@pytest.mark.long  # a kernel of its own: its configuration is what both compilers support
 def test_a_kernel_of_two_compilers_boots_and_passes_the_workload(kdyno: Kdyno, mixed: Image) -> None:
     runs(kdyno, mixed)
     rule = json.dumps(list(CLANGS))
@@ -72,6 +73,7 @@ def test_a_kernel_of_two_compilers_boots_and_passes_the_workload(kdyno: Kdyno, m
     )
 
 
+@pytest.mark.long
 def test_who_made_what_is_on_record(kdyno: Kdyno, mixed: Image) -> None:
     by_source = {record.source: record for record in records(mixed).objects}
     assert by_source["kernel/sched/core.c"].compiler == "clang-19"
