@@ -243,5 +243,5 @@ def test_a_self_test_that_nobody_waits_for_is_refused_with_its_time(
 
 def test_what_does_not_go_together_is_refused(lab: Lab, exact: str) -> None:
     assert lab("selftest", exact, "--aa", "--layouts").status == 1
-    assert "say `--layouts 40`" in lab("selftest", exact, "--layouts", "--experiments", "40").err
+    assert "use `--layouts 40`" in lab("selftest", exact, "--layouts", "--experiments", "40").err
     assert "an experiment is named before --layouts" in " ".join(lab("selftest", "--layouts", exact).err.split())

@@ -125,7 +125,7 @@ def test_a_variant_whose_first_two_boots_fail_is_given_up_and_that_is_said_each_
     first = lab("run", experiment)
     assert first.status == 0
     assert [cell for cell in lab.cells() if cell[0] == "dead"] == [("dead", 0), ("dead", 1)]
-    assert "dead was given up: its boots failed and none came through: panic: Kernel panic" in first.err
+    assert "dead was abandoned: all of its boots failed: panic: Kernel panic" in first.err
     assert len(lab.cells()) == 8
     second = lab("run", experiment)
     assert "is complete: nothing to do" in second.err

@@ -60,7 +60,7 @@ def test_gc_of_a_directory_that_is_no_state_directory_says_so(lab: Lab, is_there
     for words in (["--dry-run"], ["--yes"]):
         result = lab("store", "gc", *words, "--state", str(foreign), "--store", store)
         assert (result.status, result.out) == (1, "")
-        assert result.err.startswith(f"kdyno: {foreign} is no state directory of kdyno's: nothing was removed\nhint: ")
+        assert result.err.startswith(f"kdyno: {foreign} is not a state directory of kdyno: nothing was removed\nhint: ")
     assert [path.name for path in foreign.rglob("*")] == ["artefacts"] * is_there
 
 

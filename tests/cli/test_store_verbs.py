@@ -275,7 +275,7 @@ def test_gc_removes_what_no_run_needs_and_nothing_else(done: Lab) -> None:
     before, kept = report(done), artefacts(done)
     others = strays(done)
     result = done("store", "gc")
-    assert result.status == 0 and "nothing was removed: --yes removes it" in result.out
+    assert result.status == 0 and "nothing was removed; add --yes to remove it" in result.out
     assert all(path.exists() for path in others)
     assert done("store", "gc", "--dry-run").status == 0
     assert all(path.exists() for path in others)
@@ -346,7 +346,7 @@ def test_a_directory_that_is_not_kdynos_is_refused_and_left_as_it_is(done: Lab, 
 def test_what_is_young_stays_for_as_long_as_is_asked(done: Lab) -> None:
     others = strays(done)
     result = done("store", "gc", "--yes", "--older-than", "1")
-    assert result.status == 0 and "1 too young to go" in result.out
+    assert result.status == 0 and "1 too young to be removed" in result.out
     assert all(path.exists() for path in others)
 
 
@@ -356,7 +356,7 @@ def test_gc_leaves_all_alone_while_a_run_is_under_way(done: Lab) -> None:
         result = done("store", "gc", "--yes")
         assert result.status == 3 and "another kdyno is at work" in result.err and "run-123456" in result.err
         result = done("store", "gc")
-        assert result.status == 0 and "another kdyno is at work here (run-123456)" in result.out
+        assert result.status == 0 and "another kdyno uses this directory (run-123456)" in result.out
     assert all(path.exists() for path in others)
     with State(done.state).scratch("soak"):
         assert done("store", "gc", "--yes").status == 3

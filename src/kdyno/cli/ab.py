@@ -20,14 +20,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the baseline: `plain`, a recipe (opt=O3,kconfig.PREEMPT=y,patches=fix.patch), a source (.#v6.12, "
         "git:DIR#REV, ./DIR), or a source and a recipe (.#HEAD,opt=O3)",
     )
-    parser.add_argument("others", nargs="+", metavar="OTHER", help="what is compared with it")
+    parser.add_argument(
+        "others", nargs="+", metavar="OTHER", help="the kernels to compare with the baseline, in the same form"
+    )
     parser.add_argument(
         "-t", "--tests", type=_words, action="extend", default=[], metavar="TEST,...", help="tests, suites, workloads"
     )
     parser.add_argument("--blocks", type=_blocks, metavar="N|auto", help="boots of each kernel (12)")
     parser.add_argument("--layouts", type=number_from(2, 1000), metavar="N", help="link orders of each kernel")
-    parser.add_argument("--margin", type=fraction, metavar="F", help="effects within this fraction are equal (0.01)")
-    parser.add_argument("--lane", choices=tuple(LANES), help="which clock is read (model)")
+    parser.add_argument(
+        "--margin", type=fraction, metavar="F", help="effects within this fraction are equivalent (0.01)"
+    )
+    parser.add_argument("--lane", choices=tuple(LANES), help="the lane: which clock measures (model)")
     parser.add_argument(
         "--machine", default="", metavar="TYPE,KEY=VALUE,...", help="[machine] of an experiment, in the same short form"
     )
@@ -35,10 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--source",
         default="",
         metavar="SOURCE",
-        help="of recipes that name none (else the first that is named, else the kernel tree here, else the demo's)",
+        help="source of recipes without one (default: the first named, else the kernel tree here, else the demo's)",
     )
     parser.add_argument("--config", metavar="CONFIG", help="base configuration: file:PATH, make:TARGET (dyno)")
-    parser.add_argument("--toml", action="store_true", help="only print the experiment that this stands for")
+    parser.add_argument("--toml", action="store_true", help="only print the equivalent experiment file")
     add_run_options(parser)
 
 

@@ -9,9 +9,9 @@ from kdyno.cli.common import print_json, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a file that holds a file system, or is to hold one")
+    parser.add_argument("file", metavar="FILE", help="a file that contains a file system, or will contain one")
     parser.add_argument(
-        "--activate", metavar="NAME", help="as root: make the mapping /dev/mapper/NAME, and the file immutable"
+        "--activate", metavar="NAME", help="as root: create the mapping /dev/mapper/NAME, and make the file immutable"
     )
     parser.add_argument("--json", action="store_true", help="the extents and the table as JSON")
 
@@ -29,5 +29,5 @@ def act(args: argparse.Namespace) -> int:
     for note in answer.notes:
         talk.warn(f"note: {note}")
     if answer.mapping:
-        talk.warn(f"the mapping {answer.mapping} is there; to undo it: {'; '.join(answer.undo)}")
+        talk.warn(f"the mapping {answer.mapping} exists; to remove it: {'; '.join(answer.undo)}")
     return 0

@@ -9,23 +9,25 @@ from kdyno.base.lanes import LANES
 from kdyno.cli.common import number_from, state_of, talk_of
 
 OUTPUT_MB = 256
-"""Of the stream, where it is for a person and not kept: twice what the command says."""
+"""The most bytes of the stream of an interactive boot, which is not stored: twice the output limit of the command."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", help="a bzImage, a kernel build directory, or the key of an image that kdyno built")
     parser.set_defaults(command=[])
     parser.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
-    parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: how it runs")
+    parser.add_argument("--accel", choices=["auto", "kvm", "tcg"], default="auto", help="wall lane: the accelerator")
     parser.add_argument("--platform", choices=["microvm", "q35"], default="microvm", help="QEMU's machine type")
     parser.add_argument("--cpu", help="QEMU's CPU model")
     parser.add_argument("--cpus", type=number_from(1, 64), metavar="N", default=1, help="number of CPUs (wall lane)")
     parser.add_argument(
         "--memory", type=number_from(64, 1 << 20), default=512, metavar="MB", help="guest memory (default: 512)"
     )
-    parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
+    parser.add_argument("--append", default="", metavar="WORDS", help="parameters for the kernel command line")
     parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
-    parser.add_argument("--share", type=Path, metavar="DIR", help="offer DIR to the guest, read-only, as 9p tag `host`")
+    parser.add_argument(
+        "--share", type=Path, metavar="DIR", help="share DIR with the guest, read-only, as 9p tag `host`"
+    )
     parser.add_argument(
         "--disk", type=number_from(1, 1 << 20), metavar="MB", help="give the guest an empty disk, /dev/vda (wall lane)"
     )
@@ -34,11 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=number_from(1, 7 * 24 * 3600),
         default=600,
         metavar="SECONDS",
-        help="end a command's boot after this",
+        help="the time limit of a boot with a command",
     )
-    parser.add_argument("--console", type=Path, metavar="FILE", help="keep the console in FILE")
+    parser.add_argument("--console", type=Path, metavar="FILE", help="write the console to FILE")
     parser.usage = "kdyno boot [options] KERNEL [-- COMMAND ...]"
-    parser.epilog = "No command: a shell. The exit status is the command's, or 3 if the kernel did not come so far."
+    parser.epilog = (
+        "Without a command, a shell runs. The exit status is the command's, or 3 if the command was not reached."
+    )
 
 
 def act(args: argparse.Namespace) -> int:

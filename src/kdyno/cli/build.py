@@ -12,7 +12,7 @@ from kdyno.run.session import Session
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", type=Path, help="experiment file")
-    parser.add_argument("variant", nargs="*", help="variants to build; all if none is named")
+    parser.add_argument("variant", nargs="*", help="variants to build (default: all)")
     parser.add_argument("--json", action="store_true", help="provenance of the images as JSON")
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from kdyno.measure.cycles.kernel_measured import KernelMeasurement
 
 NOISY = 0.1
-"""Median spread between passes above which the host is called noisy."""
+"""The median spread between passes above which a host is reported as noisy."""
 WORST = 8
 MEASURE = ""
-"""In the place of a measurement's file: there is none yet."""
+"""The value of --kernel without a file: a new measurement is made."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,14 +34,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--times", type=number_from(1, 10_000), default=50, metavar="N", help="runs of a program in a pass (default 50)"
     )
     parser.add_argument(
-        "--passes", type=number_from(2, 1000), default=2, metavar="N", help="more help on a noisy host (default 2)"
+        "--passes",
+        type=number_from(2, 1000),
+        default=2,
+        metavar="N",
+        help="number of passes; a noisy host needs more (default 2)",
     )
     parser.add_argument(
         "--kernel",
         nargs="?",
         const=MEASURE,
         metavar="FILE.json",
-        help="fit the weights that only kernel code shows: to what `kdyno validate -o` wrote, or to one made now",
+        help="fit the kernel's own weights to a file of `kdyno validate -o`, or to a new measurement",
     )
     parser.add_argument("--date", metavar="DATE", help="a date to write into the file (default: none)")
     parser.add_argument("--json", action="store_true", help="weights, programs and quality as JSON")
@@ -94,7 +98,8 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
 
 
 def _kernel_measurement(args: argparse.Namespace) -> tuple[KernelMeasurement, Family]:
-    """What the fit starts from. A measurement may be another host's, so that its own family is the default."""
+    """Return the measurement to fit to, and the family. The default family is that of the measurement, which may be of
+    another host."""
     from kdyno.measure.cycles.family import load_family
     from kdyno.measure.cycles.kernel_measured import read_measurement
     from kdyno.understand.validate.kernel import Request, host_family, validate_kernel
@@ -125,7 +130,7 @@ def _write(args: argparse.Namespace, made: FamilyFile) -> None:
 
 
 def lines(calibration: Calibration) -> list[str]:
-    """The outcome as text."""
+    """Return the outcome as lines of text."""
     return [
         *_weights(calibration),
         "",
@@ -139,19 +144,19 @@ def lines(calibration: Calibration) -> list[str]:
 
 
 def kernel_lines(calibration: KernelCalibration) -> list[str]:
-    """The outcome of --kernel as text."""
-    from kdyno.cli.validate import judged_row, summary
+    """Return the outcome of --kernel as lines of text."""
+    from kdyno.cli.validate import benchmark_row, summary
 
     before = calibration.family.weights
     rows = [f"weights of {calibration.family.name}, in cycles   fitted    before"]
     rows += [f"  {event:<26} {calibration.weights[event]:>9.4g} {before[event]:>9.4g}" for event in calibration.fitted]
-    rows += ["  all others are as they were", ""]
+    rows += ["  all other weights are unchanged", ""]
     benchmarks = calibration.measured.benchmarks
     rows.append(f"{'benchmark':<22} {'kind':<9} {'role':<8} {'per':<3} {'native':>11} {'modelled':>11} {'ratio':>6}")
-    rows += [judged_row(row, of.unit) for row, of in zip(calibration.judged, benchmarks, strict=True)]
+    rows += [benchmark_row(row, benchmark.unit) for row, benchmark in zip(calibration.judged, benchmarks, strict=True)]
     qualities = (
         ("held-out", calibration.held_out),
-        ("held-out, weights as before", calibration.before),
+        ("held-out, previous weights", calibration.before),
         ("fitted to", calibration.on_fitted),
     )
     return [*rows, "", *(f"{title}: {summary(quality)}" for title, quality in qualities)]
@@ -161,7 +166,7 @@ def _weights(calibration: Calibration) -> list[str]:
     before = calibration.family.model.weights
     rows = [f"weights of {calibration.family.name}, in cycles   fitted    before"]
     for event, weight in calibration.weights.items():
-        kept = "  kept: no program shows it" if event in calibration.kept else ""
+        kept = "  kept: no program determines it" if event in calibration.kept else ""
         rows.append(f"  {event:<26} {weight:>9.3f} {before[event]:>9.3f}{kept}")
     return rows
 
@@ -182,14 +187,14 @@ def _spread(calibration: Calibration) -> list[str]:
     median = spread[len(spread) // 2]
     rows = [f"native passes differ by {_percent(median)} (median), at most {_percent(spread[-1])}"]
     if median > NOISY:
-        rows.append("this host is noisy: more passes (--passes) make better minima")
+        rows.append("this host is noisy: more passes (--passes) improve the minima")
     return rows
 
 
 def _quality(calibration: Calibration) -> list[str]:
     rows = (
         ("held-out", calibration.held_out),
-        ("held-out, weights as before", calibration.before),
+        ("held-out, previous weights", calibration.before),
         ("fitted to", calibration.fitted),
     )
     return [f"{title}: {_summary(quality)}" for title, quality in rows]
@@ -213,7 +218,7 @@ def _worst(calibration: Calibration) -> list[str]:
 
     held_out = [program for program in calibration.judged if program.role == "held-out"]
     kinds = ", ".join(f"{kind} {_percent(error)}" for kind, error in by_kind(held_out).items())
-    rows = [f"median error by kind, held-out: {kinds}", "where the model fails most, held-out:"]
+    rows = [f"median error by kind, held-out: {kinds}", "the largest errors of the model, held-out:"]
     for program in worst(held_out, WORST):
         rows.append(
             f"  {program.program:<23} {program.off_by:.1f} times too {'much' if program.error > 0 else 'little'}"

@@ -1,4 +1,4 @@
-"""What several verbs do with the arguments that all of them have."""
+"""Helpers for the arguments that several verbs share."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def talk_of(args: argparse.Namespace) -> Talk:
 
 
 def store_of(args: argparse.Namespace, access: Access = "make") -> Store:
-    """Open the store that was named, or the one in the state directory."""
+    """Open the named store, or the one in the state directory."""
     from kdyno.store.store import Store
 
     return Store(*store_url_of(args, access))
 
 
 def store_url_of(args: argparse.Namespace, access: Access) -> tuple[StoreUrl, Access]:
-    """The store that was named on the command line, else in the environment, else the one in the state directory.
+    """Return the store of the command line, else of the environment, else of the state directory.
 
-    The last one is kdyno's own: whatever it is opened for, it is made if it isn't there.
+    The store of the state directory is created if it doesn't exist, whatever it is opened for.
     """
     from kdyno.store.url import parse, sqlite_file
 
@@ -50,7 +50,7 @@ def print_json(value: Any) -> None:
 
 
 def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
-    """The type of an argument that is a whole number from `low` to `high`."""
+    """Return the argparse type of a whole number from `low` to `high`."""
 
     def number(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
@@ -61,7 +61,7 @@ def number_from(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
 
 
 def fraction(text: str) -> float:
-    """The type of an argument between 0 and 1, exclusively."""
+    """Parse an argument between 0 and 1, exclusively."""
     try:
         number = float(text)
     except ValueError:
@@ -72,7 +72,7 @@ def fraction(text: str) -> float:
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """The options that every verb has."""
+    """Add the options that every verb has."""
     from pathlib import Path
 
     group = parser.add_argument_group("everywhere")
@@ -83,14 +83,14 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="database: sqlite:///FILE, postgresql://USER@HOST/NAME, or @FILE with such a URL (else KDYNO_STORE)",
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    group.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
+    group.add_argument("-v", "--verbose", action="store_true", help="print every command that kdyno runs")
 
 
 def add_action(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
 ) -> argparse.ArgumentParser:
-    """One action of a verb that has several."""
-    # What is left out here must not win over what was given before the action's name.
+    """Add one action of a verb with several actions."""
+    # The default of an omitted option must not override a value given before the action's name.
     about = f"{summary[0].upper()}{summary[1:]}."
     parser = verbs.add_parser(name, help=summary, description=about, argument_default=argparse.SUPPRESS)
     add_common(parser)
@@ -99,9 +99,9 @@ def add_action(
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a run's id or the start of it; `latest` is the newest")
+    parser.add_argument("run", metavar="RUN", help="id of a run, or the beginning of it; `latest` is the newest run")
 
 
 def run_id_of(store: Store, named: str) -> str:
-    """The id that a user means by RUN."""
+    """Return the id of the run that the argument RUN names."""
     return (named == "latest" and store.newest()) or store.run(named).id

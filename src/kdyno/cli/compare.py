@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("other", nargs="?", metavar="RUN", help="a second run: compares variants of the same name")
-    parser.add_argument("--baseline", metavar="VARIANT", help="one run: compare with this variant instead of its own")
-    parser.add_argument("--json", action="store_true", help="the reports as a JSON list")
+    parser.add_argument("other", nargs="?", metavar="RUN", help="a second run: compare variants of the same name")
+    parser.add_argument(
+        "--baseline", metavar="VARIANT", help="with one run: compare with this variant instead of the run's baseline"
+    )
+    parser.add_argument("--json", action="store_true", help="print the reports as a JSON list")
 
 
 def act(args: argparse.Namespace) -> int:

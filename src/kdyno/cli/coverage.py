@@ -22,27 +22,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--diff", action="store_true", help="what the first executes and the second doesn't, and the reverse"
+        "--diff", action="store_true", help="code that only the first executes, and code that only the second executes"
     )
     what.add_argument(
         "--unused",
         action="store_true",
-        help="functions, files and configuration symbols that are never executed, the boot included, by size",
+        help="functions, files and configuration symbols that are never executed, not even during boot, by size",
     )
-    parser.add_argument("--html", type=Path, metavar="DIR", help="write the source with counts, a page for each file")
     parser.add_argument(
-        "--lcov", type=Path, metavar="FILE", help="write a tracefile: genhtml, editors and CI services read it"
+        "--html", type=Path, metavar="DIR", help="write the source with its counts as HTML, one page for each file"
     )
-    parser.add_argument("--json", action="store_true", help="directories, files and functions as JSON")
+    parser.add_argument(
+        "--lcov", type=Path, metavar="FILE", help="write a tracefile for genhtml, editors and CI services"
+    )
+    parser.add_argument("--json", action="store_true", help="print directories, files and functions as JSON")
     parser.add_argument(
         "--workload",
         action="append",
         default=[],
         metavar="TEST,...",
-        help="what an image executes: tests, suites, experiment files (default: lmbench, which is 19 tests); "
+        help="workload of an image: tests, suites, experiment files (default: lmbench, which is 19 tests); "
         "--diff: once for each",
     )
-    parser.add_argument("--boot", action="store_true", help="count what ran outside of the benchmarks' loops, too")
+    parser.add_argument(
+        "--boot", action="store_true", help="also count code that ran outside the loops of the benchmarks"
+    )
     parser.add_argument(
         "--region",
         action="append",
@@ -58,9 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="of a run (default: its baseline; --diff: once for each)",
+        help="variant of a run (default: its baseline; --diff: once for each)",
     )
-    parser.add_argument("--vmlinux", type=Path, metavar="FILE", help="the vmlinux of a record, if it isn't kdyno's own")
+    parser.add_argument(
+        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux of a record, if kdyno did not build it"
+    )
     parser.add_argument("--source", type=Path, metavar="DIR", help="the source tree (default: the image's)")
     parser.add_argument(
         "--seed", type=number_from(0), default=1, metavar="N", help="seed of an image's boot (default: 1)"
@@ -81,11 +87,11 @@ def act(args: argparse.Namespace) -> int:
         raise WrongNumber(number=len(args.named), wanted="two" if args.diff else "one")
     subjects = _subjects(args)
     if args.unused:
-        return _unused(args, subjects[0])
-    measured = [_measured(subject, _wanted(args)) for subject in subjects]
+        return _report_unused(args, subjects[0])
+    measured = [_measure(subject, _request_of(args)) for subject in subjects]
     if args.diff:
         return _diff(args, subjects, measured)
-    _written(args, subjects[0], measured[0])
+    _write_files(args, subjects[0], measured[0])
     if args.json:
         print_json(measured[0].report.model_dump(mode="json"))
     else:
@@ -105,8 +111,8 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
             find_subject(
                 SubjectRequest(
                     named,
-                    workload=tuple(filter(None, (_of(place, args.workload) or "").split(","))),
-                    variant=_of(place, args.variant),
+                    workload=tuple(filter(None, (_value_for(place, args.workload) or "").split(","))),
+                    variant=_value_for(place, args.variant),
                     vmlinux=args.vmlinux,
                     seed=args.seed,
                 ),
@@ -116,25 +122,25 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
         ]
 
 
-def _of(place: int, given: list[str]) -> str | None:
-    """What was given for the first or the second; what was given once is for both."""
+def _value_for(place: int, given: list[str]) -> str | None:
+    """Return the value for the first or the second subject; a single value is for both."""
     return given[min(place, len(given) - 1)] if given else None
 
 
-def _wanted(args: argparse.Namespace) -> Wanted:
+def _request_of(args: argparse.Namespace) -> Wanted:
     from kdyno.understand.coverage.measure import Wanted
 
     return Wanted(tuple(args.region), tuple(args.context or CONTEXTS), args.boot or args.unused)
 
 
-def _measured(subject: Subject, wanted: Wanted) -> Measured:
+def _measure(subject: Subject, wanted: Wanted) -> Measured:
     from kdyno.understand.coverage.measure import measure
 
     return measure(subject.record, subject.vmlinux, wanted, subject.label)
 
 
-def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> None:
-    """The files that were asked for."""
+def _write_files(args: argparse.Namespace, subject: Subject, measured: Measured) -> None:
+    """Write the requested files."""
     if not (args.html or args.lcov):
         return
     from kdyno.understand.coverage.sources import find_tree
@@ -153,15 +159,15 @@ def _written(args: argparse.Namespace, subject: Subject, measured: Measured) -> 
         talk.say(f"{number:,} pages: {args.html / 'index.html'}")
 
 
-def _unused(args: argparse.Namespace, subject: Subject) -> int:
+def _report_unused(args: argparse.Namespace, subject: Subject) -> int:
     from kdyno.base.terminal import console
     from kdyno.report.coverage_terminal import print_unused
     from kdyno.understand.coverage.sources import find_tree
     from kdyno.understand.coverage.unused import unused
 
     tree = find_tree(subject.image, args.source, state_of(args))
-    measured = _measured(subject, _wanted(args))
-    _written(args, subject, measured)
+    measured = _measure(subject, _request_of(args))
+    _write_files(args, subject, measured)
     config = subject.vmlinux.with_name("config")
     text = config.read_text(encoding="utf-8", errors="replace") if subject.image else None
     unexecuted = unused(measured.report, tree.root, text)

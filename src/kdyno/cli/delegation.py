@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class NotDelegated(UserError):
-    message = "ccd had no part in image {key}: one compiler made all of it"
+    message = "image {key} was built by one compiler, without a delegation plan"
     hint = "the image's recipe has no `delegation`; `kdyno delegation show PLAN` shows a plan"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
 
-    check = add_action(verbs, "check", "say whether a plan can be had here, and what each rule decides for")
+    check = add_action(verbs, "check", "check whether a plan is possible here, and what each rule selects")
     check.add_argument("plan", type=Path, metavar="PLAN", help="delegation plan, a TOML file")
     _add_source(check)
 
-    show = add_action(verbs, "show", "show which compiler makes which file: of a plan, or of an image that was built")
+    show = add_action(verbs, "show", "show which compiler compiles which file, by a plan or in an existing image")
     show.add_argument("what", metavar="PLAN|IMAGE", help="delegation plan, or an image's key or directory")
     _add_source(show)
-    show.add_argument("--json", action="store_true", help="all of it as JSON")
+    show.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         help="the kernel source that the plan is for (default: debian:linux-source-6.12)",
     )
     parser.add_argument(
-        "--toolchain", metavar="NAME", default="gcc", help="the compiler of all that no rule chooses (default: gcc)"
+        "--toolchain", metavar="NAME", default="gcc", help="the compiler of files that no rule selects (default: gcc)"
     )
 
 

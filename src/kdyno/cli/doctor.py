@@ -18,16 +18,20 @@ MARKS = {"ok": "ok      ", "missing": "MISSING ", "optional": "optional"}
 
 
 class SetWithoutHost(UserError):
-    message = "--set and --restore are about the host's knobs"
-    hint = "say `kdyno doctor --host --set` or `kdyno doctor --host --restore`"
+    message = "--set and --restore require --host: they set the knobs of the host"
+    hint = "run `kdyno doctor --host --set` or `kdyno doctor --host --restore`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="findings as JSON")
-    parser.add_argument("--host", action="store_true", help="show what of this host moves times in the wall lane")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--host",
+        action="store_true",
+        help="show the settings and states of this host that affect times in the wall lane",
+    )
     turn = parser.add_mutually_exclusive_group()
     turn.add_argument("--set", nargs="*", metavar="KNOB", help="with --host: set knobs for measuring (default: most)")
-    turn.add_argument("--restore", action="store_true", help="with --host: bring back what was before --set")
+    turn.add_argument("--restore", action="store_true", help="with --host: restore the knobs that --set changed")
 
 
 def act(args: argparse.Namespace) -> int:
@@ -48,7 +52,7 @@ def _needs(args: argparse.Namespace) -> int:
         if not args.json:
             terminal.line(f"{MARKS[finding.status]}  {finding.name:<26} {finding.detail}", flush=True)
             if finding.mend and finding.status != "ok":
-                terminal.line(f"{'':38}mend: {finding.mend}")
+                terminal.line(f"{'':38}fix: {finding.mend}")
     if args.json:
         print_json([asdict(finding) for finding in findings])
     missing = [finding.name for finding in findings if finding.status == "missing"]
@@ -87,11 +91,11 @@ def _turn(args: argparse.Namespace) -> int:
 
 def _outcome(turned: Turned, restored: bool) -> str:
     if turned.refused and os.geteuid() != 0:
-        return "knobs belong to root: say the same under sudo, with the same --state"
+        return "only root can set knobs: run the same command with sudo, with the same --state"
     if turned.refused:
-        return "what was refused is as it was" if not restored else "what was refused stays on record for --restore"
+        return "refused knobs are unchanged" if not restored else "refused knobs stay on record for --restore"
     if restored:
-        return "every knob is as it was" if turned.turns else "no knob was set from this state directory"
+        return "every knob is restored" if turned.turns else "no knob was set from this state directory"
     if not turned.turns:
-        return "every knob that is here stands right"
-    return "`kdyno doctor --host --restore` brings back what was"
+        return "every knob of this host is already set for measuring"
+    return "`kdyno doctor --host --restore` restores the previous values"

@@ -1,8 +1,8 @@
-"""The exit codes of kdyno, and how they differ where `git bisect run` or a pipeline asks for a regression. Pure.
+"""The exit codes of kdyno, and how they change with --fail-on-regression, for `git bisect run` and CI. Pure.
 
-Without --fail-on-regression: 0 done, 1 user error, 2 the experiment says no, 3 infrastructure or lost, 130 interrupted.
-With it: 0 no regression, 2 a regression, 125 it doesn't build or boot, which git bisect skips; and for all that says
-nothing about the kernel 128 more than else, at which git bisect stops: it takes 1 and 3 for a bad revision.
+Without --fail-on-regression: 0 done, 1 user error, 2 a negative verdict, 3 infrastructure or lost, 130 interrupted.
+With it: 0 no regression, 2 a regression, 125 the kernel doesn't build or boot, which git bisect skips. 128 is added to
+the codes 1 and 3, which say nothing about the kernel: git bisect takes 1 and 3 for a bad revision, and stops from 128 on.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ OPTION = "--fail-on-regression"
 
 
 def asks_for_regression(words: Sequence[str]) -> bool:
-    """Whether a command line has the option, perhaps abbreviated; also one that can't be parsed."""
+    """Return whether a command line has the option, perhaps abbreviated, even if it can't be parsed."""
     return any(len(word) > len("--") and OPTION.startswith(word.partition("=")[0]) for word in words)
 
 
-def for_bisect(status: int | str | None) -> int:
-    """The exit code with the option, for that without it."""
+def bisect_status(status: int | str | None) -> int:
+    """Return the exit code with the option for the exit code without it."""
     plain = int(status or DONE)
     return plain + STOPS_BISECT if plain in (USAGE, LOST) else plain

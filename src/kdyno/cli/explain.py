@@ -19,14 +19,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("variant", metavar="VARIANT", help="the variant to explain")
     parser.add_argument(
-        "benchmark", nargs="?", metavar="BENCHMARK", help="one of its benchmarks: lat_syscall.null (--budget: or all)"
+        "benchmark",
+        nargs="?",
+        metavar="BENCHMARK",
+        help="one of its benchmarks, such as lat_syscall.null (--budget: default all)",
     )
-    parser.add_argument("--budget", action="store_true", help="say where the modelled cycles go, in both kernels")
-    parser.add_argument("--baseline", metavar="NAME", help="explain against this variant instead of the run's baseline")
-    parser.add_argument("--events", choices=["edges", "all"], help="what to count at least (default: all)")
-    parser.add_argument("--family", metavar="NAME", help="CPU family modelled, and booted (default: the run's)")
+    parser.add_argument("--budget", action="store_true", help="attribute the modelled cycles of both kernels to causes")
+    parser.add_argument("--baseline", metavar="NAME", help="compare with this variant instead of the run's baseline")
+    parser.add_argument("--events", choices=["edges", "all"], help="the events to count (default: all)")
+    parser.add_argument("--family", metavar="NAME", help="CPU family to model and to boot (default: the run's)")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the differential flame graph")
-    parser.add_argument("--json", action="store_true", help="the explanation as JSON")
+    parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.add_argument(
         "--top", type=number_from(1), metavar="N", default=10, help="rows of each table (default: %(default)s)"
     )

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SYMBOL",
-        help="a symbol that stays, `USB_*` for several; can be repeated",
+        help="a symbol to keep, `USB_*` for several; can be repeated",
     )
     parser.add_argument(
         "--boots",
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=number_from(1, 1000),
         default=24,
         metavar="N",
-        help="kernels to build at most, beside the whole one (default: %(default)s)",
+        help="the most kernels to build, besides the complete one (default: %(default)s)",
     )
     parser.add_argument(
         "-o",
@@ -66,18 +66,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         default=Path("fitted.config"),
-        help="write the fragment there (default: %(default)s)",
+        help="the fragment to write (default: %(default)s)",
     )
-    parser.add_argument("--json", action="store_true", help="every symbol with its reason, as JSON")
+    parser.add_argument("--json", action="store_true", help="print every symbol with its reason as JSON")
     parser.add_argument(
-        "--top", type=number_from(1), metavar="N", default=20, help="symbols that are listed (default: %(default)s)"
+        "--top", type=number_from(1), metavar="N", default=20, help="number of symbols to list (default: %(default)s)"
     )
-    parser.epilog = "The fragment goes into `fragments` of a variant, after those that were given here."
+    parser.epilog = "Add the fragment to `fragments` of a variant, after the fragments that were given here."
 
 
 def _compiler(text: str) -> str:
     if not re.fullmatch(r"(gcc|clang)(-[0-9]{1,4})?", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither gcc nor clang, such as gcc-12")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a gcc or a clang, such as gcc-12")
     return text
 
 

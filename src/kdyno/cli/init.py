@@ -13,7 +13,7 @@ NAME = "quickstart.toml"
 
 
 class NotOverwritten(UserError):
-    message = "{path} exists, and is left as it is"
+    message = "{path} already exists, and was not changed"
     hint = "name another file: kdyno init FILE"
 
 
@@ -31,12 +31,12 @@ def act(args: argparse.Namespace) -> int:
         raise NotOverwritten(path=path)
     write_whole(path, files("kdyno").joinpath("data", "experiments", NAME).read_text(encoding="utf-8"))
     word = shlex.quote(str(path))
-    line(f"wrote {path}; edit it, or take it as it is. Next:")
+    line(f"wrote {path}; edit it, or use it unchanged. Next:")
     width = len(f"kdyno plan {word}")
     for command, purpose in (
-        ("kdyno doctor", "is everything here that it needs?"),
-        (f"kdyno plan {word}", "what it would build and boot, and how long that should take"),
-        (f"kdyno run {word}", "carries it out, and prints the verdicts"),
+        ("kdyno doctor", "check that everything is installed"),
+        (f"kdyno plan {word}", "show what it would build and boot, and how long that should take"),
+        (f"kdyno run {word}", "run it, and print the verdicts"),
     ):
         line(f"  {command:<{width}}  # {purpose}")
     return 0

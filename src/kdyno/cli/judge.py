@@ -11,48 +11,55 @@ from kdyno.measure.readers.request import JudgeRequest
 
 COLUMNS = {
     "variant": "the variant",
-    "benchmark": "the benchmark; several columns, a,b, are one name together",
-    "block": "what was measured together: values of one block are compared with each other",
-    "boot": "the boot that a value comes from; a boot counts once",
+    "benchmark": "the benchmark; several columns, a,b, form one name",
+    "block": "the block: values of one block were measured together, and are compared",
+    "boot": "the boot of a value; a boot counts once",
     "layout": "the link order, or the build",
     "iteration": "the reading within one boot",
-    "order": "the order of measuring: a number or a time",
+    "order": "the order of measurement: a number or a time",
     "mean": "the mean of a summary",
-    "sd": "its standard deviation",
+    "sd": "the standard deviation of a summary",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="what others measured; NAME=FILE names its variant")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="measurements of another tool; NAME=FILE names its variant"
+    )
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--format", choices=tuple(BY_NAME), help="what the files are (default: found out)")
-    kind.add_argument("--workload", metavar="NAME", help="they are output of this workload; a name, or a file")
-    parser.add_argument("--baseline", metavar="NAME", help="compare with this variant (default: found out)")
-    columns = parser.add_argument_group("columns of a table (default: guessed from their names, and shown)")
+    kind.add_argument("--format", choices=tuple(BY_NAME), help="format of the files (default: detected)")
+    kind.add_argument("--workload", metavar="NAME", help="the files are output of this workload: its name or file")
+    parser.add_argument("--baseline", metavar="NAME", help="compare with this variant (default: detected)")
+    columns = parser.add_argument_group("columns of a table (default: guessed from their names, and printed)")
     for role, what in COLUMNS.items():
         columns.add_argument(f"--{role}", metavar="COL", help=what)
-    columns.add_argument(
-        "--pool", action="append", default=[], metavar="COL", help="take the values of this column together"
-    )
+    columns.add_argument("--pool", action="append", default=[], metavar="COL", help="pool the values of this column")
     columns.add_argument("--value", metavar="COL[,COL]", help="the value; several columns are several benchmarks")
-    columns.add_argument("--wide", action="store_true", help="columns of numbers are variants, one a column")
+    columns.add_argument("--wide", action="store_true", help="each column of numbers is a variant")
+    columns.add_argument("--decimal", choices=(".", ","), default="", help="the decimal separator (default: detected)")
     columns.add_argument(
-        "--decimal", choices=(".", ","), default="", help="what stands before fractions (default: found out)"
+        "--n", metavar="COL", help="the number of values in a summary: a column, or one number for all"
     )
-    columns.add_argument("--n", metavar="COL", help="what a summary sums up: a column, or a number for all")
     meaning = parser.add_argument_group("meaning")
-    meaning.add_argument("--unit", metavar="U", default="", help="unit of values that have none")
+    meaning.add_argument("--unit", metavar="U", default="", help="unit of values without a unit")
     better = meaning.add_mutually_exclusive_group()
     better.add_argument("--lower", dest="direction", action="store_const", const="lower", help="lower is better")
     better.add_argument("--higher", dest="direction", action="store_const", const="higher", help="higher is better")
     meaning.add_argument(
-        "--margin", type=fraction, default=0.01, metavar="F", help="effects within it are equivalent (default: 0.01)"
+        "--margin",
+        type=fraction,
+        default=0.01,
+        metavar="F",
+        help="effects within this fraction are equivalent (default: 0.01)",
     )
     meaning.add_argument("--alpha", type=fraction, default=0.05, metavar="F", help="error rate (default: 0.05)")
-    meaning.add_argument("--correction", choices=("holm", "bh"), default="holm", help="for many comparisons")
     meaning.add_argument(
-        "--claims", action="append", default=[], metavar="FILE", help="published Q and p, to be checked"
+        "--correction",
+        choices=("holm", "bh"),
+        default="holm",
+        help="correction for multiple comparisons (default: holm)",
     )
+    meaning.add_argument("--claims", action="append", default=[], metavar="FILE", help="published Q and p to check")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained HTML file")
     form.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -62,12 +69,12 @@ def act(args: argparse.Namespace) -> int:
     from kdyno.judge.verdicts.of_files import judge_files
     from kdyno.report.output import print_report
 
-    report = judge_files(args.files, _request(args), args.claims, _of_workload(args.workload))
+    report = judge_files(args.files, _request(args), args.claims, _workload_reader(args.workload))
     print_report(report, as_json=args.json, html=args.html, talk=talk_of(args))
     return 0
 
 
-def _of_workload(name: str | None) -> Reader | None:
+def _workload_reader(name: str | None) -> Reader | None:
     if name is None:
         return None
     from kdyno.measure.workload.definition import definition

@@ -8,8 +8,8 @@ from kdyno.cli import lint, size
 from kdyno.cli.common import add_common
 
 PARTS = {
-    "lint": (lint, "look through kernels and objects for what compilers did wrong"),
-    "size": (size, "print how large a kernel's parts are, and how two kernels differ in that"),
+    "lint": (lint, "check kernels and objects for faults of their compilers"),
+    "size": (size, "print the sizes of a kernel's parts, or how they differ between two kernels"),
 }
 
 

@@ -28,17 +28,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IMAGE|FILE|DIR",
         help="key of an image, a vmlinux, objects, or a directory of objects",
     )
-    parser.add_argument("--only", metavar="LINT,...", help="only these lints")
+    parser.add_argument("--only", metavar="LINT,...", help="run only these lints")
     parser.add_argument("--source", type=Path, metavar="TREE", help="the kernel's source, for always-inline-emitted")
     parser.add_argument("--family", metavar="NAME", help="CPU family, for costly-instruction")
     parser.add_argument(
         "--symbols",
         type=Path,
         metavar="FILE",
-        help="System.map: what the kernel defines, and where",
+        help="System.map: the symbols of the kernel, and their addresses",
     )
     parser.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF 2.1.0")
-    parser.add_argument("--json", action="store_true", help="the findings on standard output")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--fail-on-finding", action="store_true", help="exit with 2 if there is an error or a warning")
     parser.epilog = "Findings have lines where the kernel has line tables: `lines = true` in its recipe."
 
@@ -55,7 +55,7 @@ def act(args: argparse.Namespace) -> int:
     options = LintOptions(only=only, source=args.source, family=args.family)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         talk = talk_of(args)
-        with talk.working("looking through kernels") as advance:
+        with talk.working("checking kernels") as advance:
             targets = find_targets(args.what, args.symbols, Path(scratch), state_of(args))
             files = itertools.count(1)
             report = lint(targets, options, lambda name: advance(next(files), len(targets.files), name))
@@ -75,14 +75,14 @@ def _print(report: LintReport) -> None:
         line(f"{_place(finding)}: {finding.level}: {finding.message} [{finding.lint}]")
         line(f"    {finding.function} in {finding.file}, {finding.section} {finding.address}: {finding.instruction}")
     for file in report.not_read:
-        tell(f"kdyno: not looked through: {file.refused}: {file.why}")
+        tell(f"kdyno: not checked: {file.refused}: {file.why}")
     for bare in report.without_functions:
-        why = "no symbols: functions aren't known; --symbols System.map gives them"
+        why = "no symbols, so functions aren't known; add --symbols System.map"
         tell(f"kdyno: {bare.without_functions}: {why}. Not run: {', '.join(bare.lints)}")
     for name, option in report.not_run.items():
-        tell(f"kdyno: {name} was not run: it needs {option}")
+        tell(f"kdyno: {name} was not run: it requires {option}")
     if report.findings and all(finding.line is None for finding in report.findings):
-        tell("kdyno: no lines: the files have no line tables, which `lines = true` in a recipe makes")
+        tell("kdyno: findings have no lines: the files have no line tables; set `lines = true` in the recipe")
     counts = Counter(finding.level for finding in report.findings)
     levels = (counted(counts[level], level) for level in ("error", "warning", "note"))
     line(f"{counted(report.files, 'file')}: {', '.join(levels)}")

@@ -1,6 +1,6 @@
-"""The `kdyno` command: finds the verb, hands over, and turns errors into one message, a hint and an exit code.
+"""The `kdyno` command: finds the verb, runs it, and turns errors into one message, a hint and an exit code.
 
-It imports little, and late: `kdyno --help` takes as long as its imports.
+Modules are imported late: `kdyno --help` takes as long as its imports.
 
 Exit codes are in exit_codes.py.
 """
@@ -26,21 +26,21 @@ from kdyno.cli.verbs import START, VERBS, overview
 
 class FileFailed(InfrastructureError):
     message = "{what}"
-    hint = "see who may read and write there; `kdyno doctor` tries the directories that kdyno writes to"
+    hint = "check the permissions of the path; `kdyno doctor` checks the directories that kdyno writes to"
 
 
 class OutOfMemory(InfrastructureError):
-    message = "there is not enough memory for what was asked: something that it reads unfolds to more than fits"
-    hint = "see how large the files are that it names; -v says where it was"
+    message = "out of memory: an input expands to more than the memory of this machine"
+    hint = "check the sizes of the input files; -v prints where it happened"
 
 
 class NestedTooDeep(InfrastructureError):
-    message = "something that was read is nested too deep"
-    hint = "look at the files that were named; -v says where it was"
+    message = "an input file is nested too deeply"
+    hint = "check the input files; -v prints where it happened"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse exits with 2 on bad usage; here 2 means that the experiment says no."""
+    """A parser that exits with 1 on bad usage. argparse exits with 2, which means a negative verdict here."""
 
     def error(self, message: str) -> NoReturn:
         for line in self.format_usage().splitlines():
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """The verbs are in the description, below headings; so they aren't listed again."""
+    """A formatter that doesn't list the verbs: the description contains them, below headings."""
 
     def add_argument(self, action: argparse.Action) -> None:
         if not isinstance(action.choices, dict):
@@ -58,7 +58,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def make_parser(load: Collection[str]) -> argparse.ArgumentParser:
-    """The parser; only the verbs in `load` are imported and know their arguments."""
+    """Build the parser. Only the verbs in `load` are imported, and have their arguments."""
     parser = Parser(
         prog="kdyno",
         usage="kdyno [-h] [--version] VERB ...",
@@ -88,20 +88,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             terminal.tell(line)
         return exit_codes.USAGE
     if not exit_codes.asks_for_regression(words):
-        return _carried_out(words)
+        return _run_verb(words)
     try:
-        return exit_codes.for_bisect(_carried_out(words, exit_codes.UNTESTABLE))
-    except SystemExit as left:
-        raise SystemExit(exit_codes.for_bisect(left.code)) from None
+        return exit_codes.bisect_status(_run_verb(words, exit_codes.UNTESTABLE))
+    except SystemExit as stop:
+        raise SystemExit(exit_codes.bisect_status(stop.code)) from None
     except Exception as error:  # Python would end with 1, which is a verdict to git bisect
         terminal.tell_crash(type(error), error, error.__traceback__)
-        return exit_codes.for_bisect(exit_codes.USAGE)
+        return exit_codes.bisect_status(exit_codes.USAGE)
 
 
-def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
-    """Do what the words say; return the exit code. Bad usage and --help raise SystemExit."""
+def _run_verb(words: list[str], unbuildable: int = Unbuildable.exit_code) -> int:
+    """Run the command line, and return the exit code. Raises SystemExit on bad usage and --help."""
     try:
-        args = parsed(words)
+        args = parse_words(words)
         if args.verbose:
             terminal.tell_debugging()
         with terminal.reader_may_leave():
@@ -114,50 +114,50 @@ def _carried_out(words: list[str], unbuildable: int = Unbuildable.exit_code) -> 
         return _explain(error)
     except KeyboardInterrupt:
         terminal.tell("")
-        terminal.tell("kdyno: interrupted: what was finished is kept; the same command goes on from there")
+        terminal.tell("kdyno: interrupted: finished work is kept; run the same command to continue")
         return stop_signals.exit_status()
     except OSError as error:
-        return _refused_by_the_system(error)
+        return _explain_os_error(error)
     except MemoryError as error:
         _note(error)
         return _explain(OutOfMemory())
     except RecursionError as error:
         _note(error)
         return _explain(NestedTooDeep())
-    except UnicodeEncodeError as error:  # texts are written as UTF-8, which has all: this was to become a file name
+    except UnicodeEncodeError as error:  # output is UTF-8, which encodes every text: this was a file name
         return _explain(unfit(error.object))
     finally:
         _flush()
 
 
 def _note(error: Exception) -> None:
-    """Keep for -v alone where it was."""
+    """Log the traceback, which only -v prints."""
     import logging
 
     logging.getLogger("kdyno").debug("%s", error, exc_info=error)
 
 
-def _refused_by_the_system(error: OSError) -> int:
-    """Say what the operating system refused, where nothing nearer knows more; what isn't its doing is raised."""
+def _explain_os_error(error: OSError) -> int:
+    """Report an error of the operating system that no other code handled; raise an OSError without an errno."""
     if error.errno is None:
         raise error
     _note(error)
-    if stop_signals.came():  # whoever cleaned up wrote to a terminal that was closed
+    if stop_signals.came():  # the clean-up wrote to a closed terminal
         return stop_signals.exit_status()
-    return _explain(_of_the_system(error))
+    return _explain(_as_kdyno_error(error))
 
 
-def _of_the_system(error: OSError) -> KdynoError:
+def _as_kdyno_error(error: OSError) -> KdynoError:
     path = error.filename2 or error.filename
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(path=path or "the state directory or standard output")
     return FileFailed(what=f"{path}: {error.strerror}" if path else error.strerror)
 
 
-def parsed(words: list[str]) -> argparse.Namespace:
-    """The arguments of the verb that is named; what follows `--` is a command for the guest."""
+def parse_words(words: list[str]) -> argparse.Namespace:
+    """Parse the arguments of the verb; the words after `--` are a command for the guest."""
     verb = next((word for word in words if not word.startswith("-")), "")
-    # argparse would give what follows `--` to the first positional that takes many.
+    # argparse would give the words after `--` to the first positional with several values.
     own, dashes, command = words, "", list[str]()
     if "--" in words:
         cut = words.index("--")
@@ -172,13 +172,13 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 
 def _flush() -> None:
-    """Write out what is left, while it can still be said that it failed: Python's own exit would print a traceback."""
+    """Flush standard output while a failure can still be reported: Python's own exit would print a traceback."""
     try:
         terminal.flush()
     except OSError as error:
         if stop_signals.came():
             return
-        terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")
+        terminal.tell(f"kdyno: cannot write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None
 
 

@@ -10,18 +10,22 @@ from kdyno.cli.common import add_action, print_json, state_of, talk_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cpuinfo", type=Path, metavar="FILE", help="another machine's /proc/cpuinfo, not this one's")
-    parser.add_argument("--json", action="store_true", help="the answer as JSON")
+    parser.add_argument(
+        "--cpuinfo", type=Path, metavar="FILE", help="/proc/cpuinfo of another machine (default: this machine's)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     verbs = parser.add_subparsers(metavar="ACTION", dest="action")
 
-    families = add_action(verbs, "list", "list the ISA levels and CPU families, and which compilers know them")
-    families.add_argument("--json", action="store_true", help="the table as JSON")
+    families = add_action(verbs, "list", "list the ISA levels and CPU families, and which compilers support them")
+    families.add_argument("--json", action="store_true", help="print the table as JSON")
 
     patch = add_action(verbs, "patch", "write a patch that adds the choice of CPU families to a kernel tree")
-    patch.add_argument("--tree", type=Path, required=True, metavar="DIR", help="the kernel tree that it is for")
+    patch.add_argument("--tree", type=Path, required=True, metavar="DIR", help="the kernel tree to patch")
     target = patch.add_mutually_exclusive_group()
-    target.add_argument("--git", action="store_true", help="commit it there with `git am`, and write no file")
-    target.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
+    target.add_argument("--git", action="store_true", help="commit the patch to the tree with `git am`, without a file")
+    target.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the patch to FILE instead of standard output"
+    )
 
 
 def act(args: argparse.Namespace) -> int:
@@ -68,7 +72,7 @@ def _patch(args: argparse.Namespace) -> int:
         talk.say(f"committed: {commit(args.tree, text)}")
     elif args.output:
         write(text, args.output)
-        talk.say(f"wrote {args.output}; `git am` and `patch -p1` take it")
+        talk.say(f"wrote {args.output}; apply it with `git am` or `patch -p1`")
     else:
         data(text)
     return 0

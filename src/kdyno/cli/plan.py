@@ -20,7 +20,7 @@ BLOCKS_SHOWN = 4
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", type=Path, help="experiment file")
-    parser.add_argument("--json", action="store_true", help="the plan as JSON, with every boot")
+    parser.add_argument("--json", action="store_true", help="print the plan as JSON, with every boot")
 
 
 def act(args: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def act(args: argparse.Namespace) -> int:
             line(f"  {'':<{width}} {'':<12}  linux {build.kernel}, configuration {build.config}")
     if ahead.trainings:
         line()
-        line("training, before the images that take what it teaches")
+        line("training, before the images that use its profiles")
     for training in ahead.trainings:
         boots = f"{counted(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
         line(
@@ -74,7 +74,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
-    """What of this host's files goes to guests and into kernels, beside the sources."""
+    """Print which files of this host guests and kernels receive, besides the sources."""
     from kdyno.kernel.own_patches import given_files
 
     users: dict[str, list[str]] = {}
@@ -86,9 +86,9 @@ def _print_given(shared: Sequence[Path], experiment: Experiment) -> None:
     if not (shared or users):
         return
     line()
-    line("given from this host")
+    line("files given from this host")
     for directory in shared:
-        line(f"  {directory}: all that this user may read in it, to every guest")
+        line(f"  {directory}: to every guest, all files that this user can read")
     for path, names in users.items():
         line(f"  {path}: to the kernel of {', '.join(names)}")
 
@@ -99,15 +99,15 @@ def _print_boots(ahead: Forecast, experiment: Experiment) -> None:
     blocks = experiment.blocks
     line()
     line(f"boots: {len(ahead.boots)} to do, {ahead.boots_done} on record, {ahead.side_by_side} side by side")
-    line(f"  {blocks} blocks, each with every variant once in random order under one seed: so that drift hits all")
-    line("  variants alike, and every comparison is made within a block")
+    line(f"  {blocks} blocks, each with every variant once, in random order, under one seed: drift affects all")
+    line("  variants equally, and every comparison is made within a block")
     if experiment.seeds == "own":
-        line("  each boot has a seed of its own")
+        line("  each boot has its own seed")
     if experiment.layouts:
         line(f"  the blocks take {experiment.layouts} layouts of each variant in turn")
     if experiment.judge.looks > 1:
         ends = ", ".join(map(str, look_ends(blocks, experiment.judge.looks)))
-        line(f"  judged after {ends} blocks; the run ends when nothing is undecided any more")
+        line(f"  judged after {ends} blocks; the run ends when every comparison is decided")
     for block in sorted({boot.block for boot in ahead.boots})[:BLOCKS_SHOWN]:
         order = [boot for boot in ahead.boots if boot.block == block]
         line(f"  block {block:<3} seed {order[0].seed:<11} {', '.join(boot.variant for boot in order)}")

@@ -18,16 +18,16 @@ SEVERAL = "may be given several times"
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
 
-    show = add_action(verbs, "show", "what ran in a record: its regions, its flat profile, its call edges")
+    show = add_action(verbs, "show", "show what ran in a record: its regions, its flat profile, its call edges")
     _add_record(show)
     show.add_argument(
-        "--event", default="instructions", metavar="EVENT", help="what is counted (default: instructions)"
+        "--event", default="instructions", metavar="EVENT", help="the event to count (default: instructions)"
     )
     show.add_argument("--top", type=number_from(1), metavar="N", help="rows of each table (default: 25; JSON: all)")
-    show.add_argument("--calls", action="store_true", help="call edges too")
-    show.add_argument("--json", action="store_true", help="all of it as JSON, with every event")
+    show.add_argument("--calls", action="store_true", help="print call edges, too")
+    show.add_argument("--json", action="store_true", help="print everything as JSON, with every event")
 
-    export = add_action(verbs, "export", "a record in a format that compilers or other tools read")
+    export = add_action(verbs, "export", "convert a record to a format that compilers or other tools read")
     _add_record(export)
     export.add_argument(
         "--format",
@@ -36,19 +36,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for compilers, linkers, flame graphs: docs/profiles.md",
     )
     export.add_argument(
-        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo, propeller and order need it"
+        "--vmlinux", type=Path, metavar="FILE", help="the vmlinux that ran; autofdo, propeller and order require it"
     )
-    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there, not to standard output")
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
 
-    cover = add_action(verbs, "cover", "make clang's profile with llvm-profgen, and say how much of what ran it covers")
+    cover = add_action(
+        verbs, "cover", "make clang's profile with llvm-profgen, and report how much of the executed code it covers"
+    )
     _add_record(cover)
     cover.add_argument("--vmlinux", type=Path, metavar="FILE", required=True, help="the vmlinux that ran")
     cover.add_argument(
         "-o", "--output", type=Path, metavar="PROFILE", help="keep the profile, for -fprofile-sample-use"
     )
-    cover.add_argument("--json", action="store_true", help="the summary as JSON")
+    cover.add_argument("--json", action="store_true", help="print the summary as JSON")
 
-    record = add_action(verbs, "record", "boot an image once under the emulated PMU and keep what it counted")
+    record = add_action(verbs, "record", "boot an image once under the emulated PMU, and store the counts")
     record.add_argument("image", metavar="IMAGE", help="key of an image that kdyno built, or its directory")
     record.add_argument(
         "--tests", default="lmbench", metavar="TEST,...", help="the workload (default: lmbench, which is 19 tests)"
@@ -57,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--events",
         choices=["edges", "all", "trace"],
         default="all",
-        help="edges: faster, for compilers alone; trace: all, and the sequence of blocks, for orders",
+        help="edges: faster, only for compilers; trace: all events and the sequence of blocks, for orders",
     )
     record.add_argument(
         "--family", default="sapphirerapids", help="CPU family whose caches are modelled (default: sapphirerapids)"
@@ -183,4 +185,4 @@ def _record(args: argparse.Namespace) -> None:
             events=args.events,
             family=args.family,
         )
-    talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` shows them")
+    talk.say(f"{args.output}: {len(record.regions)} regions; `kdyno profile show {args.output}` lists them")

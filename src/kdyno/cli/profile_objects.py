@@ -9,18 +9,22 @@ from kdyno.cli.common import add_action, print_json, state_of, store_of
 
 
 class SectionsNotKept(UserError):
-    message = "image {key} was built before kdyno kept which functions are hot: vmlinux alone can't tell"
-    hint = "remove it (rm -r {directory}): `kdyno build` of its experiment builds it anew"
+    message = "image {key} has no record of its hot functions: an older kdyno built it"
+    hint = "remove it (rm -r {directory}): `kdyno build` of its experiment rebuilds it"
 
 
 def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     objects = add_action(
-        verbs, "objects", "what a profile did to an image: objects without it, and why; hot and cold functions"
+        verbs,
+        "objects",
+        "show the effect of a profile on an image: objects without a profile, and why; hot and cold functions",
     )
-    objects.add_argument("image", metavar="IMAGE", help="key of an image that was compiled by a profile")
-    objects.add_argument("--hot", action="store_true", help="the hot functions by name (JSON: always, and cold ones)")
-    objects.add_argument("--json", action="store_true", help="all of it as JSON")
-    objects.epilog = "With -v every object without the profile is listed."
+    objects.add_argument("image", metavar="IMAGE", help="key of an image that was compiled with a profile")
+    objects.add_argument(
+        "--hot", action="store_true", help="list the hot functions (JSON: always, with the cold functions)"
+    )
+    objects.add_argument("--json", action="store_true", help="print everything as JSON")
+    objects.epilog = "-v lists every object without the profile."
 
 
 def objects(args: argparse.Namespace) -> None:

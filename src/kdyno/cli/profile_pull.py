@@ -10,18 +10,29 @@ from kdyno.cli.common import add_action, print_json, talk_of
 
 
 def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    pull = add_action(verbs, "pull", "fetch what kdyno-pgod kept on another machine, by ssh, and add it up")
-    pull.add_argument("host", metavar="HOST", help="the machine, as for ssh")
+    pull = add_action(verbs, "pull", "fetch the snapshots of kdyno-pgod from another machine by ssh, and sum them")
+    pull.add_argument("host", metavar="HOST", help="the machine, as ssh names it")
     pull.add_argument(
         "-o", "--output", type=Path, metavar="DIR", required=True, help="a new directory for the counters"
     )
     pull.add_argument(
-        "--boot", action="append", default=[], metavar="ID", help="only this boot's; may be given several times"
+        "--boot",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only the snapshots of this boot; may be given several times",
     )
-    pull.add_argument("--directory", metavar="DIR", help="where its snapshots are (default: kdyno-pgod's own)")
-    pull.add_argument("--program", default="kdyno-pgod", metavar="PATH", help="kdyno-pgod there (default: on its PATH)")
-    pull.add_argument("--sudo", action="store_true", help="run it with `sudo -n` there: only root reads the snapshots")
-    pull.add_argument("--json", action="store_true", help="what was pulled as JSON")
+    pull.add_argument("--directory", metavar="DIR", help="the directory of the snapshots (default: that of kdyno-pgod)")
+    pull.add_argument(
+        "--program",
+        default="kdyno-pgod",
+        metavar="PATH",
+        help="path of kdyno-pgod on the machine (default: on its PATH)",
+    )
+    pull.add_argument(
+        "--sudo", action="store_true", help="run kdyno-pgod with `sudo -n`: only root can read the snapshots"
+    )
+    pull.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def pull(args: argparse.Namespace) -> None:

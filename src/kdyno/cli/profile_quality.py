@@ -11,27 +11,29 @@ MOST_WEIGHT = 1_000_000
 
 
 def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    merge = add_action(verbs, "merge", "several profiles as one: PMU records of one vmlinux, or profiles of clang's")
-    merge.add_argument("profiles", type=Path, nargs="+", metavar="FILE", help="PMU records, or profiles of clang's")
+    merge = add_action(verbs, "merge", "merge PMU records of one vmlinux, or profiles of clang, into one")
+    merge.add_argument("profiles", type=Path, nargs="+", metavar="FILE", help="PMU records, or profiles of clang")
     merge.add_argument(
         "--weights",
         type=_weights,
         metavar="N,...",
-        help="how often each profile of clang's counts (default: once); records always count as they are",
+        help="the weight of each profile of clang (default: 1); records have no weights",
     )
     merge.add_argument("-o", "--output", type=Path, metavar="FILE", required=True, help="the merged profile")
-    merge.add_argument("--json", action="store_true", help="what was merged as JSON")
+    merge.add_argument("--json", action="store_true", help="print the summary as JSON")
 
-    overlap = add_action(verbs, "overlap", "how alike two profiles are, and how much of what B ran A has seen")
-    overlap.add_argument("a", type=Path, metavar="A", help="PMU record, or profile of clang's")
-    overlap.add_argument("b", type=Path, metavar="B", help="another one, of the same kind")
+    overlap = add_action(
+        verbs, "overlap", "compare two profiles: their similarity, and how much of the code of B is covered by A"
+    )
+    overlap.add_argument("a", type=Path, metavar="A", help="PMU record, or profile of clang")
+    overlap.add_argument("b", type=Path, metavar="B", help="another profile, of the same kind")
     _add_table(overlap)
 
-    stale = add_action(verbs, "stale", "which functions of a profile another vmlinux has no longer, or otherwise")
-    stale.add_argument("profile", type=Path, metavar="FILE", help="PMU record, or profile of clang's")
-    stale.add_argument("vmlinux", type=Path, metavar="VMLINUX", help="the kernel that the profile should serve")
+    stale = add_action(verbs, "stale", "list the functions of a profile that another vmlinux lacks or has changed")
+    stale.add_argument("profile", type=Path, metavar="FILE", help="PMU record, or profile of clang")
+    stale.add_argument("vmlinux", type=Path, metavar="VMLINUX", help="the kernel to use the profile for")
     stale.add_argument(
-        "--recorded", type=Path, metavar="VMLINUX", help="the one that ran (default: looked for among kdyno's images)"
+        "--recorded", type=Path, metavar="VMLINUX", help="the vmlinux that ran (default: searched among kdyno's images)"
     )
     _add_table(stale)
 
@@ -72,7 +74,7 @@ def stale(args: argparse.Namespace) -> None:
 
 def _add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=number_from(1), metavar="N", help="rows of functions (default: 25; JSON: all)")
-    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def _weights(text: str) -> tuple[int, ...]:

@@ -13,19 +13,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--html", type=Path, metavar="FILE", help="write one self-contained HTML file")
     form.add_argument("--json", action="store_true", help="print the report as JSON")
-    form.add_argument("--csv", action="store_true", help="print every sample as CSV, one a line")
+    form.add_argument("--csv", action="store_true", help="print every sample as CSV, one per line")
     form.add_argument(
         "--analysis",
         nargs="?",
         const="",
         metavar="BENCHMARK",
-        help="print the tables behind the verdicts: of one benchmark, or a whole test, or all",
+        help="print the tables behind the verdicts of one benchmark, one test, or all",
     )
 
-    settings = parser.add_argument_group("judge again, without a boot (default: as the run was planned)")
-    settings.add_argument("--margin", type=fraction, metavar="F", help="effects within it are equivalent")
+    settings = parser.add_argument_group("judge again, without booting (default: the settings of the run)")
+    settings.add_argument("--margin", type=fraction, metavar="F", help="effects within this fraction are equivalent")
     settings.add_argument("--alpha", type=fraction, metavar="F", help="error rate")
-    settings.add_argument("--correction", choices=("holm", "bh"), help="for many comparisons")
+    settings.add_argument("--correction", choices=("holm", "bh"), help="correction for multiple comparisons")
     settings.add_argument("--baseline", metavar="VARIANT", help="compare with this variant")
 
 

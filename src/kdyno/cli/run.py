@@ -23,24 +23,28 @@ OF_FINDING: dict[Finding, int] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", help="experiment file; `-` reads one as JSON, as `kdyno show --reproduce` has it")
+    parser.add_argument(
+        "experiment", help="experiment file; `-` reads JSON from standard input, as `kdyno show --reproduce` prints it"
+    )
     add_run_options(parser)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of what carries an experiment out."""
-    parser.add_argument("--again", action="store_true", help="carry it out once more although it was done")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as one HTML file, too")
+    """Add the options of the verbs that run an experiment."""
+    parser.add_argument("--again", action="store_true", help="run it again although it is complete")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the report as one HTML file")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--show-build", action="store_true", help="on a terminal, show the last lines that a build says while it runs"
+        "--show-build",
+        action="store_true",
+        help="on a terminal, show the last lines of the output of a build while it runs",
     )
     parser.add_argument(
         exit_codes.OPTION,
         nargs="*",
         metavar="BENCHMARK",
-        help="exit with 2 if a variant is slower, or needs more, in one of these benchmarks; if none is named: in any, "
-        "or if it fails a KUnit suite. With 125 if it doesn't build or never boots. For `git bisect run`",
+        help="exit with 2 if a variant is worse in one of these benchmarks (default: in any benchmark or KUnit suite), "
+        "and with 125 if it doesn't build or never boots. For `git bisect run`",
     )
 
 
@@ -51,7 +55,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
-    """Run an experiment as the options say, print its report, and return the exit code."""
+    """Run an experiment with the options, print its report, and return the exit code."""
     from kdyno.judge.verdicts.assemble import assemble
     from kdyno.judge.verdicts.regression import find_regression, require_known
     from kdyno.report.output import print_report
@@ -69,12 +73,12 @@ def carry_out(experiment: Experiment, args: argparse.Namespace) -> int:
         report = assemble(store, done.run_id, artefacts, analysed=bool(args.json or args.html))
     if args.json or args.html:
         report = with_budgets(report, artefacts)
-    with reader_may_leave():  # the exit code still counts
+    with reader_may_leave():  # the exit code stays the same
         print_report(report, as_json=args.json, html=args.html, talk=talk, artefacts=artefacts)
     for variant, reason in done.outcome.given_up.items():
-        talk.warn(f"{variant} was given up: its boots failed and none came through: {reason}")
+        talk.warn(f"{variant} was abandoned: all of its boots failed: {reason}")
     for boot, reason in done.outcome.lost.items():
-        talk.warn(f"lost: {boot}: {reason}; the same command tries it again")
+        talk.warn(f"lost: {boot}: {reason}; run the same command to try it again")
     if done.outcome.lost:
         return exit_codes.LOST
     return exit_codes.DONE if benchmarks is None else OF_FINDING[find_regression(report, benchmarks)]

@@ -10,7 +10,7 @@ from kdyno.cli.common import print_json, store_url_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="the list as JSON")
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
 def act(args: argparse.Namespace) -> int:
@@ -21,7 +21,7 @@ def act(args: argparse.Namespace) -> int:
         print_json([asdict(run) | {"created": f"{run.created:%Y-%m-%dT%H:%M:%S.%fZ}"} for run in runs])
         return 0
     if not runs:
-        line("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` carries it out")
+        line("no runs yet: `kdyno init` writes an experiment, `kdyno run quickstart.toml` runs it")
         return 0
     line(f"{'RUN':<12}  {'EXPERIMENT':<24} {'LANE':<6} {'BOOTS':>9}  {'FAILED':>6}  {'CREATED':<16}  STATUS")
     for run in runs:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from kdyno.judge.curves.model import ScalingReport
 
 NOT_HERE = ("mean", "sd")
-"""A curve needs values."""
+"""The columns of a file that a curve requires."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("of", metavar="RUN|FILE", help="a run's id or the start of it, `latest`, or a CSV file")
+    parser.add_argument("of", metavar="RUN|FILE", help="id of a run or the beginning of it, `latest`, or a CSV file")
     parser.add_argument("--only", metavar="NAME", help="one workload (default: all)")
     parser.add_argument(
         "--work",
         choices=("copies", "shared"),
-        help="n processes each do the whole work, or share it (default: by the name NAME.pN or NAME.jN, or the column)",
+        help="each process does the whole work, or a share (default: by the name, NAME.pN or NAME.jN, or the column)",
     )
     parser.add_argument(
         "--to",
@@ -33,16 +33,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="extrapolate up to this n (default: the largest measured)",
     )
     parser.add_argument("--baseline", metavar="NAME", help="compare single processes with this variant")
-    columns = parser.add_argument_group("columns of a file (default: guessed from their names, and shown)")
+    columns = parser.add_argument_group("columns of a file (default: guessed from their names, and printed)")
     columns.add_argument("--by", metavar="COL", help="the number of processes")
     columns.add_argument("--value", metavar="COL", help="the value")
     for role, what in COLUMNS.items():
         if role not in NOT_HERE:
             columns.add_argument(f"--{role}", metavar="COL", help=what)
-    columns.add_argument(
-        "--pool", action="append", default=[], metavar="COL", help="take the values of this column together"
-    )
-    columns.add_argument("--unit", metavar="U", default="", help="unit of values that have none")
+    columns.add_argument("--pool", action="append", default=[], metavar="COL", help="pool the values of this column")
+    columns.add_argument("--unit", metavar="U", default="", help="unit of values without a unit")
     better = columns.add_mutually_exclusive_group()
     better.add_argument("--lower", dest="direction", action="store_const", const="lower", help="lower is better")
     better.add_argument("--higher", dest="direction", action="store_const", const="higher", help="higher is better")
@@ -52,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    report = _of_file(args) if _is_file(args.of) else _of_run(args)
+    report = _file_report(args) if _is_file(args.of) else _run_report(args)
     if args.json:
         print_json(report.model_dump(mode="json"))
         return 0
@@ -69,11 +67,11 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _is_file(named: str) -> bool:
-    """Runs are called by hexadecimal digits, or `latest`."""
+    """Return whether an argument names a file: the names of runs are hexadecimal digits, or `latest`."""
     return named == "-" or not named.isalnum() or Path(named).is_file()
 
 
-def _of_file(args: argparse.Namespace) -> ScalingReport:
+def _file_report(args: argparse.Namespace) -> ScalingReport:
     from kdyno.judge.curves.of_file import of_file
 
     request = JudgeRequest(
@@ -87,7 +85,7 @@ def _of_file(args: argparse.Namespace) -> ScalingReport:
     return of_file(args.of, request, by=args.by, work=args.work, only=args.only, largest=args.to)
 
 
-def _of_run(args: argparse.Namespace) -> ScalingReport:
+def _run_report(args: argparse.Namespace) -> ScalingReport:
     from kdyno.judge.curves.of_run import of_run
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts

@@ -1,4 +1,4 @@
-"""The JSON schemas of everything that crosses a process boundary; schemas/ holds them frozen."""
+"""The JSON schemas of everything that crosses a process boundary; schemas/ contains a frozen copy."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ READ: dict[str, TypeAdapter[Any]] = {
     "section": TypeAdapter(GroupedSection),
     "workload": TypeAdapter(Definition),
 }
-"""Formats that somebody reads: what has a default may be left out."""
+"""The input formats: fields with a default may be omitted."""
 
 PRINTED: dict[str, TypeAdapter[Any]] = {
     "blockmap": TypeAdapter(BlockMap),
@@ -128,18 +128,18 @@ PRINTED: dict[str, TypeAdapter[Any]] = {
     "workload-list": TypeAdapter(tuple[Definition, ...]),
     "workload-try": TypeAdapter(Trial),
 }
-"""What verbs print with --json: every key is always there."""
+"""The output of verbs with --json: every key is always present."""
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of a format; raises KeyError."""
+    """Return the schema of a format. Raises KeyError."""
     format_schema = READ[name].json_schema() if name in READ else PRINTED[name].json_schema(mode="serialization")
     _close(format_schema)
     return {"$schema": DIALECT, "title": f"kdyno {name}"} | format_schema
 
 
 def _close(value: Any) -> None:
-    """Allow no other properties where some are named: neither models nor dataclasses have any others."""
+    """Forbid additional properties wherever properties are named: models and dataclasses have no others."""
     if isinstance(value, dict):
         if isinstance(value.get("properties"), dict):
             value.setdefault("additionalProperties", False)

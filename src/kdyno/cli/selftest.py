@@ -16,48 +16,50 @@ if TYPE_CHECKING:
 
 FALSE_TOO_OFTEN = 2
 AS_EXPERIMENT = 0
-"""Pairs of layouts: as the experiment has it."""
+"""The value of --layouts without N: the number of layouts of the experiment."""
 
 
 class NoSelfTest(UserError):
     message = "no self-test of this host is on record"
-    hint = "`kdyno selftest --aa` carries one out; `--aa --lane wall` does in the wall lane"
+    hint = "run `kdyno selftest --aa`, or `kdyno selftest --aa --lane wall` for the wall lane"
 
 
 class LaneTwice(UserError):
-    message = "{experiment} says what lane it is in: --lane goes without an experiment"
-    hint = "leave --lane out"
+    message = "--lane cannot be combined with {experiment}, which sets its own lane"
+    hint = "remove --lane"
 
 
 class NumberTwice(UserError):
-    message = "--experiments goes with --aa: each pair of layouts is one experiment"
-    hint = "say `--layouts {experiments}`"
+    message = "--experiments requires --aa: with --layouts, each pair of layouts is one experiment"
+    hint = "use `--layouts {experiments}`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", nargs="?", help="whose baseline is booted; the demo's if none is named")
+    parser.add_argument("experiment", nargs="?", help="experiment whose baseline is booted (default: the demo)")
     kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--aa", action="store_true", help="carry out A/A experiments: one image under two names")
+    kinds.add_argument("--aa", action="store_true", help="run A/A experiments: one image under two names")
     kinds.add_argument(
         "--layouts",
         nargs="?",
         type=_pairs,
         const=AS_EXPERIMENT,
         metavar="N",
-        help="carry out N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
+        help="run N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
         "experiment has layouts, or 20)",
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help="without an experiment: in which lane (model)")
-    parser.add_argument("--experiments", type=number_from(20), metavar="N", help="A/A experiments (200)")
+    parser.add_argument("--lane", choices=tuple(LANES), help="lane, without an experiment (model)")
+    parser.add_argument("--experiments", type=number_from(20), metavar="N", help="number of A/A experiments (200)")
     parser.add_argument(
         "--blocks",
         type=number_from(3, 1000),
         metavar="N",
-        help="blocks of each (4; with --layouts as many as the experiment has)",
+        help="blocks of each experiment (4; with --layouts: as many as the experiment has)",
     )
-    parser.add_argument("--tests", default="", metavar="TEST,...", help="tests to run; the experiment's if left out")
-    parser.add_argument("--again", action="store_true", help="carry it out once more although it was done")
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument(
+        "--tests", default="", metavar="TEST,...", help="tests to run (default: those of the experiment)"
+    )
+    parser.add_argument("--again", action="store_true", help="run it again although it is complete")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def act(args: argparse.Namespace) -> int:
@@ -77,9 +79,9 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _pairs(text: str) -> int:
-    """A number of pairs. What follows --layouts is taken for one: an experiment's file comes before it."""
+    """Parse a number of pairs. An experiment file must come before --layouts, which takes the next word."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; an experiment is named before --layouts")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; put the experiment before --layouts")
     return number_from(2)(text)
 
 
@@ -92,21 +94,21 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     if args.experiments and not args.aa:
         raise NumberTwice(experiments=args.experiments)
     kind: Kind = "aa" if args.aa else "layouts"
-    of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
+    experiment = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
     tests = tuple(test for test in args.tests.split(",") if test)
-    asked = request_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
-    return selftest(of, asked, session=Session(state_of(args), store, talk_of(args)), again=args.again)
+    request = request_of(experiment, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
+    return selftest(experiment, request, session=Session(state_of(args), store, talk_of(args)), again=args.again)
 
 
 def _last(store: Store) -> list[SelfTest]:
-    """The newest of each lane on this host, of each kind, and with layouts of each clock. Raises NoSelfTest."""
+    """Return the newest self-test of this host for each lane, kind and, with layouts, clock. Raises NoSelfTest."""
     from kdyno.base.host import host_facts
     from kdyno.judge.verdicts.selftest import last_of_host
 
     host = host_facts()
-    wanted: list[tuple[Kind, str | None]] = [("aa", None), *(("layouts", clock) for clock in (None, *PMU_CLOCKS))]
+    kinds: list[tuple[Kind, str | None]] = [("aa", None), *(("layouts", clock) for clock in (None, *PMU_CLOCKS))]
     results = [
-        result for lane in LANES for kind, clock in wanted if (result := last_of_host(store, host, lane, kind, clock))
+        result for lane in LANES for kind, clock in kinds if (result := last_of_host(store, host, lane, kind, clock))
     ]
     if not results:
         raise NoSelfTest()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from kdyno.store.records import BootRecord, RunRecord
 
 BOOTED: tuple[ImageFile, ...] = ("bzImage", "vmlinux")
-"""What two hosts have to compare where their runs of one image don't come to the same."""
+"""The files of an image to compare when its runs on two hosts differ."""
 PIECE = 64 * 1024
-"""Characters of a console that are shown at once, where it has no lines."""
+"""The number of characters of a console to print at once if it has no lines."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--reproduce", action="store_true", help="print only the command line that repeats the run")
     form.add_argument("--console", metavar="VARIANT/BLOCK", help="print the console of one boot")
-    form.add_argument("--json", action="store_true", help="the run and its boots as JSON")
+    form.add_argument("--json", action="store_true", help="print the run and its boots as JSON")
 
 
 def act(args: argparse.Namespace) -> int:
@@ -87,7 +87,7 @@ def _print_run(run: RunRecord, boots: Sequence[BootRecord]) -> None:
 
 
 def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
-    """Which mitigations and hardening options each variant's kernel has, as far as its configuration is still here."""
+    """Print the mitigations and hardening options of each variant whose configuration is still stored."""
     from kdyno.kernel.hardening import protections
     from kdyno.kernel.kconfig_check import read_config
 
@@ -110,7 +110,7 @@ def _print_protections(args: argparse.Namespace, run: RunRecord) -> None:
 
 
 def _print_compilers(args: argparse.Namespace, run: RunRecord) -> None:
-    """Who compiled the objects of each variant that has a delegation plan, as far as its image is still here."""
+    """Print the compilers of each variant that has a delegation plan and whose image is still stored."""
     from kdyno.kernel.delegation.show import image_view
     from kdyno.kernel.images import ImageMissing, load_image
 

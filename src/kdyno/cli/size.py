@@ -10,13 +10,15 @@ from kdyno.cli.common import number_from, print_json, state_of
 def configure(parser: argparse.ArgumentParser) -> None:
     what = "an image (its key or directory), a vmlinux or an object"
     parser.add_argument("before", metavar="A", help=what)
-    parser.add_argument("after", metavar="B", nargs="?", help="another: print how it differs from A")
+    parser.add_argument("after", metavar="B", nargs="?", help="another one: print how it differs from A")
     parser.add_argument(
-        "--clones", action="store_true", help="count clones (f.constprop.0, f.isra.0, f.cold) apart from their function"
+        "--clones",
+        action="store_true",
+        help="list clones (f.constprop.0, f.isra.0, f.cold) separately from their functions",
     )
-    parser.add_argument("--json", action="store_true", help="all sections and symbols as JSON")
+    parser.add_argument("--json", action="store_true", help="print all sections and symbols as JSON")
     parser.add_argument(
-        "--top", type=number_from(1), metavar="N", default=20, help="symbols printed (default: %(default)s)"
+        "--top", type=number_from(1), metavar="N", default=20, help="number of symbols to print (default: %(default)s)"
     )
 
 

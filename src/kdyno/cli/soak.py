@@ -18,14 +18,14 @@ MOST_HOURS = 30 * 24
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("image", help="the key of an image that kdyno built, or the start of it")
-    parser.add_argument("--hours", type=_hours, default=1.0, metavar="H", help="how long, such as 0.25 (default: 1)")
+    parser.add_argument("image", help="key of an image that kdyno built, or the beginning of it")
+    parser.add_argument("--hours", type=_hours, default=1.0, metavar="H", help="duration, such as 0.25 (default: 1)")
     parser.add_argument(
         "--use",
         action="append",
         default=[],
         metavar="LOAD",
-        help="a workload, with NAME=VALUE of its parameters behind it; can be repeated (default: twelve of kdyno's)",
+        help="a workload, followed by NAME=VALUE of its parameters; can be repeated (default: twelve of kdyno's)",
     )
     parser.add_argument(
         "--with",
@@ -33,19 +33,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=SOAK_VARIANTS,
-        help="soak a sibling with the kernel's own tests, its memory errors or its locks checked; can be repeated",
+        help="soak a sibling kernel with KUnit tests, with checks of memory errors or of locks; can be repeated",
     )
     parser.add_argument("--cpus", type=number_from(1, 64), metavar="N", default=2, help="CPUs (default: 2)")
     parser.add_argument(
-        "--memory", type=number_from(64, 1 << 20), metavar="MB", help="guest memory (default: what the loads ask for)"
+        "--memory", type=number_from(64, 1 << 20), metavar="MB", help="guest memory (default: as the loads require)"
     )
-    parser.add_argument("--append", default="", metavar="WORDS", help="words for the kernel command line")
+    parser.add_argument("--append", default="", metavar="WORDS", help="parameters for the kernel command line")
     parser.add_argument("--seed", type=number_from(0), default=1, metavar="N", help="seed of the guest (default: 1)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the record to FILE, too")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="also write the record to FILE")
     parser.add_argument("--json", action="store_true", help="print the record")
-    parser.epilog = (
-        "The exit status is 2 if the kernel failed, and 3 if the soak was lost. docs/soak.md says what it shows."
-    )
+    parser.epilog = "The exit status is 2 if the kernel failed, and 3 if the soak was lost. See docs/soak.md."
 
 
 def act(args: argparse.Namespace) -> int:
@@ -120,7 +118,7 @@ def _print(record: SoakRecord) -> None:
         results = f"{kunit.suites} suites, {kunit.passed} passed, {kunit.failed} failed, {kunit.skipped} skipped"
         terminal.line(f"KUnit: {results} {kunit.fault}".rstrip())
     if not record.console:
-        terminal.line("console: nothing that should not be there")
+        terminal.line("console: no findings")
     for finding in record.console:
         times = f" ({finding.times:,} times)" if finding.times > 1 else ""
         terminal.line(f"console: {finding.reason}: {finding.said}{times}")

@@ -24,33 +24,33 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 class NobodyToAsk(UserError):
-    message = "nothing was removed: there is no terminal to ask on"
-    hint = "--yes removes it without asking"
+    message = "nothing was removed: there is no terminal for the question"
+    hint = "add --yes to remove without asking"
 
 
 class NoState(UserError):
-    message = "{path} is no state directory of kdyno's: nothing was removed"
-    hint = "name the one whose files are meant with --state DIR or KDYNO_STATE"
+    message = "{path} is not a state directory of kdyno: nothing was removed"
+    hint = "name the state directory with --state DIR or KDYNO_STATE"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    gc = add_action(verbs, "gc", "say what takes up space in the state directory, and remove what no run needs")
-    gc.add_argument("--dry-run", action="store_true", help="only say what would be removed")
-    gc.add_argument("--yes", action="store_true", help="remove it without asking")
+    gc = add_action(verbs, "gc", "list what uses space in the state directory, and remove what no run needs")
+    gc.add_argument("--dry-run", action="store_true", help="only list what would be removed")
+    gc.add_argument("--yes", action="store_true", help="remove without asking")
     gc.add_argument(
-        "--older-than", type=number_from(0), default=0, metavar="DAYS", help="keep what is younger (default: 0)"
+        "--older-than", type=number_from(0), default=0, metavar="DAYS", help="keep files that are younger (default: 0)"
     )
     _add_also(gc)
-    gc.add_argument("--json", action="store_true", help="the sizes as JSON; removes only with --yes")
-    rm = add_action(verbs, "rm", "take a run off the record, with its boots and their files")
+    gc.add_argument("--json", action="store_true", help="print the sizes as JSON; remove only with --yes")
+    rm = add_action(verbs, "rm", "remove a run, with its boots and their files")
     add_run(rm)
-    rm.add_argument("--yes", action="store_true", help="without asking")
+    rm.add_argument("--yes", action="store_true", help="remove without asking")
     _add_also(rm)
     export = add_action(verbs, "export", "write a run, with its boots and their files, to one file")
     add_run(export)
     export.add_argument("file", type=Path, metavar="FILE", help="the file to write: run.kdyno")
-    importing = add_action(verbs, "import", "take a run from a file that somebody exported")
+    importing = add_action(verbs, "import", "import a run from an exported file")
     importing.add_argument("file", type=Path, metavar="FILE", help="the file")
 
 
@@ -66,13 +66,13 @@ def _add_also(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="URL",
-        help="another store that uses this state directory: what its runs need is kept; may be given several times",
+        help="another store with this state directory: keep what its runs need; may be given several times",
     )
 
 
 @contextmanager
 def _stores(args: argparse.Namespace, state: State, access: Access) -> Iterator[tuple[Store, list[Store]]]:
-    """The store that was named, and others whose runs need files here: the state directory's own, those of --also."""
+    """Open the named store, and the others whose runs need files here: that of the state directory, those of --also."""
     from kdyno.store.store import Store
     from kdyno.store.url import parse, sqlite_file
 
@@ -100,24 +100,24 @@ def _gc(args: argparse.Namespace) -> None:
         use = use_of(inventory, state, (store, *others), args.older_than, removed=False)
         if not args.json:
             _print_use(use)
-        if use.may_go and not args.dry_run and (args.yes or _agreed(args, use)):
+        if use.may_go and not args.dry_run and (args.yes or _is_agreed(args, use)):
             collect(inventory, state, store, others, args.older_than)
             use = use.model_copy(update={"removed": True})
-            talk.say(f"removed {_of_all(use)}")
+            talk.say(f"removed {_describe_unneeded(use)}")
     if args.json:
         print_json(use.model_dump(mode="json"))
 
 
-def _agreed(args: argparse.Namespace, use: StoreUse) -> bool:
+def _is_agreed(args: argparse.Namespace, use: StoreUse) -> bool:
     if use.at_work or args.json:
         return False
     if not terminal.can_ask():
-        terminal.line("nothing was removed: --yes removes it")
+        terminal.line("nothing was removed; add --yes to remove it")
         return False
-    return terminal.agreed(f"remove {_of_all(use)}?")
+    return terminal.agreed(f"remove {_describe_unneeded(use)}?")
 
 
-def _of_all(use: StoreUse) -> str:
+def _describe_unneeded(use: StoreUse) -> str:
     return f"{counted(use.may_go, 'thing')} that no run needs"
 
 
@@ -134,13 +134,13 @@ def _print_use(use: StoreUse) -> None:
     )
     terminal.line(f"{'all':<10} {'':>8} {_size(total):>9} {'':>11} {_size(going):>9}")
     if use.at_work:
-        terminal.line(f"another kdyno is at work here ({', '.join(use.at_work)}): nothing is removed until it ends")
+        terminal.line(f"another kdyno uses this directory ({', '.join(use.at_work)}): nothing is removed until it ends")
     if not use.may_go:
         terminal.line("nothing to remove")
 
 
 def _young(part: PartUse) -> str:
-    return f"; {part.young:,} too young to go" if part.young else ""
+    return f"; {part.young:,} too young to be removed" if part.young else ""
 
 
 def _size(size: int | None) -> str:
@@ -179,7 +179,7 @@ def _export(args: argparse.Namespace) -> None:
         run_id = run_id_of(store, args.run)
         missing = export_run(run_id, args.file, state, store)
     if missing:
-        talk.warn(f"{len(missing):,} artefacts of run {run_id} are lost or damaged, and not in the file")
+        talk.warn(f"{len(missing):,} artefacts of run {run_id} are lost or damaged, and not in the exported file")
     terminal.line(f"{args.file}: run {run_id}, {_size(args.file.stat().st_size)}")
 
 

@@ -15,7 +15,7 @@ LOST = 3
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     delegation = add_action(
-        verbs, "delegation", "find the compiler and flags of each hot file that make the fewest modelled cycles"
+        verbs, "delegation", "find the compiler and flags of each hot file with the fewest modelled cycles"
     )
     delegation.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="experiment file with a table [tune]")
     delegation.add_argument(
@@ -24,11 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         default=Path("delegation.toml"),
-        help="write the plan there, and its table beside it as .csv (default: %(default)s)",
+        help="the plan to write; its table is written to the same name with .csv (default: %(default)s)",
     )
-    delegation.add_argument("--json", action="store_true", help="what was found and shown, as JSON")
+    delegation.add_argument("--json", action="store_true", help="print the results as JSON")
     delegation.add_argument(
-        "--top", type=number_from(1), metavar="N", default=20, help="files that are listed (default: %(default)s)"
+        "--top", type=number_from(1), metavar="N", default=20, help="number of files to list (default: %(default)s)"
     )
 
 
@@ -55,5 +55,5 @@ def act(args: argparse.Namespace) -> int:
     if tuned.plan:
         talk.say(f"plan: {tuned.plan}, table: {tuned.table}")
     if is_lost:
-        talk.warn("boots were lost: the same command tries them again")
+        talk.warn("boots were lost: run the same command to try them again")
     return LOST if is_lost else 0

@@ -20,42 +20,46 @@ if TYPE_CHECKING:
     from kdyno.measure.cycles.kernel_measured import Validation
 
 NOISY = 0.1
-"""Median spread between passes above which the host is called noisy."""
+"""The median spread between passes above which a host is reported as noisy."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
-        "--library", metavar="SPEC", help="functions of this kernel source's lib/ instead, by several compilers"
+        "--library",
+        metavar="SPEC",
+        help="validate functions of lib/ of this kernel source, compiled by several compilers",
     )
     kind.add_argument(
-        "--kvm", type=Path, metavar="FILE.toml", help="an experiment's variants instead, modelled and under KVM"
+        "--kvm", type=Path, metavar="FILE.toml", help="compare the variants of an experiment, modelled and under KVM"
     )
     parser.add_argument(
         "--family", default="auto", metavar="NAME", help="CPU family of this host, or file:PATH (default: auto)"
     )
     parser.add_argument(
-        "--source", metavar="SPEC", help="kernel source (default: the installed linux-source that is nearest)"
+        "--source", metavar="SPEC", help="kernel source (default: the installed linux-source of the nearest version)"
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the running kernel's configuration, where it hides"
+        "--config", type=Path, metavar="FILE", help="configuration of the running kernel, if kdyno doesn't find it"
     )
     parser.add_argument(
         "--passes",
         type=number_from(2, 1000),
         metavar="N",
-        help="more help on a noisy host (default 5; 7 with --library)",
+        help="number of passes; a noisy host needs more (default 5; 7 with --library)",
     )
     parser.add_argument("--seed", type=number_from(0), metavar="N", help="seed of the guest (default 1)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE.json", help="write the measurement and its figures")
-    parser.add_argument("--json", action="store_true", help="the same on standard output")
-    parser.epilog = "Builds a kernel with the running kernel's configuration the first time: that takes many minutes."
+    parser.add_argument("--json", action="store_true", help="print the measurement and its figures as JSON")
+    parser.epilog = (
+        "The first run builds a kernel with the configuration of the running kernel, which takes many minutes."
+    )
 
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable
 
-    _refuse_what_has_no_effect(args)
+    _require_effective_options(args)
     if args.output:
         require_writable(args.output)
     if args.library:
@@ -67,11 +71,11 @@ def act(args: argparse.Namespace) -> int:
 
 class NoEffect(UserError):
     message = "{option} has no effect with {kind}"
-    hint = "leave it out; `kdyno validate --help` says which option is for what"
+    hint = "remove it; `kdyno validate --help` describes the options"
 
 
-def _refuse_what_has_no_effect(args: argparse.Namespace) -> None:
-    """Raises NoEffect: a user who names a source or a number of passes must not be ignored."""
+def _require_effective_options(args: argparse.Namespace) -> None:
+    """Refuse options that have no effect: a given source or number of passes must not be ignored. Raises NoEffect."""
     kind = "--library" if args.library else "--kvm" if args.kvm else None
     if kind is None:
         return
@@ -125,7 +129,7 @@ def _kvm(args: argparse.Namespace) -> int:
 
 
 def _tell(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> None:
-    """Print a report as it was asked for, and write it."""
+    """Print a report in the requested form, and write it."""
     from kdyno.base.files import write_whole
 
     if args.json:
@@ -139,7 +143,7 @@ def _tell(args: argparse.Namespace, report: BaseModel, text: Iterable[str]) -> N
 
 
 def lines(validation: Validation) -> list[str]:
-    """The outcome as text."""
+    """Return the outcome as lines of text."""
     return [*_kernels(validation), "", *_benchmarks(validation), "", *_qualities(validation)]
 
 
@@ -166,13 +170,13 @@ def _benchmarks(validation: Validation) -> list[str]:
     names = f"{'benchmark':<22} {'kind':<9} {'role':<8} {'per':<3}"
     rows = [f"{names} {'native':>11} {'modelled':>11} {'ratio':>6} {'spread':>7}"]
     for judged, benchmark in zip(validation.judged, validation.measured.benchmarks, strict=True):
-        rows.append(f"{judged_row(judged, benchmark.unit)} {_percent(benchmark.spread):>7}")
+        rows.append(f"{benchmark_row(judged, benchmark.unit)} {_percent(benchmark.spread):>7}")
     rows += [f"{name}: left out: {why}" for name, why in validation.measured.left_out.items()]
     return rows
 
 
-def judged_row(judged: Judged, unit: str) -> str:
-    """One benchmark: native and modelled cycles, and how many times too much the model says."""
+def benchmark_row(judged: Judged, unit: str) -> str:
+    """Return the row of one benchmark: native and modelled cycles, and the ratio modelled / native."""
     names = f"{judged.program:<22} {judged.kind:<9} {judged.role:<8} {unit:<3}"
     return f"{names} {judged.native:>11,.0f} {judged.modelled:>11,.0f} {judged.modelled / judged.native:>6.2f}"
 
@@ -182,7 +186,7 @@ def _qualities(validation: Validation) -> list[str]:
     median = spreads[len(spreads) // 2]
     rows = [f"native passes differ by {_percent(median)} (median), at most {_percent(spreads[-1])}"]
     if median > NOISY:
-        rows.append("this host is noisy: more passes (--passes) make better minima")
+        rows.append("this host is noisy: more passes (--passes) improve the minima")
     return [
         *rows,
         f"all: {summary(validation.quality)}",
@@ -191,7 +195,7 @@ def _qualities(validation: Validation) -> list[str]:
 
 
 def summary(quality: Quality) -> str:
-    """How good a model is on some benchmarks, in one line."""
+    """Return the quality of a model on some benchmarks, in one line."""
     return (
         f"{quality.programs} benchmarks, Spearman {quality.spearman:.2f} (instructions alone "
         f"{quality.spearman_of_instructions:.2f}), median error {_percent(quality.median_error)}, "

@@ -1,4 +1,4 @@
-"""What `kdyno` can do, by what one wants: the verbs with their summaries, and the page that lists them."""
+"""The verbs of `kdyno` with their summaries, grouped by task, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 GROUPS = {
     "Measure: which kernel is better, and by how much": {
-        "ab": "compare kernels in one line: did my patch help, what is this option worth",
-        "init": "write an experiment to start from: the demo's",
+        "ab": "compare kernels in one command: did my patch help, what is the effect of this option",
+        "init": "write the demo experiment, as a starting point",
         "plan": "show what an experiment would build and boot, how long it should take, and why",
         "build": "build the kernels of an experiment",
         "run": "run an experiment: build, boot in randomised blocks, judge, report",
@@ -18,35 +18,35 @@ GROUPS = {
         "report": "write a run's report: terminal, HTML, JSON or CSV",
         "compare": "compare the variants of a run, or one run with another",
         "judge": "judge measurements of other tools: CSV, summaries, hyperfine, pyperf, lmbench, stress-ng, perf stat",
-        "scaling": "show how throughput grows with the number of processes: Amdahl's law and the USL, fitted",
+        "scaling": "fit Amdahl's law and the USL to throughput by the number of processes",
         "workload": "list, show and try workloads",
     },
-    "Understand: why it is so, and how far to trust it": {
-        "explain": "say why a benchmark of one variant differs from the baseline's",
+    "Understand: why the result is so, and how reliable it is": {
+        "explain": "explain why a benchmark differs between a variant and the baseline",
         "coverage": "show which lines of a kernel's source were executed, and how often",
-        "kernel": "look into kernels: what compilers did wrong, what is how large",
+        "kernel": "inspect kernels: faults of compilers, sizes of sections and symbols",
         "boot": "boot a kernel and run a shell or a command in it",
-        "soak": "let a kernel live under all loads at once for hours, and say whether it stayed sound",
-        "selftest": "measure how often kdyno is wrong here: experiments in which nothing differs",
-        "validate": "compare modelled cycles of kernel code with this host's",
+        "soak": "run a kernel under all loads at once for hours, and report whether it stayed healthy",
+        "selftest": "measure how often kdyno is wrong on this host, by experiments without a difference",
+        "validate": "compare modelled cycles of kernel code with cycles of this host",
         "calibrate": "fit the cycle model's weights on this host",
     },
     "Tune: make a better kernel": {
-        "profile": "record, look at and export profiles of a kernel",
-        "tune": "find which compiler and flags for which file make the fewest modelled cycles",
-        "fit-config": "find out which Kconfig symbols a load needs, and leave out the others",
-        "delegation": "check and show which compiler makes which file of a kernel",
-        "march": "show this CPU and what to compile for it; write the patch that adds CPU families",
+        "profile": "record, show and export profiles of a kernel",
+        "tune": "find the compiler and flags of each file with the fewest modelled cycles",
+        "fit-config": "find the Kconfig symbols that a load needs, and disable the others",
+        "delegation": "check and show which compiler compiles which file of a kernel",
+        "march": "show this CPU and its compiler flags; write the patch that adds CPU families",
     },
-    "Look after this machine and what is kept": {
-        "doctor": "check tools, disk, memory and KVM, and print what mends each lack",
-        "store": "look after runs and files: remove what isn't needed, export and import runs",
-        "blockmap": "print where a file lies on its disk, as a device-mapper table",
+    "Maintain: this machine, its store and its files": {
+        "doctor": "check tools, disk, memory and KVM, and print how to fix each problem",
+        "store": "maintain runs and files: remove what isn't needed, export and import runs",
+        "blockmap": "print where a file is stored on its disk, as a device-mapper table",
         "schema": "print the JSON schema of a format",
         "completion": "print the completion script for a shell",
     },
 }
-"""Heading -> verb -> summary."""
+"""Summary by verb, by heading."""
 
 VERBS = {verb: summary for verbs in GROUPS.values() for verb, summary in verbs.items()}
 
@@ -54,16 +54,16 @@ ABOUT = "A dynamometer for Linux kernels: builds, boots, measures, judges."
 START = """\
 kdyno builds Linux kernels, boots each of them, measures them, and judges which is better.
 
-    kdyno doctor               what this machine lacks, and the command that mends it
-    kdyno init                 writes an experiment with two kernels, quickstart.toml
-    kdyno run quickstart.toml  carries it out, and says what it found
+    kdyno doctor               check this machine, and print how to fix problems
+    kdyno init                 write quickstart.toml, an experiment with two kernels
+    kdyno run quickstart.toml  run it, and print the verdicts
 
-`kdyno --help` lists all that it can do."""
-"""What a bare `kdyno` says: the three things to do first."""
+`kdyno --help` lists all verbs."""
+"""The output of `kdyno` without arguments: the first three steps."""
 
 
 def overview() -> str:
-    """All verbs below their headings, as wide as the terminal."""
+    """Return all verbs below their headings, as wide as the terminal."""
     return "\n".join(_lines(shutil.get_terminal_size().columns - 2))
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from kdyno.run.trial import Trial
 
 OUTPUT_SHOWN = 20
-"""Lines of a step."""
+"""The most lines of output to print of a step."""
 PATIENCE = 7200.0
-"""Seconds that a guest may take, and be silent meanwhile: a compiler says nothing while all goes well."""
+"""The time limit of a guest, and of its silence, in seconds: a compiler prints nothing while it succeeds."""
 
 
 class NotAnAssignment(UserError):
@@ -30,21 +30,24 @@ class NotAnAssignment(UserError):
 def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="WHAT", required=True)
     listing = verbs.add_parser("list", help="kdyno's own workloads", description="Kdyno's own workloads.")
-    listing.add_argument("--json", action="store_true", help="as JSON, with all that they say")
+    listing.add_argument("--json", action="store_true", help="print complete definitions as JSON")
     listing.set_defaults(do=_list)
-    show = verbs.add_parser("show", help="print the file of one", description="Print the file of a workload.")
-    show.add_argument("name", help="one of kdyno's own, or a file of yours")
+    show = verbs.add_parser("show", help="print the file of a workload", description="Print the file of a workload.")
+    show.add_argument("name", help="name of one of kdyno's workloads, or a file")
     show.set_defaults(do=_show)
     trial = verbs.add_parser(
         "try",
-        help="carry one out once, and show what it wrote and what was read of it",
-        description="Carry a workload out once, on this host or in a guest, and show what was read of its output.",
+        help="run a workload once, and print its output and the values read from it",
+        description="Run a workload once, on this host or in a guest, and print the values read from its output.",
     )
-    trial.add_argument("name", help="one of kdyno's own, or a file of yours")
-    trial.add_argument("--kernel", help="in a guest: a bzImage, a kernel build directory, or the key of an image")
+    trial.add_argument("name", help="name of one of kdyno's workloads, or a file")
+    trial.add_argument(
+        "--kernel",
+        help="run it in a guest with this kernel: a bzImage, a kernel build directory, or the key of an image",
+    )
     trial.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
-    trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of a parameter")
-    trial.add_argument("--json", action="store_true", help="everything as JSON")
+    trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="set a parameter to VALUE")
+    trial.add_argument("--json", action="store_true", help="print everything as JSON")
     trial.set_defaults(do=_try)
     for verb in (listing, show, trial):
         add_common(verb)
@@ -70,7 +73,7 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     from kdyno.measure.workload.definition import definition, text_of
 
-    definition(args.name)  # what can't be used isn't shown as if it could
+    definition(args.name)  # an unusable workload raises instead of being printed
     terminal.data(text_of(args.name)[0])
     return 0
 
@@ -121,7 +124,7 @@ def _print(trial: Trial) -> None:
         if len(lines) > OUTPUT_SHOWN:
             terminal.data(f"  | ... and {len(lines) - OUTPUT_SHOWN:,} more lines\n")
     if trial.left_processes:
-        terminal.data(f"it left {trial.left_processes} processes behind, which were killed\n")
+        terminal.data(f"it left {trial.left_processes} processes running, which were killed\n")
     if trial.reason:
         terminal.data(f"failed: {trial.reason}\n")
     for name, metric in trial.metrics.items():

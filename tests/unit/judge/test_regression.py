@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdyno.cli.exit_codes import asks_for_regression, for_bisect
+from kdyno.cli.exit_codes import asks_for_regression, bisect_status
 from kdyno.judge.stats.verdict import Verdict
 from kdyno.judge.verdicts.checks import KernelCheck
 from kdyno.judge.verdicts.model import RunReport
@@ -100,7 +100,7 @@ def test_a_name_that_means_no_benchmark_is_refused_with_the_nearest() -> None:
 
 
 def test_codes_that_git_bisect_would_misread_are_moved_to_where_it_stops() -> None:
-    assert {status: for_bisect(status) for status in (0, 1, 2, 3, 125, 130)} == {
+    assert {status: bisect_status(status) for status in (0, 1, 2, 3, 125, 130)} == {
         0: 0,
         1: 129,
         2: 2,
@@ -108,7 +108,7 @@ def test_codes_that_git_bisect_would_misread_are_moved_to_where_it_stops() -> No
         125: 125,
         130: 130,
     }
-    assert (for_bisect(None), for_bisect("1")) == (0, 129)
+    assert (bisect_status(None), bisect_status("1")) == (0, 129)
 
 
 def test_the_option_is_found_however_it_is_written_and_no_other_is_taken_for_it() -> None:

@@ -71,7 +71,7 @@ def test_the_text_has_weights_programs_quality_and_the_worst() -> None:
     for part in (
         r"^weights of generic, in cycles   fitted    before$",
         r"^  stall_memory_chained +\d\.\d{3}     1\.000$",
-        r"^  io_exits +1500\.000  1500\.000  kept: no program shows it$",
+        r"^  io_exits +1500\.000  1500\.000  kept: no program determines it$",
         r"^chase-0 +chase +fit +[\d,]+ +[\d,]+ +[+-]\d+ % +4 %$",
         r"^native passes differ by 4 % \(median\), at most 4 %$",
         r"^held-out: 12 programs, Spearman 0\.\d\d \(cycles per instruction -?0\.\d\d; "

@@ -161,7 +161,7 @@ def test_people_read_place_level_and_instruction(compile_c: Compile, capsys: pyt
     captured = capsys.readouterr()
     assert "kernel/lock.c:6: error: atomic on a copy on the stack" in captured.out
     assert "1 file: 1 error, 0 warnings, 0 notes" in captured.out
-    assert "costly-instruction was not run: it needs --family NAME" in captured.err
+    assert "costly-instruction was not run: it requires --family NAME" in captured.err
 
 
 def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,7 +174,7 @@ def test_a_validation_joins_both_sides_and_says_what_they_are(
 
     mine = tmp_path / "mine.toml"
     assert main(["calibrate", "--kernel", str(out), "-o", str(mine), *words]) == 0
-    assert "held-out, weights as before: 16 benchmarks" in capsys.readouterr().out
+    assert "held-out, previous weights: 16 benchmarks" in capsys.readouterr().out
     assert load_family(f"file:{mine}").model.kernel_benchmarks == 16
     assert main(["calibrate", "--kernel", "--family", "generic", "--json", *words]) == 0
     assert json.loads(capsys.readouterr().out)["held_out"]["median_error"] < 1e-6
@@ -250,6 +250,6 @@ def test_the_text_of_a_fit_has_weights_benchmarks_and_quality() -> None:
     text = kernel_lines(calibrate_kernel(small(), family()))
     assert text[0] == "weights of generic, in cycles   fitted    before"
     blank = text.index("")
-    assert text[blank - 1] == "  all others are as they were"
+    assert text[blank - 1] == "  all other weights are unchanged"
     assert text[blank + 1] == "benchmark              kind      role     per      native    modelled  ratio"
-    assert [row.partition(":")[0] for row in text[-3:]] == ["held-out", "held-out, weights as before", "fitted to"]
+    assert [row.partition(":")[0] for row in text[-3:]] == ["held-out", "held-out, previous weights", "fitted to"]
