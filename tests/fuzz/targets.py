@@ -64,7 +64,7 @@ from kdyno.measure.workload.definition import definition, own_names, own_text
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import parse as parse_blocks
 from kdyno.profile.edges import EdgeProfile
-from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
+from kdyno.profile.gcda import GcovFile, GcovFunction, encode_gcda, read_gcda
 from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.merge import Read, merge
 from kdyno.profile.pgod import read_sent
@@ -343,13 +343,13 @@ def gcda(path: Path) -> None:
     """What was read is written and read again, as gcc would."""
     file = read_gcda(path.read_bytes(), "vmscan.gcda")
     again = replace(file, summary=file.summary or (1, 1))
-    assert read_gcda(written(again), "again") == again
+    assert read_gcda(encode_gcda(again), "again") == again
 
 
 def gcdas() -> Sequence[bytes]:
     arcs = ((3, 1 << 40, 0), (0, 0), ())
     functions = tuple(GcovFunction(index, 5, 6, arc_counts) for index, arc_counts in enumerate(arcs, 1))
-    whole = written(GcovFile("B22*", 99, functions, (1, 1 << 31)))
+    whole = encode_gcda(GcovFile("B22*", 99, functions, (1, 1 << 31)))
     return whole, whole[:16] + whole[32:-4]
 
 

@@ -2,7 +2,7 @@
 
 Without --fail-on-regression: 0 done, 1 user error, 2 a negative verdict, 3 infrastructure or lost, 130 interrupted.
 With it: 0 no regression, 2 a regression, 125 the kernel doesn't build or boot, which git bisect skips. 128 is added to
-the codes 1 and 3, which say nothing about the kernel: git bisect takes 1 and 3 for a bad revision, and stops from 128 on.
+the codes 1 and 3, which say nothing about the kernel: git bisect takes 1 and 3 for a bad revision, and stops at 128.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Samples of execution -> what the next build uses: looking at PMU records, and exporting them for compilers."""
+"""Profiles: showing PMU records, and converting them and training counters to the inputs of compilers and linkers."""

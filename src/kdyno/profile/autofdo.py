@@ -1,7 +1,7 @@
-"""clang's sample profile of recorded boots, made by llvm-profgen; with the source files that each function is in.
+"""clang's sample profile of recorded boots, made by llvm-profgen, with the source files of each function.
 
-The text form (SampleProfReader.h of LLVM): a function's name, its samples and its calls in one line, what is inside it
-indented. `#` begins a comment: `# file fs/open.c` before a function is what ccd cuts by.
+The text form (SampleProfReader.h of LLVM): one line has a function's name, its samples and its calls; the lines of
+its body are indented. `#` begins a comment: ccd cuts the profile at lines such as `# file fs/open.c` before a function.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HEADER = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$")
 
 
 def sample_profile(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001
-    """In text form; every benchmark has the same weight.
+    """Return the profile as text; every benchmark has the same weight.
 
     Raises OtherVmlinux, NoLineTables, NothingRan and ProfgenFailed.
     """
@@ -46,9 +46,9 @@ def sample_profile(records: Sequence[Path], image: Image, settings: ProfileSetti
 
 
 def with_files(profile: str, files: Mapping[str, Sequence[str]]) -> str:
-    """The profile with the files of each function before it; a function of no known file is left out. Pure.
+    """Insert the files of each function before it, and omit functions without a known file. Pure.
 
-    Compilers add to names (`.llvm.123`, `.constprop.0`); the profile has names without that.
+    The names in the profile have no suffixes of compilers (`.llvm.123`, `.constprop.0`).
     """
     by_name: dict[str, set[str]] = {}
     for name, paths in files.items():
@@ -61,7 +61,7 @@ def with_files(profile: str, files: Mapping[str, Sequence[str]]) -> str:
 
 
 def _functions(profile: str) -> Iterator[tuple[str, list[str]]]:
-    """Each function's name and its lines."""
+    """Yield the name and the lines of each function."""
     name, lines = "", list[str]()
     for line in profile.splitlines(keepends=True):
         if header := HEADER.match(line.rstrip("\n")):

@@ -1,4 +1,4 @@
-"""Several benchmarks in one profile, each with the same weight: a long loop isn't worth more than a short one."""
+"""Merging several benchmarks into one profile, each with the same weight, however long it ran."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.edges import EdgeProfile, edge_profile
-from kdyno.profile.select import WORK, added
+from kdyno.profile.select import WORK, sum_contexts
 
 TOTAL = 10**9
-"""Kernel instructions in a balanced profile, of all benchmarks of all records together. Fixed, so that thresholds for
-what is hot mean the same whatever was trained."""
+"""The kernel instructions in a balanced profile, over all benchmarks of all records. It is fixed, so that thresholds of
+hot code have the same meaning for every training."""
 
 
 def weights(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK) -> list[dict[int, float]]:
-    """For each record, by region: what its counts are multiplied by, so that all regions have an equal part of TOTAL.
+    """Return, for each record, the factor by region that gives all regions an equal part of TOTAL.
 
-    A region in which no kernel code ran has no weight, and is left out.
+    A region without executed kernel code has no factor, and is omitted.
     """
     executed = [{index: _instructions(record, index, contexts) for index in record.regions} for record in records]
     parts = sum(count > 0 for counts in executed for count in counts.values())
@@ -26,13 +26,13 @@ def weights(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK) -> lis
 
 
 def balanced_edges(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK) -> EdgeProfile:
-    """Ranges and branches of all records, which are of one vmlinux, as one profile in which all regions weigh the same.
+    """Merge the ranges and branches of records of one vmlinux into a profile in which all regions have the same weight.
 
-    What ran at all keeps a count of at least one.
+    Everything that ran keeps a count of at least one.
     """
     ranges: dict[tuple[int, int], float] = {}
     branches: dict[tuple[int, int], float] = {}
-    for edges, weight in _weighted(records, contexts):
+    for edges, weight in _weight_profiles(records, contexts):
         for start, last, count in edges.ranges:
             ranges[start, last] = ranges.get((start, last), 0.0) + count * weight
         for source, target, count in edges.branches:
@@ -40,7 +40,7 @@ def balanced_edges(records: Sequence[PmuRecord], contexts: Sequence[str] = WORK)
     return EdgeProfile(_rows(ranges), _rows(branches))
 
 
-def _weighted(records: Sequence[PmuRecord], contexts: Sequence[str]) -> Iterator[tuple[EdgeProfile, float]]:
+def _weight_profiles(records: Sequence[PmuRecord], contexts: Sequence[str]) -> Iterator[tuple[EdgeProfile, float]]:
     for record, by_region in zip(records, weights(records, contexts), strict=True):
         for index, weight in by_region.items():
             yield edge_profile(record, [record.regions[index]], contexts), weight
@@ -51,5 +51,5 @@ def _rows(counts: dict[tuple[int, int], float]) -> list[tuple[int, int, int]]:
 
 
 def _instructions(record: PmuRecord, index: int, contexts: Sequence[str]) -> int:
-    blocks = added([record.regions[index]], contexts).blocks
+    blocks = sum_contexts([record.regions[index]], contexts).blocks
     return int(np.dot(blocks["instructions"].astype(np.uint64), blocks["count"])) if len(blocks) else 0

@@ -1,8 +1,8 @@
-"""How often each basic block was executed, and how often control went from one to another: edges on a block map.
+"""Execution counts of basic blocks, and of the edges between them, on a block map.
 
-A range of executed instructions covers blocks; a branch taken within a function goes from the block that it is in to
-the block that it leads to. What came into a block otherwise fell through from the block before it: by running on, or by
-coming back from a call that ends that block.
+A range of executed instructions covers blocks. A branch taken within a function is an edge from its block to the block
+of its target. All other entries of a block fell through from the block before it: by straight execution, or by the
+return from a call that ends that block.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kdyno.profile.block_map import BlockMap
 from kdyno.profile.edges import EdgeProfile
 
 LONGEST_PADDING = 64
-"""Bytes of alignment that may lie between a block and the one that it falls through to."""
+"""The most bytes of alignment between a block and the block that it falls through to."""
 
 
 @dataclass(frozen=True)
 class FunctionCounts:
-    """An executed function; its blocks by address."""
+    """An executed function, with its blocks in the order of addresses."""
 
     address: int
     starts: tuple[int, ...]
@@ -31,20 +31,20 @@ class FunctionCounts:
     sizes: tuple[int, ...]
     """Bytes."""
     counts: tuple[int, ...]
-    """Executions of the first instruction."""
+    """The number of executions of the first instruction of each block."""
     edges: tuple[tuple[int, int, int], ...]
-    """Places of two blocks in `ids`, and how often control went from the first to the second; sorted."""
+    """The indices of two blocks in `ids`, and the count of the edge from the first to the second; sorted."""
 
 
 def count_blocks(block_map: BlockMap, profile: EdgeProfile) -> Iterator[FunctionCounts]:
-    """The functions that ran, by address of their entry."""
+    """Yield the executed functions, in the order of their entry addresses."""
     blocks = block_map.blocks
     counts = _executions(blocks, profile)
-    edges = _taken(blocks, profile)
+    edges = _count_taken(blocks, profile)
     into = np.zeros(len(blocks), np.int64)
     for (_source, target), count in edges.items():
         into[target] += count
-    edges.update(_fallen(blocks, counts, into, edges))
+    edges.update(_add_fallthroughs(blocks, counts, into, edges))
     by_function: dict[int, list[tuple[int, int, int]]] = {}
     for (source, target), count in sorted(edges.items()):
         by_function.setdefault(int(blocks["function"][source]), []).append((source, target, count))
@@ -69,7 +69,7 @@ def count_blocks(block_map: BlockMap, profile: EdgeProfile) -> Iterator[Function
 
 
 def _executions(blocks: NDArray[Any], profile: EdgeProfile) -> NDArray[np.int64]:
-    """How often the start of each block lay in a range."""
+    """Return how many executions of ranges contain the start of each block."""
     changes = np.zeros(len(blocks) + 1, np.int64)
     if profile.ranges:
         ranges = np.array(profile.ranges, np.uint64)
@@ -79,8 +79,8 @@ def _executions(blocks: NDArray[Any], profile: EdgeProfile) -> NDArray[np.int64]
     return np.cumsum(changes)[:-1]
 
 
-def _taken(blocks: NDArray[Any], profile: EdgeProfile) -> dict[tuple[int, int], int]:
-    """Branches from a block to another of the same function, by row; not those to its entry, which are calls."""
+def _count_taken(blocks: NDArray[Any], profile: EdgeProfile) -> dict[tuple[int, int], int]:
+    """Count branches between blocks of one function, by row, without branches to its entry, which are calls."""
     edges: dict[tuple[int, int], int] = {}
     if not profile.branches or not len(blocks):
         return edges
@@ -100,10 +100,10 @@ def _taken(blocks: NDArray[Any], profile: EdgeProfile) -> dict[tuple[int, int], 
     return edges
 
 
-def _fallen(
+def _add_fallthroughs(
     blocks: NDArray[Any], counts: NDArray[np.int64], into: NDArray[np.int64], taken: dict[tuple[int, int], int]
 ) -> dict[tuple[int, int], int]:
-    """Edges to the next block, with what was taken there as well."""
+    """Add the edges to the next block to the taken edges."""
     if len(blocks) < 2:
         return {}
     ends = blocks["start"][:-1] + blocks["size"][:-1]

@@ -1,7 +1,7 @@
-"""The basic blocks of a vmlinux, by the map that clang -fbasic-block-address-map leaves in it.
+"""The basic blocks of a vmlinux, from the map that clang -fbasic-block-address-map stores in it.
 
 llvm-readobj reads the map; its format is in LLVM's docs/Extensions.rst, "SHT_LLVM_BB_ADDR_MAP". A block has an id,
-which is what a cluster file names it by. Functions that are split already have their blocks in several ranges.
+by which a cluster file names it. The blocks of a split function are in several ranges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kdyno.base.process import attempt, failure
 from kdyno.measure.guest.symbols import LINE
 
 BLOCK = np.dtype([("start", "<u8"), ("size", "<u4"), ("id", "<u4"), ("function", "<u4"), ("falls", "?")])
-"""`function` is an index, and `falls` says whether control may go on to the next block without a jump."""
+"""`function` is an index; `falls` is whether control may continue to the next block without a jump."""
 
 PART = re.compile(
     r"^ {4}At: 0x(?P<function>[0-9A-F]{1,16})$"
@@ -32,41 +32,44 @@ PART = re.compile(
 )
 OTHER_VERSION = re.compile(r"unsupported SHT_LLVM_BB_ADDR_MAP version: (\d{1,9})")
 UNREADABLE = re.compile(r"unable to (dump|get) .{1,200}")
-"""Other warnings are harmless: functions without a symbol."""
+"""The warnings that are errors here. Others, about functions without a symbol, are harmless."""
 APART = re.compile(r"__(?!hot_|unlikely_)(\w+_text)_(start|end)|_(s|e)inittext")
-"""Marks of the linker script around code with a place of its own: entry code, noinstr, sched, ..."""
+"""Symbols of the linker script around code in its own section: entry code, noinstr, sched, ..."""
 
 
 class NoBlockMap(UserError):
-    message = "vmlinux {vmlinux} has no map of its basic blocks"
+    message = "vmlinux {vmlinux} has no map of basic blocks"
     hint = (
         "record a kernel that clang 19 or newer built with -fbasic-block-address-map; "
-        "with ThinLTO the linker makes the map: ld.lld --lto-basic-block-address-map"
+        "with ThinLTO the linker writes the map: ld.lld --lto-basic-block-address-map"
     )
 
 
 class OtherBlockMapVersion(UserError):
-    message = "{tool} doesn't know version {version} of the map of basic blocks in {vmlinux}"
-    hint = "install the llvm of the release of the clang that built it"
+    message = "{tool} does not support version {version} of the map of basic blocks in {vmlinux}"
+    hint = "install the release of LLVM whose clang built the kernel"
 
 
 class BlockMapDamaged(UserError):
-    message = "{tool} can't read the map of basic blocks in {vmlinux}: {why}"
-    hint = "build that kernel again"
+    message = "{tool} cannot read the map of basic blocks in {vmlinux}: {why}"
+    hint = "build the kernel again"
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMap:
-    """All blocks; `functions` are their entries."""
+    """All blocks of a vmlinux."""
 
     functions: NDArray[Any]
-    """Address of each."""
+    """The entry address of each function."""
     blocks: NDArray[Any]
-    """Of dtype BLOCK, by address; of blocks that start together the empty ones first."""
+    """Rows of dtype BLOCK in the order of addresses; empty blocks come first among blocks with the same start."""
 
 
 def read_block_map(vmlinux: Path) -> BlockMap:
-    """Raises NoBlockMap, OtherBlockMapVersion, BlockMapDamaged, LlvmToolMissing and ToolFailed."""
+    """Read the block map of a vmlinux.
+
+    Raises NoBlockMap, OtherBlockMapVersion, BlockMapDamaged, LlvmToolMissing and ToolFailed.
+    """
     tool = find_tool("llvm-readobj")
     words: list[str | Path] = [tool, "--bb-addr-map", vmlinux]
     done = attempt(words, most=MOST_LISTED)
@@ -83,7 +86,7 @@ def read_block_map(vmlinux: Path) -> BlockMap:
 
 
 def parse(listing: str) -> BlockMap:
-    """What `llvm-readobj --bb-addr-map` prints. Pure."""
+    """Parse the output of `llvm-readobj --bb-addr-map`. Pure."""
     functions: list[int] = []
     blocks: list[tuple[int, int, int, int, bool]] = []
     base = 0
@@ -101,10 +104,10 @@ def parse(listing: str) -> BlockMap:
 
 
 class Names:
-    """The names of the functions of a vmlinux, and which code must stay where it is."""
+    """The names of the functions of a vmlinux, and the code that must keep its place."""
 
     def __init__(self, listing: str) -> None:
-        """`listing` is what `nm -S` prints."""
+        """Parse `listing`, the output of `nm -S`."""
         self._by_address: dict[int, set[str]] = {}
         self._addresses: dict[str, set[int]] = {}
         marks: dict[str, dict[str, int]] = {}
@@ -118,16 +121,16 @@ class Names:
                 self._addresses.setdefault(name, set()).add(address)
         self._apart = [(mark["start"], mark["end"]) for mark in marks.values() if len(mark) == 2]
 
-    def at(self, address: int) -> tuple[str, ...]:
-        """All names of the function that starts there: its own and its aliases; sorted."""
+    def names_at(self, address: int) -> tuple[str, ...]:
+        """Return all names of the function that starts at an address, aliases included; sorted."""
         return tuple(sorted(self._by_address.get(address, ())))
 
     def is_one(self, name: str) -> bool:
-        """Whether only one function has this name."""
+        """Return whether only one function has this name."""
         return len(self._addresses.get(name, ())) == 1
 
     def is_apart(self, address: int) -> bool:
-        """Whether it is code with a place of its own: .entry.text, .noinstr.text, .sched.text, .init.text, ..."""
+        """Return whether an address is in code with its own section, such as .entry.text, .noinstr.text and .init.text."""
         return any(start <= address < end for start, end in self._apart)
 
 

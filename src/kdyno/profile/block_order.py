@@ -1,4 +1,4 @@
-"""Running kdyno-blocks, which orders the blocks of functions; the work itself is crates/blocks."""
+"""Running kdyno-blocks (crates/blocks), which orders the blocks of functions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BINARY = "kdyno-blocks"
 
 class BlocksFailed(InfrastructureError):
     message = "kdyno-blocks failed: {why}"
-    hint = "`pip install .` in a kdyno checkout builds it anew"
+    hint = "run `pip install .` in a checkout of kdyno to rebuild it"
 
 
 @dataclass(frozen=True)
 class HotBlocks:
-    """The blocks of a function that are to be laid out, entry first, else as they lie now."""
+    """The blocks of a function to lay out: the entry first, the others in their present order."""
 
     ids: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -29,16 +29,16 @@ class HotBlocks:
     counts: tuple[int, ...]
     """Executions."""
     edges: tuple[tuple[int, int, int], ...]
-    """Places of two blocks in `ids`, and how often control goes from the first to the second."""
+    """The indices of two blocks in `ids`, and the count of the edge from the first to the second."""
 
 
 def find_blocks() -> Path:
-    """The program that lays out blocks; raises ProgramMissing."""
+    """Return the path of the program that lays out blocks. Raises ProgramMissing."""
     return find_program(BINARY, "Propeller's layout of blocks")
 
 
-def ordered(functions: Sequence[HotBlocks]) -> list[tuple[int, ...]]:
-    """The ids of each function in their new order. Raises ProgramMissing and BlocksFailed."""
+def order_blocks(functions: Sequence[HotBlocks]) -> list[tuple[int, ...]]:
+    """Return the block ids of each function in their new order. Raises ProgramMissing and BlocksFailed."""
     lines = [
         json.dumps({"sizes": function.sizes, "counts": function.counts, "edges": function.edges})
         for function in functions

@@ -1,4 +1,4 @@
-"""Call edges: which function called which, and how often."""
+"""Call edges between functions, and their counts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from kdyno.measure.guest.pmu_parts import CALL, INDIRECT_CALL, RETURN, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.functions import NOWHERE, FunctionMap, plain_name
-from kdyno.profile.select import WORK, added
+from kdyno.profile.select import WORK, sum_contexts
 
 THUNK = "__x86_indirect_thunk"
-"""A retpoline: calls its target by a return (arch/x86/lib/retpoline.S)."""
+"""The names of retpolines, which call their target by a return (arch/x86/lib/retpoline.S)."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class CallEdge:
     caller: str
     callee: str
     kind: str
-    """`call`, `indirect` or `tail`: a jump to the start of another function, whose return goes to the caller's."""
+    """`call`, `indirect` or `tail`: a jump to the start of another function, which returns to the caller's caller."""
     count: int
 
 
 def calls(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> list[CallEdge]:
-    """All edges between functions, most frequent first; the two halves of a split function are one."""
-    branches = added(regions, contexts).branches
+    """Return all call edges, the most frequent first. The parts of a split function count as one."""
+    branches = sum_contexts(regions, contexts).branches
     functions = FunctionMap(record.functions)
     callers, callees = functions.find(branches["source"]), functions.find(branches["target"])
     starts = functions.is_start(branches["target"])
@@ -46,7 +46,7 @@ def calls(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] 
 
 
 def _kind(record: PmuRecord, caller: int, callee: int, branch: int) -> str:
-    """How a transfer to a function's start calls it; "" if it doesn't."""
+    """Return the kind of call that a transfer to a function's start is; "" if it is not a call."""
     if branch == CALL:
         return "call"
     if branch == INDIRECT_CALL:

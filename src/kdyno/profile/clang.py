@@ -1,4 +1,4 @@
-"""Sample profiles of clang (AutoFDO), text or binary: llvm-profdata reads, checks and merges them."""
+"""Sample profiles of clang (AutoFDO), as text or binary. llvm-profdata reads, checks and merges them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from kdyno.base.profile_files import refuse_other_tools
 from kdyno.measure.guest.pmu_record import MAGIC
 
 TOP = re.compile(r"^([^\s:][^:\n]*):(\d{1,20}):\d{1,20}$", re.MULTILINE)
-"""The first line of a function: its name, its samples with those of what is inlined into it, and its entries."""
+"""The first line of a function: its name, its samples with those of inlined functions, and its entries."""
 SIMILARITY = re.compile(r"^ *Whole program profile similarity: (\d{1,3}\.\d{1,9})%$", re.MULTILINE)
 COMPLAINT_SHOWN = 300
 TEXT_LOOKED_AT = 4096
-"""Bytes from the start that tell text from binary."""
+"""The number of bytes at the start that distinguish text from binary."""
 
 
 class NotAProfile(UserError):
-    message = "{path} is neither a PMU record nor a sample profile of clang's: {why}"
-    hint = "`kdyno profile record` makes records, `kdyno profile cover -o` profiles; an edited file can't be mended"
+    message = "{path} is not a PMU record or a sample profile of clang: {why}"
+    hint = "make it again with `kdyno profile record` or `kdyno profile cover -o`; a damaged file cannot be repaired"
 
 
 class ProfileCutShort(UserError):
-    message = "the profile {path} is cut short: its last line has no end"
-    hint = "make it again (`kdyno profile cover -o`), or copy it again"
+    message = "the profile {path} is truncated: its last line has no end"
+    hint = "make it again with `kdyno profile cover -o`, or copy it again"
 
 
 class TwoKinds(UserError):
-    message = "{record} is a PMU record, and {profile} a profile of clang's: they count different things"
-    hint = "`kdyno profile cover -o` makes clang's profile of a record"
+    message = "{record} is a PMU record, but {profile} is a profile of clang: their counts cannot be combined"
+    hint = "convert the record to a profile of clang with `kdyno profile cover -o`"
 
 
 def is_record(path: Path) -> bool:
-    """Whether a file begins as PMU records do, as far as it reaches.
+    """Return whether a file begins like a PMU record, as far as it reaches.
 
     Raises NotAProfile if it is empty or can't be read, and ProfileOfAnotherTool.
     """
@@ -49,7 +49,7 @@ def is_record(path: Path) -> bool:
 
 
 def all_records(paths: Sequence[Path]) -> bool:
-    """Whether these files are PMU records; False if none is one. Raises TwoKinds, and NotAProfile."""
+    """Return whether all of these files are PMU records; False if none is. Raises TwoKinds, and NotAProfile."""
     records = [path for path in paths if is_record(path)]
     others = [path for path in paths if path not in records]
     if records and others:
@@ -58,7 +58,7 @@ def all_records(paths: Sequence[Path]) -> bool:
 
 
 def samples(path: Path) -> dict[str, int]:
-    """Samples by function, with those of what is inlined into it. Raises NotAProfile, ProfileCutShort."""
+    """Return the samples by function, with those of inlined functions. Raises NotAProfile, ProfileCutShort."""
     require_whole(path)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         out = Path(scratch) / "profile.txt"
@@ -71,7 +71,7 @@ def samples(path: Path) -> dict[str, int]:
 
 
 def merge_samples(paths: Sequence[Path], weights: Sequence[int], out: Path) -> int:
-    """Write one profile of several, each count times its weight; text if all of them are. Returns its functions."""
+    """Merge profiles by weight into one, as text if all are text, and return its number of functions."""
     for path in paths:
         require_whole(path)
     form = "--text" if all(_is_text(_head(path)) for path in paths) else "--extbinary"
@@ -85,10 +85,10 @@ def merge_samples(paths: Sequence[Path], weights: Sequence[int], out: Path) -> i
 
 
 def similarity(base: Path, other: Path) -> float | None:
-    """How alike llvm-profdata calls them, 0 to 1: by lines, each function weighing by its samples in both.
+    """Return the similarity that llvm-profdata reports, 0 to 1: by lines, functions weighted by their samples in both.
 
-    None if it doesn't say. The measure is that of `llvm-profdata overlap --sample` (SampleOverlapAggregator in
-    llvm/tools/llvm-profdata/llvm-profdata.cpp).
+    None if llvm-profdata doesn't report it. The measure is that of `llvm-profdata overlap --sample`
+    (SampleOverlapAggregator in llvm/tools/llvm-profdata/llvm-profdata.cpp).
     """
     match = SIMILARITY.search(profdata(["overlap", "--sample", base, other], [base, other]))
     return float(match[1]) / 100 if match else None
@@ -97,7 +97,7 @@ def similarity(base: Path, other: Path) -> float | None:
 def _head(path: Path) -> bytes:
     try:
         if not path.is_file():
-            raise NotAProfile(path=path, why="it is no regular file" if path.exists() else "there is none")
+            raise NotAProfile(path=path, why="it is not a regular file" if path.exists() else "it does not exist")
         with path.open("rb") as file:
             head = file.read(TEXT_LOOKED_AT)
     except OSError as error:
@@ -111,9 +111,9 @@ def _is_text(head: bytes) -> bool:
 
 
 def require_whole(path: Path) -> None:
-    """Raise ProfileCutShort if a text ends amid a line, and NotAProfile of an empty file.
+    """Raise ProfileCutShort if a text ends within a line, and NotAProfile if the file is empty.
 
-    Binary profiles are checked by llvm-profdata.
+    llvm-profdata checks binary profiles.
     """
     head = _head(path)
     if not head:
@@ -127,7 +127,7 @@ def require_whole(path: Path) -> None:
 
 
 def profdata(words: Sequence[str | Path], paths: Sequence[Path]) -> str:
-    """Run llvm-profdata and return what it printed; raise NotAProfile for the file that it complains of."""
+    """Run llvm-profdata and return its output. Raises NotAProfile for the file that it refuses."""
     done = attempt([find_tool("llvm-profdata"), *words])
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit status {done.returncode}"]

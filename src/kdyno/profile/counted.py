@@ -1,4 +1,4 @@
-"""What the counters of training say of objects and source files: whether they had any, and whether these were used."""
+"""The objects and source files that have training counters, and those whose counters were used."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from kdyno.profile.sources import NOWHERE, read_sources
 
 Flags = NDArray[np.bool_]
 STATIC = ";"
-"""Between the source file and the name of a static function."""
+"""The separator between the source file and the name of a static function."""
 LOCAL = "t"
-"""How nm marks a static function."""
+"""The type that nm prints for a static function."""
 ABOVE = "../"
-"""Begins a source's path in the kernel's tree, as commands have it: the object directory lies right in that."""
+"""The prefix of source paths in compiler commands: the object directory is a direct child of the source tree."""
 
 
 def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
-    """By object. A counter never goes back: whose file stays the same counted nothing. What was used isn't looked for,
-    as the records of a build have it. Raises CountersUnsound.
+    """Return which objects counted. Counters never decrease, so that an unchanged file counted nothing. `used` is left
+    empty: the records of a build have it. Raises CountersUnsound.
     """
     boots = [read_snapshots(path).items for path in snapshots]
     everywhere, anywhere = set.intersection(*map(set, boots)), set[str]().union(*boots)
@@ -43,27 +43,29 @@ def counted_by_gcc(snapshots: Sequence[Path]) -> Counted:
 
 
 def counted_by_clang(snapshots: Sequence[Path], image: Image) -> Counted:
-    """By source file: a static function's is in its name, that of another is in the debug information of the kernel
-    that counted. Raises CountersUnsound, NoLineTables, and what reading the vmlinux raises.
+    """Return which source files counted. The file of a static function is in its name, that of others in the debug
+    information of the kernel that counted. Raises CountersUnsound, NoLineTables, and what reading the vmlinux raises.
     """
     functions, boots = clang_counts(snapshots, image)
     moved = np.any([boot[BEFORE - 1] != boot[-1] for boot in boots], axis=0)
     used = np.any([is_used(boot) for boot in boots], axis=0)
-    return placed(functions, files_of_globals(image.vmlinux), moved, used)
+    return count_by_source(functions, files_of_globals(image.vmlinux), moved, used)
 
 
 def files_of_globals(vmlinux: Path) -> dict[str, str]:
-    """The source file of each function that all objects see, by name. Raises NoLineTables and ToolFailed."""
+    """Return the source file of each global function, by name. Raises NoLineTables and ToolFailed."""
     symbols = LINE.findall(elf_listing.symbols(vmlinux))
     addresses = {name: int(address, 16) for address, _, kind, name in symbols if kind != LOCAL}
     files = read_sources(vmlinux).files(np.array(list(addresses.values()), np.uint64))
     return {name: file for name, file in zip(addresses, files, strict=True) if file != NOWHERE}
 
 
-def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags) -> Counted:
-    """What counters say by source file, from flags for the counters of all functions, one after the other. Pure.
+def count_by_source(
+    functions: Sequence[CountedFunction], files: Mapping[str, str], moved: Flags, used: Flags
+) -> Counted:
+    """Return which source files counted, from flags of the counters of all functions, in order. Pure.
 
-    `files` are those of functions that aren't static.
+    `files` has the source files of functions that aren't static.
     """
     with_counters: set[str] = set()
     with_moved: set[str] = set()
@@ -93,6 +95,6 @@ def placed(functions: Sequence[CountedFunction], files: Mapping[str, str], moved
 
 
 def source_of(name: str) -> str | None:
-    """The source file in a static function's name, relative to its tree; None where it lies elsewhere."""
+    """Return the source file in a static function's name, relative to its tree; None if it is elsewhere."""
     path = name.rpartition(STATIC)[0].removeprefix(ABOVE)
     return None if path.startswith(("/", ABOVE)) else path

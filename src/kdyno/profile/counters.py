@@ -1,6 +1,6 @@
-"""Counters of an instrumented kernel as numbers: what was counted between two snapshots, and how snapshots add up.
+"""Arithmetic on the counters of an instrumented kernel: differences and sums of snapshots.
 
-A snapshot is one array of all counters, in the order in which the kernel has them.
+A snapshot is one array of all counters, in the order of the kernel.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from kdyno.base.errors import UserError
 
 Counts = NDArray[np.uint64]
 LARGEST = 2**61 - 1
-"""What a compiler takes for a count: gcc keeps 61 bits of it (profile_count in gcc/profile-count.h)."""
+"""The largest count that a compiler accepts: gcc stores 61 bits (profile_count in gcc/profile-count.h)."""
 
 
 class CountersWentBack(UserError):
     message = "{name}: {number:,} counters are lower in the later snapshot ({after:,} after {before:,})"
-    hint = "nothing may reset counters between two snapshots, and they are taken in the order of time"
+    hint = "take the snapshots in order, and do not reset counters between them"
 
 
 class CountTooLarge(UserError):
-    message = "{name}: a count of {count:.3g} is more than a compiler takes"
+    message = "{name}: a count of {count:.3g} is more than a compiler accepts"
     hint = "scale the counts to a smaller sum"
 
 
 class NothingCounted(UserError):
     message = "{name} has no counts: all {counters:,} counters are 0"
-    hint = "train on something that runs, in the instrumented kernel; was the snapshot taken after it?"
+    hint = "run a workload in the instrumented kernel, and take the snapshot after it"
 
 
 def require_counts(counts: Counts, name: str) -> None:
-    """Raise NothingCounted if all counters are 0, in training `name`."""
+    """Raise NothingCounted if all counters of the training `name` are 0."""
     if not counts.any():
         raise NothingCounted(name=name, counters=len(counts))
 
 
 def difference(after: Counts, before: Counts, name: str) -> Counts:
-    """What was counted between two snapshots; both of one length. Raises CountersWentBack."""
+    """Return the counts between two snapshots of equal length. Raises CountersWentBack."""
     back = np.flatnonzero(after < before)
     if len(back):
         first = int(back[0])
@@ -48,11 +48,11 @@ def difference(after: Counts, before: Counts, name: str) -> Counts:
     return counted
 
 
-def added(parts: Sequence[tuple[Counts, float]], name: str) -> Counts:
-    """The sum of at least one array, each times its weight (0 or more); all of one length.
+def sum_counts(parts: Sequence[tuple[Counts, float]], name: str) -> Counts:
+    """Return the sum of at least one array of equal length, each times its weight (0 or more).
 
-    Whole weights keep every count exact. With others each sum is rounded, and what ran at all keeps a count of at least
-    one, so that no compiler takes it for dead. Raises CountTooLarge.
+    With integral weights every count is exact. Otherwise sums are rounded, and counts above zero stay at least one, so
+    that no compiler takes the code for dead. Raises CountTooLarge.
     """
     scaled = np.zeros(len(parts[0][0]))
     for counts, weight in parts:

@@ -1,4 +1,4 @@
-"""Making clang's profile of a record with llvm-profgen, and telling how much of what ran it covers."""
+"""Making clang's profile of a record with llvm-profgen, and measuring how much of the executed code it covers."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from kdyno.profile.select import WORK
 from kdyno.profile.vmlinux import require_line_tables, require_same
 
 FUNCTION = re.compile(r"^([^\s:][^:\n]*):\d+:\d+$", re.M)
-"""The first line of a function in a text profile; lines of what is inside it are indented."""
+"""The first line of a function in a text profile; the lines of its body are indented."""
 
 
 class NothingRan(UserError):
     message = "{record} has no kernel code in these regions and contexts"
-    hint = "`kdyno profile show` lists what ran in each region"
+    hint = "run `kdyno profile show` to list the regions and what ran in them"
 
 
 class ProfgenFailed(UserError):
-    message = "{tool} makes no profile of it: {complaint}"
-    hint = "was vmlinux built by a compiler newer than {tool}? clang and llvm-profgen should be of one release"
+    message = "{tool} cannot make a profile of the record: {complaint}"
+    hint = "use clang and llvm-profgen of one release: {tool} may be older than the compiler of the vmlinux"
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a record a profile holds."""
+    """The part of a record that a profile covers."""
 
     functions: int
-    """How many functions the profile names."""
+    """The number of functions in the profile."""
     instructions: float
-    """Share of the executed instructions, 0 to 1, that lie in functions which the profile names."""
+    """The share of the executed instructions in functions of the profile, 0 to 1."""
     ranges: int
     ranges_with_lines: float
-    """Share of the ranges, 0 to 1, whose first address has a line."""
+    """The share of ranges whose first address has a line, 0 to 1."""
     missing: tuple[tuple[str, float], ...]
-    """Functions that the profile does not name, and their share of the executed instructions; most first."""
+    """The functions that are not in the profile, with their share of the executed instructions; the largest first."""
     tool: str
     notes: tuple[str, ...]
-    """What llvm-profgen warned of."""
+    """The warnings of llvm-profgen."""
 
 
 def cover(
@@ -61,7 +61,7 @@ def cover(
     contexts: Sequence[str] = WORK,
     out: Path | None = None,
 ) -> Coverage:
-    """Make the profile, at `out` if that is given, and measure it; `path` is where the record is from."""
+    """Make the profile, at `out` if given, and measure its coverage; `path` is the file of the record."""
     require_same(record, path, vmlinux)
     require_line_tables(vmlinux)
     tool = find_tool("llvm-profgen")
@@ -91,7 +91,7 @@ def cover(
 
 
 def profgen(tool: str, unsymbolized_profile: Path, vmlinux: Path, out: Path, form: str) -> list[str]:
-    """Run llvm-profgen; returns its warnings."""
+    """Run llvm-profgen, and return its warnings."""
     done = attempt(
         [
             tool,
@@ -110,12 +110,12 @@ def profgen(tool: str, unsymbolized_profile: Path, vmlinux: Path, out: Path, for
 
 
 def functions_named(profile: str) -> set[str]:
-    """The functions of a text profile, without those that are only inlined into others."""
+    """Return the functions of a text profile, without functions that are only inlined into others."""
     return {plain_name(name) for name in FUNCTION.findall(profile)}
 
 
 def have_lines(vmlinux: Path, addresses: Iterable[int]) -> list[bool]:
-    """Whether each address has a line table."""
+    """Return whether each address has a line in the line tables."""
     words = [find_tool("llvm-symbolizer"), f"--obj={vmlinux}", "--functions=none", "--no-inlines"]
     done = attempt(words, stdin="".join(f"{address:#x}\n" for address in addresses))
     return [not line.startswith("??") for line in done.stdout.splitlines() if line]

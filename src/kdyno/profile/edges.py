@@ -1,4 +1,4 @@
-"""What all exports for compilers are made of: ranges of executed instructions and taken branches, in kernel text."""
+"""Ranges of executed instructions and taken branches in kernel text, from which all exports for compilers are made."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.functions import NOWHERE, FunctionMap
-from kdyno.profile.select import WORK, added, summed
+from kdyno.profile.select import WORK, sum_contexts, sum_rows
 
 
 @dataclass(frozen=True)
 class EdgeProfile:
-    """Both in ascending order, each key once."""
+    """Ranges and branches, both in ascending order, each key once."""
 
     ranges: list[tuple[int, int, int]]
-    """Start of the first instruction, start of the last one, how often."""
+    """The start of the first instruction, the start of the last one, and the count."""
     branches: list[tuple[int, int, int]]
-    """Address of the branch, its target, how often it was taken."""
+    """The address of the branch, its target, and the count."""
 
 
 def edge_profile(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> EdgeProfile:
-    """Ranges and branches of these regions with both ends in functions of the vmlinux."""
-    context = added(regions, contexts)
+    """Return the ranges and branches of these regions with both ends in functions of the vmlinux."""
+    context = sum_contexts(regions, contexts)
     functions = FunctionMap(record.functions)
-    blocks = summed(context.blocks, ("start", "last"))
+    blocks = sum_rows(context.blocks, ("start", "last"))
     ends = blocks["start"] + blocks["last"]
     known = (functions.find(blocks["start"]) != NOWHERE) & (functions.find(ends) != NOWHERE)
     ranges = np.stack([blocks["start"], ends, blocks["count"]], axis=1)[known]
-    rows = summed(context.branches, ("source", "target"))
+    rows = sum_rows(context.branches, ("source", "target"))
     known = (functions.find(rows["source"]) != NOWHERE) & (functions.find(rows["target"]) != NOWHERE)
     branches = np.stack([rows["source"], rows["target"], rows["count"]], axis=1)[known]
     return EdgeProfile([(a, b, c) for a, b, c in ranges.tolist()], [(a, b, c) for a, b, c in branches.tolist()])

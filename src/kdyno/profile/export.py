@@ -1,4 +1,4 @@
-"""The formats that a record can be exported to, by name."""
+"""Exporting a record to one of several formats, by name."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from kdyno.profile.export_lbr import lbr
 from kdyno.profile.export_llvm import unsymbolized
 from kdyno.profile.propeller import cluster_file
 from kdyno.profile.select import WORK
-from kdyno.profile.stacks import collapsed
+from kdyno.profile.stacks import collapse_stacks
 from kdyno.profile.vmlinux import load_address, require_same
 
 FORMATS = ("llvm", "autofdo", "lbr", "collapsed", "propeller")
 NEED_VMLINUX = {
-    "autofdo": "has addresses relative to where vmlinux is loaded, which the record doesn't say",
-    "propeller": "names basic blocks, of which the record knows only the addresses",
+    "autofdo": "has addresses relative to the load address of vmlinux, which the record does not contain",
+    "propeller": "names basic blocks by ids, but the record contains only their addresses",
 }
 
 
 class VmlinuxNeeded(UserError):
     message = "the format {form} {why}"
-    hint = "add --vmlinux FILE: the vmlinux of the image that was recorded"
+    hint = "add --vmlinux FILE with the vmlinux of the recorded image"
 
 
 class NoStacks(UserError):
     message = "the record {record} has no call stacks"
-    hint = "record it with --events all: --events edges leaves them out"
+    hint = "record it with --events all: --events edges omits them"
 
 
 def export(
@@ -42,13 +42,13 @@ def export(
     contexts: Sequence[str] = WORK,
     vmlinux: Path | None = None,
 ) -> str:
-    """The record, read from `path`, in one of FORMATS."""
+    """Return the record, which was read from `path`, in one of FORMATS."""
     if vmlinux:
         require_same(record, path, vmlinux)
     if form == "collapsed":
         if regions and not any(region.stacks for region in regions):
             raise NoStacks(record=path)
-        return collapsed(record, regions, contexts)
+        return collapse_stacks(record, regions, contexts)
     edges = edge_profile(record, regions, contexts)
     if form in NEED_VMLINUX:
         if vmlinux is None:

@@ -1,14 +1,14 @@
 """Text like that of `perf script -F ip,brstack`, for `llvm-profgen --perfscript`.
 
 Each sample is a line with its count, and a line with an address and one or two branch records, the latest first:
-`0xFROM/0xTO/P/-/-/0`. Between two records lies what ran: from the target of the earlier to the source of the later.
-A range is thus a branch that comes to its start and one that leaves its end for address 0, which is outside the kernel
-and counts as no branch; where a range was entered otherwise (fallen into, from user code) it comes from address 0.
-A branch that enters no range is a sample of its own. So each range and each branch is in there exactly as often as it
-was executed: nothing is scaled.
+`0xFROM/0xTO/P/-/-/0`. The code between two records ran: from the target of the earlier to the source of the
+later. A range is thus a branch to its start and a branch from its end to address 0, which is outside the kernel and
+doesn't count as a branch. A range that was entered otherwise (by falling through, or from user code) has a branch from
+address 0. A branch that doesn't enter a range is a separate sample. Thus the counts of ranges and branches are exact,
+and nothing is scaled.
 
-The counts are llvm-profgen's extension of the format (parseAggregatedCount in PerfReader.cpp); a reader of perf's own
-output, which writes each sample as often as it was taken, won't know them.
+The counts are llvm-profgen's extension of the format (parseAggregatedCount in PerfReader.cpp); other readers
+expect the output of perf itself, which writes each sample as often as it was taken.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdyno.profile.edges import EdgeProfile
 OUTSIDE = 0
 
 Sample = tuple[int, list[tuple[int, int]]]
-"""How often, and (from, to) of its branches, the latest first."""
+"""The count, and (from, to) of the branches, the latest first."""
 
 
 def lbr(edges: EdgeProfile) -> str:
@@ -28,7 +28,7 @@ def lbr(edges: EdgeProfile) -> str:
 
 
 def samples(edges: EdgeProfile) -> Iterator[Sample]:
-    """Samples that hold each range and each branch exactly as often as it was executed."""
+    """Yield samples that contain each range and each branch exactly as often as it was executed."""
     entering: dict[int, list[list[int]]] = {}
     for source, target, count in edges.branches:
         entering.setdefault(target, []).append([source, count])

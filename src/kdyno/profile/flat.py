@@ -1,4 +1,4 @@
-"""The flat profile: what each function did itself, its callees not counted."""
+"""The flat profile: the events of each function itself, without its callees."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from kdyno.base.errors import UserError
 from kdyno.measure.guest.pmu_parts import CONTEXTS, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.profile.select import WORK, added
+from kdyno.profile.select import WORK, sum_contexts
 
 
 class NoSuchEvent(UserError):
     message = "the record has no event {event}"
-    hint = "it has {known}"
+    hint = "choose one of {known}"
 
 
 @dataclass(frozen=True)
 class FlatRow:
-    """One function; `share` is its part of all of `event`, 0 to 1."""
+    """One function; `share` is its part of all counts of the event, 0 to 1."""
 
     name: str
     address: int
@@ -31,9 +31,9 @@ class FlatRow:
 def flat(
     record: PmuRecord, regions: Sequence[Region], *, event: str = "instructions", contexts: Sequence[str] = WORK
 ) -> list[FlatRow]:
-    """The functions that did some of `event`, most first."""
+    """Return the functions with a count of `event`, the largest first."""
     column = event_column(record, event)
-    functions = added(regions, contexts).functions
+    functions = sum_contexts(regions, contexts).functions
     total = sum(int(events[column]) for events in functions.values())
     rows = [
         FlatRow(
@@ -49,14 +49,14 @@ def flat(
 
 
 def event_column(record: PmuRecord, event: str) -> int:
-    """Where in a vector of counts an event is; raises NoSuchEvent."""
+    """Return the index of an event in a vector of counts. Raises NoSuchEvent."""
     if event not in record.names:
         raise NoSuchEvent(event=event, known=", ".join(record.names))
     return record.names.index(event)
 
 
 def totals(record: PmuRecord, region: Region) -> dict[str, dict[str, int]]:
-    """Context -> event -> count, over all iterations of a region."""
+    """Return the count by event by context, over all iterations of a region."""
     sums = np.sum([np.zeros((len(CONTEXTS), len(record.names)), np.uint64), *region.iterations.values()], axis=0)
     return {
         context: dict(zip(record.names, row, strict=True)) for context, row in zip(CONTEXTS, sums.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Which function an address is in, by the record's own functions."""
+"""Finding the function at an address, among the functions of a record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOWHERE = -1
 
 
 class FunctionMap:
-    """The functions of a record, by address; they don't overlap."""
+    """The functions of a record, in the order of addresses; they don't overlap."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         order = sorted(range(len(functions)), key=lambda index: functions[index].address)
@@ -23,7 +23,7 @@ class FunctionMap:
         self._sizes = np.array([functions[index].size for index in order], np.uint64)
 
     def find(self, addresses: NDArray[Any]) -> NDArray[np.int64]:
-        """Index of the function that each address is in, NOWHERE for what is in none."""
+        """Return the index of the function of each address; NOWHERE for an address outside functions."""
         if not len(self._starts):
             return np.full(len(addresses), NOWHERE)
         index = np.searchsorted(self._starts, addresses, side="right") - 1
@@ -31,10 +31,10 @@ class FunctionMap:
         return np.where(inside, self._order[index], NOWHERE)
 
     def is_start(self, addresses: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each address is where a function begins."""
+        """Return whether each address is the start of a function."""
         return np.isin(addresses, self._starts[self._sizes > 0])
 
 
 def plain_name(name: str) -> str:
-    """The name in the source: without what compilers add, as in `vfs_read.cold` and `do_sys_poll.constprop.0`."""
+    """Return the name in the source, without suffixes as in `vfs_read.cold` and `do_sys_poll.constprop.0`."""
     return name.partition(".")[0] or name

@@ -1,8 +1,8 @@
-"""What was counted between two snapshots of `.gcda` files, how they add up, and what gcc then calls hot and cold.
+"""Sums of `.gcda` files, and the object summary from which gcc determines hot and cold code.
 
-gcc compiles by counts only together with an object summary, which the files of a kernel lack. From gcc/predict.cc:
-what has at least sum_max / 10,000 executions (--param hot-bb-count-fraction) is hot, if it has more than `runs`; what
-has fewer than runs / 20 (--param unlikely-bb-count-fraction) is cold, and lies with what never ran.
+gcc uses counts only together with an object summary, which the files of a kernel lack. From gcc/predict.cc: a block
+with at least sum_max / 10,000 executions (--param hot-bb-count-fraction) is hot, if it has more than `runs`; a block
+with fewer than runs / 20 (--param unlikely-bb-count-fraction) is cold, and is placed with code that never ran.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from kdyno.profile.gcda import WORD, GcovFile
 
 HOT_FRACTION = 10_000
 COLD_FRACTION = 20
-"""gcc's parameters unless it is told otherwise, gcc 12 to 16: `gcc -Q --help=params`."""
+"""The default of gcc's parameters, gcc 12 to 16: `gcc -Q --help=params`."""
 HOTTEST = (WORD - 1) // HOT_FRACTION
-"""The highest threshold: sum_max has 32 bits in a file."""
+"""The largest threshold: sum_max has 32 bits in a file."""
 
 
 class OtherBuild(UserError):
-    message = "{name} is of another build than {other}: {what} differ"
-    hint = "counts of two builds don't add up: train one kernel, and take all snapshots of it"
+    message = "{name} and {other} are from different builds: {what} differ"
+    hint = "counts of different builds cannot be summed: take all snapshots of one kernel"
 
 
 class NoSuchThreshold(UserError):
-    message = "gcc can't be told that code is hot from {hot:,} executions on and cold up to {cold:,}"
-    hint = f"hot is more than {COLD_FRACTION} times cold plus one, and {HOTTEST:,} at most"
+    message = "hot from {hot:,} executions and cold up to {cold:,} are not possible thresholds of gcc"
+    hint = f"set hot to more than {COLD_FRACTION} times cold plus one, and at most {HOTTEST:,}"
 
 
 def hot_summary(hot: int, cold: int = 0) -> tuple[int, int]:
-    """Runs and sum_max by which gcc calls hot what has at least `hot` executions, and cold what has up to `cold`.
+    """Return runs and sum_max with which gcc takes code for hot from `hot` executions, and for cold up to `cold`.
 
     Raises NoSuchThreshold.
     """
@@ -47,29 +47,31 @@ def hot_summary(hot: int, cold: int = 0) -> tuple[int, int]:
 
 
 def total(files: Iterable[GcovFile]) -> int:
-    """The sum of all counters."""
+    """Return the sum of all counters."""
     return sum(sum(function.arcs) for file in files for function in file.functions)
 
 
 def require_counts(files: Sequence[GcovFile], name: str) -> None:
-    """Raise NothingCounted if all counters of these files are 0, in training `name`."""
+    """Raise NothingCounted if all counters of these files, from the training `name`, are 0."""
     counters.require_counts(np.concatenate([np.zeros(0, np.uint64), *map(counts_of, files)]), name)
 
 
-def added(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | None = None) -> GcovFile:
-    """At least one file, each times its weight, as one that has this summary.
+def sum_files(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | None = None) -> GcovFile:
+    """Return the weighted sum of at least one file as a file with this summary.
 
-    `counters.added` says how counts are rounded. Rounded counts don't add up at every branch, nor do those of a
-    snapshot that was taken amid functions: gcc takes them with -fprofile-correction. Raises OtherBuild, CountTooLarge.
+    `counters.sum_counts` documents the rounding. Rounded counts are inconsistent at some branches, and so are those of a
+    snapshot that was taken while functions ran: gcc accepts them with -fprofile-correction.
+
+    Raises OtherBuild and CountTooLarge.
     """
     first = parts[0][0]
     require_same_build([file for file, _ in parts])
-    counts = counters.added([(counts_of(file), weight) for file, weight in parts], first.name)
+    counts = counters.sum_counts([(counts_of(file), weight) for file, weight in parts], first.name)
     return replace(with_counts(first, counts), summary=summary)
 
 
 def require_same_build(files: Sequence[GcovFile]) -> None:
-    """Raise OtherBuild unless these are of one object of one build."""
+    """Raise OtherBuild unless the files are of one object of one build."""
     first = files[0]
     for file in files[1:]:
         for what, differs in {

@@ -1,7 +1,8 @@
-"""What compilers read of the counters of instrumented kernels: gcc's .gcda files, clang's indexed profile.
+"""The profiles that compilers read, from the counters of instrumented kernels: gcc's .gcda files, clang's indexed
+profile.
 
-Between two snapshots of a boot lies one test; what taking a snapshot adds, the first two show. Tests weigh alike: the
-counts of each are scaled to one sum.
+One test runs between two snapshots of a boot. The first two snapshots show the counts of taking a snapshot. All tests
+have the same weight: their counts are scaled to one sum.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from kdyno.kernel.recipe import ProfileSettings
 from kdyno.measure.guest.counters import BEFORE, Snapshots, read_snapshots
 from kdyno.profile import counters
 from kdyno.profile.counters import Counts, NothingCounted
-from kdyno.profile.gcda import Budget, GcovFile, read_gcda, written
+from kdyno.profile.gcda import Budget, GcovFile, encode_gcda, read_gcda
 from kdyno.profile.gcda_sums import (
-    added,
     counts_of,
     hot_summary,
     require_counts,
     require_same_build,
+    sum_files,
     total,
     with_counts,
 )
@@ -38,65 +39,65 @@ from kdyno.profile.ir_profile import CountedFunction, counted_functions, counter
 from kdyno.profile.ir_profile import counts_of as memory_counts
 
 TOTAL = 200_000_000
-"""Of all counts of a profile: some 10^9 instructions, as other profiles have, at five instructions for each counter."""
+"""The sum of all counts of a profile: some 10^9 instructions, as in other profiles, at five instructions per counter."""
 MOST_OF_A_BOOT = 1 << 24
-"""Counters in all snapshots of a boot, as far as they changed."""
+"""The most changed counters in all snapshots of a boot."""
 
 
 def gcda_files(snapshots: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:
-    """For each object that has counts, a line `# object fs/open.o` and its .gcda file in hexadecimal digits.
+    """Return, for each object with counts, a line `# object fs/open.o` and its .gcda file in hexadecimal digits.
 
-    `snapshots` are files of boots. Raises CountersUnsound, NothingCounted, OtherBuild, and what reading .gcda files
+    `snapshots` are the files of boots. Raises CountersUnsound, NothingCounted, OtherBuild, and what reading .gcda files
     raises.
     """
     boots = [_gcov_snapshots(read_snapshots(path)) for path in snapshots]
     names = sorted(set.intersection(*(set(boot) for boot in boots)))
     for name in names:
         require_same_build([file for boot in boots for file in boot[name]])
-    counted = _trained(
+    counted = _sum_tests(
         [{name: np.array([counts_of(file) for file in boot[name]]) for name in names} for boot in boots], image
     )
-    return _listed({name: with_counts(boots[0][name][0], counted[name]) for name in names}, settings)
+    return _list_objects({name: with_counts(boots[0][name][0], counted[name]) for name in names}, settings)
 
 
 def gcc_profile(files: Mapping[str, GcovFile]) -> bytes:
-    """The same of .gcda files from elsewhere, for `from`: scaled to the sum that all profiles have, and with thresholds
-    at the knob's defaults. Raises OtherBuild and NothingCounted.
+    """Return such a profile of given .gcda files, for `from`: scaled to the sum of all profiles, with the default
+    thresholds of the knob. Raises OtherBuild and NothingCounted.
     """
     require_counts(list(files.values()), "the profile")
     weight = TOTAL / total(files.values())
-    return _listed({name: added([(file, weight)]) for name, file in files.items()}, ProfileSettings())
+    return _list_objects({name: sum_files([(file, weight)]) for name, file in files.items()}, ProfileSettings())
 
 
-def _listed(files: Mapping[str, GcovFile], settings: ProfileSettings) -> bytes:
-    """The files of objects that ran."""
+def _list_objects(files: Mapping[str, GcovFile], settings: ProfileSettings) -> bytes:
+    """Return the lines of the files of objects that ran."""
     summary = gcc_thresholds(settings)
     objects = objects_of(files)
     lines = []
     for name, file in sorted(files.items()):
         if any(any(function.arcs) for function in file.functions):
-            lines.append(f"# object {objects[name]}\n{written(replace(file, summary=summary)).hex()}\n")
+            lines.append(f"# object {objects[name]}\n{encode_gcda(replace(file, summary=summary)).hex()}\n")
     return "".join(lines).encode()
 
 
 def objects_of(names: Collection[str]) -> dict[str, str]:
-    """The object of each .gcda file: its path without the directory that all have in common. Pure."""
+    """Return the object of each .gcda file: its path without the common directory of all. Pure."""
     below = posixpath.commonpath([posixpath.dirname(name) for name in names])
     return {name: str(PurePosixPath(name).relative_to(below).with_suffix(".o")) for name in names}
 
 
 def gcc_thresholds(settings: ProfileSettings) -> tuple[int, int]:
-    """The summary that tells gcc what is hot and cold. Raises NoSuchThreshold."""
+    """Return the summary from which gcc determines hot and cold code. Raises NoSuchThreshold."""
     return hot_summary(settings.hot, settings.cold)
 
 
 def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:  # noqa: ARG001
-    """What clang reads, as the newest llvm-profdata writes it; functions that never ran are left out.
+    """Return the indexed profile for clang, as the newest llvm-profdata writes it, without functions that never ran.
 
     Raises CountersUnsound, NothingCounted, CountersWentBack, and what reading the vmlinux raises.
     """
     functions, boots = clang_counts(snapshots, image)
-    counts = _trained([{"memory": boot} for boot in boots], image)["memory"]
+    counts = _sum_tests([{"memory": boot} for boot in boots], image)["memory"]
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         text, indexed = Path(scratch, "text"), Path(scratch, "indexed")
         text.write_text(text_profile(functions, counts, executed_only=True), encoding="utf-8")
@@ -105,7 +106,7 @@ def indexed_profile(snapshots: Sequence[Path], image: Image, settings: ProfileSe
 
 
 def clang_counts(snapshots: Sequence[Path], image: Image) -> tuple[tuple[CountedFunction, ...], list[Counts]]:
-    """The functions that the image counts, and of each boot an array of snapshots × counters.
+    """Return the instrumented functions of the image, and for each boot an array of snapshots × counters.
 
     Raises CountersUnsound, and what reading the vmlinux raises.
     """
@@ -120,12 +121,12 @@ def clang_counts(snapshots: Sequence[Path], image: Image) -> tuple[tuple[Counted
 
 
 def is_used(boot: Counts) -> NDArray[np.bool_]:
-    """Of each counter of a boot, an array of snapshots × counters: whether a test counted more than a snapshot adds."""
+    """Return for each counter whether a test counted more than a snapshot does. `boot` is snapshots × counters."""
     return np.asarray(_differences(boot, "memory").any(axis=0), np.bool_)
 
 
 def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:
-    """By name the file in each snapshot; one that didn't change is read once."""
+    """Return the file in each snapshot by name; an unchanged file is read once."""
     files: dict[str, list[GcovFile]] = {}
     kernel, boot = Budget(), Budget(MOST_OF_A_BOOT)
     for name, contents in snapshots.items.items():
@@ -141,9 +142,9 @@ def _gcov_snapshots(snapshots: Snapshots) -> dict[str, list[GcovFile]]:
     return files
 
 
-def _trained(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str, Counts]:
-    """The counts of all tests of all boots, which weigh alike. Each boot has, by name, an array of
-    snapshots × counters. Raises NothingCounted and CountersWentBack.
+def _sum_tests(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str, Counts]:
+    """Return the counts of all tests of all boots, with equal weights. Each boot has arrays of snapshots × counters
+    by name. Raises NothingCounted and CountersWentBack.
     """
     parts: list[tuple[dict[str, Counts], float]] = []
     for boot in boots:
@@ -156,12 +157,13 @@ def _trained(boots: Sequence[Mapping[str, Counts]], image: Image) -> dict[str, C
         raise NothingCounted(name=f"image {image.record.key[:12]}", counters=sum(b.shape[1] for b in boots[0].values()))
     scale = TOTAL / len(parts)
     return {
-        name: counters.added([(counted[name], weight * scale) for counted, weight in parts], name) for name in boots[0]
+        name: counters.sum_counts([(counted[name], weight * scale) for counted, weight in parts], name)
+        for name in boots[0]
     }
 
 
 def _differences(history: Counts, name: str) -> NDArray[Any]:
-    """What each test counted, an array of tests × counters: without what a snapshot adds."""
+    """Return the counts of each test, tests × counters, without the counts of taking a snapshot."""
     steps = [counters.difference(after, before, name) for before, after in pairwise(history)]
     own, tests = steps[0], np.array(steps[BEFORE - 1 :])
     return tests - np.minimum(tests, own)

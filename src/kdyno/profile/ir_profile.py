@@ -1,11 +1,11 @@
-"""What a kernel counted that clang compiled with -fprofile-generate, without a runtime in it.
+"""The counts of a kernel that clang compiled with -fprofile-generate, without a profiling runtime.
 
-`-mllvm -disable-vp=true` leaves counters and their description, and no undefined symbol. The counters are read out of
-the kernel's memory, and what they belong to out of its vmlinux. The layout is LLVM 19's INSTR_PROF_DATA in
+With `-mllvm -disable-vp=true` the kernel contains counters and their description, and no undefined symbol. The counters
+are read from the kernel's memory, and their description from its vmlinux. The layout is LLVM 19's INSTR_PROF_DATA in
 profile/InstrProfData.inc, which comes with clang. No raw profile is written: llvm-profdata merges the text form, too
 (lib/ProfileData/InstrProfWriter.cpp).
 
-A static function is called `../fs/open.c;do_open` in it: by the path that the compiler was given.
+The name of a static function contains the path that the compiler received: `../fs/open.c;do_open`.
 """
 
 from __future__ import annotations
@@ -47,57 +47,55 @@ IR_LEVEL = 1 << 56
 """VARIANT_MASK_IR_PROF: the one variant whose counters are plain counts by -fprofile-generate."""
 SEPARATOR = b"\x01"
 MOST_NAMES = 1 << 26
-"""Bytes of all names, inflated: a kernel's are some 2,000,000."""
+"""The most bytes of all inflated names; a kernel has about 2,000,000."""
 ODD_NAME = re.compile(r"^[#:]|^\s|\s$|[\x00-\x1f\x7f]|^$")
-"""What a line of a text profile can't hold as a name."""
+"""Characters that a name in a line of a text profile cannot contain."""
 
 
 class NotInstrumented(UserError):
-    message = "{path} has no counters of clang's: there is no section {section}"
+    message = "{path} has no counters of clang: the section {section} is missing"
     hint = "build the kernel with clang -fprofile-generate -mllvm -disable-vp=true, and keep the section"
 
 
 class OtherLayout(UserError):
-    message = "{path} has counters that can't be read: {why}"
-    hint = "they are read as clang 19 lays them out; build the kernel with clang-19"
+    message = "the counters of {path} cannot be read: {why}"
+    hint = "build the kernel with clang-19, whose layout of counters kdyno reads"
 
 
 class OtherMemory(UserError):
-    message = "{size:,} bytes of memory from {start:#x} on don't have the counters of {name} at {address:#x}"
-    hint = (
-        "take the snapshot from the kernel that the vmlinux is of, from the start of its section {section} to the end"
-    )
+    message = "{size:,} bytes of memory from {start:#x} do not contain the counters of {name} at {address:#x}"
+    hint = "take the snapshot from the kernel of this vmlinux, from the start of its section {section} to the end"
 
 
 @dataclass(frozen=True)
 class CountedFunction:
-    """A function and where its counters are."""
+    """A function, and the place of its counters."""
 
     name: str
     hash: int
-    """Of its control flow: where it differs, clang takes no counts."""
+    """The hash of its control flow: where it differs, clang ignores the counts."""
     address: int
-    """Of its first counter, as the vmlinux is linked."""
+    """The address of its first counter, as linked."""
     counters: int
 
 
 def counted_functions(path: Path) -> tuple[CountedFunction, ...]:
-    """The instrumented functions of a vmlinux, in the order of their records. Raises NotInstrumented, OtherLayout."""
-    with _told_of(path):
+    """Return the instrumented functions of a vmlinux, in order. Raises NotInstrumented and OtherLayout."""
+    with _translate_damage(path):
         return _functions(Elf(path.read_bytes()), path)
 
 
 def counters_range(path: Path) -> range:
-    """The addresses that a snapshot has to have. Raises NotInstrumented, OtherLayout."""
-    with _told_of(path):
+    """Return the addresses that a snapshot must contain. Raises NotInstrumented, OtherLayout."""
+    with _translate_damage(path):
         section = _section(Elf(path.read_bytes()), COUNTERS, path)
     return range(section.address, section.address + section.size)
 
 
 def counts_of(functions: Sequence[CountedFunction], start: int, memory: bytes) -> Counts:
-    """The counters of all functions, one after the other, out of memory that begins at address `start`.
+    """Return the counters of all functions, in order, from memory that begins at address `start`.
 
-    Addresses are those of the vmlinux: where a kernel was moved (KASLR), take that off first. Raises OtherMemory.
+    Addresses are those of the vmlinux: subtract the offset of KASLR first. Raises OtherMemory.
     """
     words = np.frombuffer(memory[: len(memory) // 8 * 8], "<u8")
     indices = []
@@ -112,10 +110,10 @@ def counts_of(functions: Sequence[CountedFunction], start: int, memory: bytes) -
 
 
 def text_profile(functions: Sequence[CountedFunction], counts: Counts, *, executed_only: bool = False) -> str:
-    """The text that `llvm-profdata merge` takes, from the functions and what `counts_of` gives.
+    """Return the text for `llvm-profdata merge`, from the functions and the result of `counts_of`.
 
-    A function that never ran is in it with its zeros, and clang takes it for cold; with `executed_only` it is left out,
-    and clang compiles it as it does without a profile.
+    A function that never ran is included with zeros, and clang takes it for cold. With `executed_only` it is omitted,
+    and clang compiles it as without a profile.
     """
     lines = ["# IR level Instrumentation Flag", ":ir"]
     values = counts.tolist()
@@ -130,8 +128,8 @@ def text_profile(functions: Sequence[CountedFunction], counts: Counts, *, execut
 
 
 @contextmanager
-def _told_of(path: Path) -> Iterator[None]:
-    """What is wrong with a file becomes one message."""
+def _translate_damage(path: Path) -> Iterator[None]:
+    """Translate Damaged into OtherLayout with the path of the file."""
     try:
         yield
     except OSError as error:
@@ -144,11 +142,11 @@ def _functions(elf: Elf, path: Path) -> tuple[CountedFunction, ...]:
     data, names, counters = (_section(elf, name, path) for name in (DATA, NAMES, COUNTERS))
     _require_version(elf)
     if len(data.content) % RECORD.itemsize:
-        raise Damaged(f"{DATA} is {len(data.content):,} bytes long, no multiple of {RECORD.itemsize}")
+        raise Damaged(f"{DATA} is {len(data.content):,} bytes long, not a multiple of {RECORD.itemsize}")
     name_of = {name_reference(name): name for name in _names(names.content)}
     records = np.frombuffer(data.content, RECORD)
     if int(records["number"].astype(np.uint64).sum()) * 8 > counters.size:
-        raise Damaged(f"its functions have more counters than {COUNTERS} has room for")
+        raise Damaged(f"its functions have more counters than {COUNTERS} can contain")
     functions = []
     for index, record in enumerate(records):
         name = name_of.get(int(record["name"]))
@@ -164,7 +162,7 @@ def _functions(elf: Elf, path: Path) -> tuple[CountedFunction, ...]:
 
 
 def name_reference(name: str) -> int:
-    """How records refer to a name: the low 64 bits of its MD5."""
+    """Return the reference to a name in records: the low 64 bits of its MD5."""
     digest = hashlib.md5(name.encode("utf-8", errors="surrogateescape"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "little")
 
@@ -177,22 +175,20 @@ def _section(elf: Elf, name: str, path: Path) -> Section:
 
 
 def _require_version(elf: Elf) -> None:
-    """Raise Damaged unless the variable that says so says this layout; only -fprofile-generate makes it."""
+    """Raise Damaged unless the version variable, which only -fprofile-generate defines, has this layout."""
     address = elf.symbol(VERSION_SYMBOL)
     content = elf.at(address, 8) if address is not None else b""
     if not content:
-        raise Damaged(f"there is no {VERSION_SYMBOL}: it is stripped, or was compiled without -fprofile-generate")
+        raise Damaged(f"{VERSION_SYMBOL} is missing: the file is stripped, or was compiled without -fprofile-generate")
     version = int.from_bytes(content, "little")
     if version % IR_LEVEL != VERSION:
-        raise Damaged(f"its raw version is {version % (1 << 32)}, not {VERSION}")
+        raise Damaged(f"expected the raw version {VERSION}, got {version % (1 << 32)}")
     if version // IR_LEVEL != 1:
-        raise Damaged(
-            f"it was compiled by other means than -fprofile-generate alone (variant {version // IR_LEVEL:#x})"
-        )
+        raise Damaged(f"it was compiled with options besides -fprofile-generate (variant {version // IR_LEVEL:#x})")
 
 
 def _names(content: bytes) -> Iterator[str]:
-    """The names of all objects. Each has two ULEB128 lengths, plain and deflated (0: it isn't), then the names."""
+    """Yield the names of all objects. Each has two ULEB128 lengths, plain and deflated (0: plain), then names."""
     place, left = 0, MOST_NAMES
     while place < len(content):
         if content[place] == 0:  # padding between objects
@@ -203,33 +199,33 @@ def _names(content: bytes) -> Iterator[str]:
         stored = content[place : place + (deflated or plain)]
         place += deflated or plain
         if place > len(content) or plain > left:
-            raise Damaged(f"{NAMES} has a length that can't be at byte {place}")
+            raise Damaged(f"{NAMES} has an impossible length at byte {place}")
         left -= plain
-        text = _inflated(stored, plain) if deflated else stored
-        yield from map(_usable, text.split(SEPARATOR))
+        text = _inflate(stored, plain) if deflated else stored
+        yield from map(_decode_name, text.split(SEPARATOR))
 
 
-def _inflated(stored: bytes, size: int) -> bytes:
-    """Exactly `size` bytes."""
+def _inflate(stored: bytes, size: int) -> bytes:
+    """Inflate to exactly `size` bytes."""
     inflater = zlib.decompressobj()
     try:
         text = inflater.decompress(stored, size + 1)
     except zlib.error as error:
-        raise Damaged(f"{NAMES} can't be inflated: {error}") from None
+        raise Damaged(f"{NAMES} cannot be inflated: {error}") from None
     if len(text) != size:
         raise Damaged(f"names in {NAMES} are not {size:,} bytes long")
     return text
 
 
-def _usable(name: bytes) -> str:
+def _decode_name(name: bytes) -> str:
     text = name.decode("utf-8", errors="replace")
     if ODD_NAME.search(text) or text.encode() != name:
-        raise Damaged(f"{NAMES} has an odd name: {text[:60]!r}")
+        raise Damaged(f"{NAMES} has an invalid name: {text[:60]!r}")
     return text
 
 
 def _uleb128(content: bytes, place: int) -> tuple[int, int]:
-    """The number at a place, of five bytes at most, and the place behind it."""
+    """Return the number at a place, of at most five bytes, and the place after it."""
     value = 0
     for shift, byte in enumerate(content[place : place + 5]):
         value |= (byte & 0x7F) << (7 * shift)

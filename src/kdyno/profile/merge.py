@@ -1,4 +1,4 @@
-"""Several PMU records of one kernel as one: all counts add up, by benchmark."""
+"""Merging several PMU records of one kernel: counts are summed by benchmark."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from kdyno.measure.guest.pmu_parts import Array, Context, Function, Region, Stac
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
 from kdyno.measure.guest.pmu_write import encode_body
-from kdyno.profile.select import summed
+from kdyno.profile.select import sum_rows
 from kdyno.profile.vmlinux import RecordOfNoImage
 
 BLOCK_KEYS = ("start", "instructions", "last", "length")
 WORD = 1 << 64
-"""Counts are modulo this, as everything in a record is."""
+"""The modulus of counts, as of all numbers in a record."""
 
 
 class NotAlike(UserError):
-    message = "records of two kinds can't be merged: {what} of {first} is {one}, of {other} it is {another}"
-    hint = "merge records that were made alike: of one vmlinux, with one family, one --events, by one kdyno"
+    message = "records with different settings cannot be merged: {what} of {first} is {one}, of {other} it is {another}"
+    hint = "merge records of one vmlinux, with the same family and --events, from the same kdyno"
 
 
 class NoBenchmarkNames(UserError):
-    message = "record {record} doesn't name its benchmarks, so that its regions can't be told"
-    hint = "`kdyno profile record` makes records with names"
+    message = "record {record} has no names of benchmarks, so that its regions cannot be matched"
+    hint = "make a record with `kdyno profile record`, which writes names"
 
 
 class MergedTooLarge(UserError):
-    message = "these records together have {number:,} {things}: a record holds up to {most:,}"
-    hint = "merge fewer of them"
+    message = "the merged record would have {number:,} {things}: at most {most:,} are possible"
+    hint = "merge fewer records"
 
 
 @dataclass(frozen=True)
 class Read:
-    """A record, and where it is from."""
+    """A record, and the path of its file."""
 
     path: Path
     record: PmuRecord
 
 
 def merge(records: Sequence[Read]) -> PmuRecord:
-    """At least one record of one vmlinux, as one: regions of the same benchmark add up.
+    """Merge at least one record of one vmlinux: regions of the same benchmark are summed.
 
-    Their iterations come one after the other, in the order of the records. Raises RecordOfNoImage, NotAlike,
+    Their iterations are concatenated in the order of the records. Raises RecordOfNoImage, NotAlike,
     NoBenchmarkNames and MergedTooLarge.
     """
     for recorded in records:
@@ -61,11 +61,11 @@ def merge(records: Sequence[Read]) -> PmuRecord:
     for recorded in records:
         for region in recorded.record.regions.values():
             benchmark = benchmarks.index(recorded.record.benchmark_name(region.benchmark))
-            parts.setdefault(benchmark, []).append(_moved(region, recorded.record.functions, index_of))
+            parts.setdefault(benchmark, []).append(_reindex(region, recorded.record.functions, index_of))
     merged = PmuRecord(
         plugin=first.plugin,
         scope=first.scope,
-        # Sequences of blocks don't add up: what is left is a record of all events.
+        # Sequences of blocks cannot be summed: the result is a record of all events.
         events="all" if first.events == "trace" else first.events,
         image=first.image,
         family=first.family,
@@ -73,11 +73,11 @@ def merge(records: Sequence[Read]) -> PmuRecord:
         opened=sum(recorded.record.opened for recorded in records),
         unclosed=None,
         functions=functions,
-        regions={benchmark: _merged(benchmark, parts[benchmark]) for benchmark in sorted(parts)},
+        regions={benchmark: _merge_regions(benchmark, parts[benchmark]) for benchmark in sorted(parts)},
         benchmarks=benchmarks,
         merged=sum(recorded.record.merged for recorded in records),
         qemu_api=first.qemu_api,
-        unmeasured=_unmeasured(records),
+        unmeasured=_sum_unmeasured(records),
     )
     _require_room(merged)
     return merged
@@ -113,8 +113,8 @@ def _place(function: Function) -> tuple[int, int, str]:
     return function.address, function.size, function.name
 
 
-def _moved(region: Region, functions: Sequence[Function], index_of: Mapping[Function, int]) -> Region:
-    """The region with the indices that its functions have in the merged record."""
+def _reindex(region: Region, functions: Sequence[Function], index_of: Mapping[Function, int]) -> Region:
+    """Return the region with the indices of its functions in the merged record."""
     new = [index_of[function] for function in functions]
     contexts = [
         Context(part.blocks, part.branches, {new[index]: counts for index, counts in part.functions.items()})
@@ -124,23 +124,23 @@ def _moved(region: Region, functions: Sequence[Function], index_of: Mapping[Func
     return Region(region.benchmark, region.iterations, (contexts[0], contexts[1], contexts[2]), nodes)
 
 
-def _merged(benchmark: int, regions: Sequence[Region]) -> Region:
+def _merge_regions(benchmark: int, regions: Sequence[Region]) -> Region:
     iterations: dict[int, Counts] = {}
     for region in regions:
         following = max(iterations, default=-1) + 1
         iterations |= {following + place: counts for place, counts in enumerate(region.iterations.values())}
-    task, exception, interrupt = (_added([region.contexts[place] for region in regions]) for place in range(3))
-    return Region(benchmark, iterations, (task, exception, interrupt), _stacks(regions))
+    task, exception, interrupt = (_sum_contexts([region.contexts[place] for region in regions]) for place in range(3))
+    return Region(benchmark, iterations, (task, exception, interrupt), _merge_stacks(regions))
 
 
-def _unmeasured(records: Sequence[Read]) -> Array | None:
-    """What all of them executed outside of regions; None if one doesn't say."""
+def _sum_unmeasured(records: Sequence[Read]) -> Array | None:
+    """Return the sum of the counts outside of regions; None if a record has none."""
     parts = [recorded.record.unmeasured for recorded in records]
     known = [part for part in parts if part is not None]
-    return summed(np.concatenate(known), BLOCK_KEYS) if len(known) == len(parts) else None
+    return sum_rows(np.concatenate(known), BLOCK_KEYS) if len(known) == len(parts) else None
 
 
-def _added(contexts: Sequence[Context]) -> Context:
+def _sum_contexts(contexts: Sequence[Context]) -> Context:
     functions: dict[int, Counts] = {}
     for part in contexts:
         for index, counts in part.functions.items():
@@ -148,14 +148,14 @@ def _added(contexts: Sequence[Context]) -> Context:
     blocks = np.concatenate([part.blocks for part in contexts])
     branches = np.concatenate([part.branches for part in contexts])
     return Context(
-        blocks=summed(blocks, BLOCK_KEYS),
-        branches=summed(branches, ("source", "target", "kind")),
+        blocks=sum_rows(blocks, BLOCK_KEYS),
+        branches=sum_rows(branches, ("source", "target", "kind")),
         functions=dict(sorted(functions.items())),
     )
 
 
-def _stacks(regions: Sequence[Region]) -> tuple[StackNode, ...]:
-    """The trees laid over each other: what was entered in the same way from the same place is one node."""
+def _merge_stacks(regions: Sequence[Region]) -> tuple[StackNode, ...]:
+    """Merge the trees of stacks: entries of the same kind from the same place become one node."""
     numbers: dict[tuple[int, int, int], int] = {}
     instructions: list[int] = []
     for region in regions:
@@ -171,7 +171,7 @@ def _stacks(regions: Sequence[Region]) -> tuple[StackNode, ...]:
 
 
 def _require_room(record: PmuRecord) -> None:
-    """Raise MergedTooLarge if the record has more of something than its reader takes."""
+    """Raise MergedTooLarge if the record exceeds a limit of its reader."""
     regions = record.regions.values()
     contexts = [context for region in regions for context in region.contexts]
     has = {

@@ -1,4 +1,4 @@
-"""Profiles in files, of whichever kind, merged into one file."""
+"""Merging files of profiles of either kind into one file."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from kdyno.profile.merge import Read, merge
 
 
 class RecordsHaveNoWeights(UserError):
-    message = "records can't be weighted: their counts are what ran"
-    hint = "leave --weights out; every benchmark weighs the same when a profile is made of records"
+    message = "PMU records cannot be weighted: their counts are exact"
+    hint = "remove --weights; a profile made from records gives every benchmark the same weight"
 
 
 class WeightsMissing(UserError):
-    message = "there are {weights} weights for {profiles} profiles"
-    hint = "give one weight for each: --weights 3,1"
+    message = "--weights has {weights} weights for {profiles} profiles"
+    hint = "give one weight for each profile, such as --weights 3,1"
 
 
 class Merged(Frozen):
-    """`kdyno profile merge --json`."""
+    """The output of `kdyno profile merge --json`."""
 
     kind: Literal["records", "clang"]
     files: int
     boots: int | None
-    """None for clang's profiles, which don't say."""
+    """None for profiles of clang, which don't contain it."""
     benchmarks: int | None
     functions: int
 
     def in_words(self) -> str:
         if self.kind == "clang":
-            return f"{self.files} profiles of clang's, with {self.functions:,} functions"
+            return f"{self.files} profiles of clang, with {self.functions:,} functions"
         return f"{self.boots} boots, {self.benchmarks} benchmarks, {self.functions:,} functions"
 
 
 def merge_files(paths: Sequence[Path], weights: Sequence[int] | None, out: Path) -> Merged:
-    """Write one profile made of several, at least one. Raises what `merge` and `merge_samples` raise."""
+    """Merge at least one profile into the file `out`. Raises what `merge` and `merge_samples` raise."""
     if all_records(paths):
         if weights:
             raise RecordsHaveNoWeights()

@@ -1,6 +1,6 @@
-"""Which objects of an image were compiled by its profile, and why the others were not. Pure.
+"""Which objects of an image were compiled with its profile, and why the others were not. Pure.
 
-What can't be told for sure is `unknown`: a guess would send its reader to the wrong place.
+The fate of an object is `unknown` if it isn't certain: a guess would mislead the reader.
 """
 
 from __future__ import annotations
@@ -34,56 +34,56 @@ Fate = Literal[
 WORDS: dict[Fate, str] = {
     "profile": "with the profile",
     "never-ran": "never ran in the training",
-    "reading-only": "ran no more than reading the counters takes",
+    "reading-only": "ran only when the counters were read",
     "no-sample": "no sample in the profile",
     "not-instrumented": "not instrumented",
-    "not-in-counting-kernel": "not in the counting kernel",
+    "not-in-counting-kernel": "not in the instrumented kernel",
     "training-not-on-record": "training not on record",
-    "other-compiler": "made by another compiler",
-    "fallback": "made by the fallback",
+    "other-compiler": "compiled by another compiler",
+    "fallback": "compiled by the fallback",
     "other-code": "not code of the running kernel",
     "assembly": "assembly code",
     "unknown": "unknown",
 }
-"""What became of an object; each but the first is why it has no profile."""
+"""The description of each fate; all but the first are reasons for a missing profile."""
 OF_REASONS: dict[str, Fate] = {"assembly code": "assembly", "not code of the running kernel": "other-code"}
-"""By ccd's reasons for passing a call through whatever it is told."""
+"""The fate by the reason for which ccd always passes a call through."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What training knew of objects (gcc) or source files (clang) with counters; each has at least one state."""
+    """The objects (gcc) or source files (clang) with counters in the training, by their use."""
 
     used: frozenset[str]
-    """A test counted in them more than a snapshot adds."""
+    """Objects in which a test counted more than taking a snapshot does."""
     moved: frozenset[str]
-    """Some counter of theirs went up after the second snapshot, be it by what a snapshot adds."""
+    """Objects with a counter that increased after the second snapshot, perhaps only by taking snapshots."""
     all: frozenset[str]
-    """All that have counters."""
+    """All objects with counters."""
     has_odd: bool = False
-    """Some boots know objects that others don't, as boots of one kernel never should."""
+    """Whether some boots have objects that others lack, which boots of one kernel never should."""
     has_unplaced: bool = False
-    """There are counters of which nothing says whose they are."""
+    """Whether there are counters whose object is unknown."""
     has_unplaced_moved: bool = False
-    """Some of these went up."""
+    """Whether some of these counters increased."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """What is on record of the boots that a profile was made of, and of the kernel that was booted."""
+    """The record of the boots that a profile was made from, and of the booted kernel."""
 
     compiled: frozenset[str] | None
-    """Its objects; None if its image is gone."""
+    """The objects of the kernel; None if its image was removed."""
     counted: Counted | None
-    """None if a boot or what it counted is gone."""
+    """None if a boot or its counters were removed."""
 
 
 class ObjectFate(Frozen):
-    """One object, and what became of it."""
+    """One object, and its fate."""
 
     object: str
     source: str
-    """Relative to the source tree."""
+    """The source file, relative to the source tree."""
     fate: Fate
 
     @property
@@ -92,18 +92,18 @@ class ObjectFate(Frozen):
 
 
 class ProfileObjects(Frozen):
-    """`kdyno profile objects --json`: what a profile did to a kernel."""
+    """The output of `kdyno profile objects --json`: the effect of a profile on a kernel."""
 
     image: str
     use: Use
-    """What compilers were given: counts of an instrumented kernel, or samples."""
+    """The kind of the profile: counts of an instrumented kernel, or samples."""
     training: str | None
-    """The key of the image that was booted for the profile; None: it is from elsewhere, or not on record."""
+    """The key of the image that was booted for the profile; None if the profile is external, or not on record."""
     counts: dict[Fate, int]
-    """Objects by what became of them, the most first."""
+    """The number of objects by fate, the largest first."""
     objects: tuple[ObjectFate, ...]
     functions: tuple[GroupedSection, ...] | None
-    """Sections of hot and cold functions, by name; None: the image was built before these were kept."""
+    """The sections of hot and cold functions, by name; None if the image was built before kdyno recorded them."""
 
     @property
     def hot(self) -> tuple[GroupedSection, ...]:
@@ -120,7 +120,7 @@ def profile_objects(
     training: Training,
     sections: Sequence[GroupedSection] | None,
 ) -> ProfileObjects:
-    """All of it; `family` is that of the compilers that read the profile."""
+    """Return the effect of a profile; `family` is that of the compilers that read it."""
     objects = [
         ObjectFate(object=name_of(record), source=record.source, fate=fate_of(record, use, family, training))
         for record in records
@@ -138,12 +138,12 @@ def profile_objects(
 
 
 def name_of(record: ObjectRecord) -> str:
-    """The object, relative to the object directory, as all others name it."""
+    """Return the name of an object relative to the object directory."""
     return record.object.removeprefix("./")
 
 
 def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) -> Fate:
-    """What became of one object. clang gets one profile for all, so that counters alone say what it is about."""
+    """Return the fate of one object. clang reads one profile for all objects: only counters show its objects."""
     if reason := OF_REASONS.get(record.reason):
         return reason
     if record.answer == "fallback" and use not in record.profiles:
@@ -154,12 +154,12 @@ def fate_of(record: ObjectRecord, use: Use, family: Family, training: Training) 
     if use == "autofdo":
         return "profile" if is_about_it else "no-sample"
     if family == "gcc":
-        return "profile" if is_about_it else _without(name_of(record), name_of(record), training)
-    return _without(record.source, name_of(record), training) if is_about_it else "unknown"
+        return "profile" if is_about_it else _fate_without_use(name_of(record), name_of(record), training)
+    return _fate_without_use(record.source, name_of(record), training) if is_about_it else "unknown"
 
 
-def _without(counted_as: str, name: str, training: Training) -> Fate:
-    """What the counters say of an object; with gcc it is known to have none that were used."""
+def _fate_without_use(counted_as: str, name: str, training: Training) -> Fate:
+    """Return the fate of an object without used counters, from its counters."""
     counted, compiled = training.counted, training.compiled
     if counted is None:
         return "training-not-on-record"
@@ -178,7 +178,7 @@ def _without(counted_as: str, name: str, training: Training) -> Fate:
     return "unknown" if counted.has_unplaced or counted.has_odd else "not-instrumented"
 
 
-def by_folder(objects: Sequence[ObjectFate], fate: Fate) -> Mapping[str, int]:
-    """How many objects met this fate in each directory, the most first."""
+def count_by_folder(objects: Sequence[ObjectFate], fate: Fate) -> Mapping[str, int]:
+    """Return the number of objects with this fate by directory, the largest first."""
     folders = Counter(entry.folder for entry in objects if entry.fate == fate)
     return dict(sorted(folders.items(), key=lambda row: (-row[1], row[0])))

@@ -1,4 +1,4 @@
-"""An order of functions for a vmlinux, made of recorded sequences of blocks: the file of the knob `order`."""
+"""Making an order of functions for a vmlinux from recorded sequences of blocks: the file of the knob `order`."""
 
 from __future__ import annotations
 
@@ -23,46 +23,49 @@ from kdyno.profile.vmlinux import require_same
 
 BINARY = "kdyno-layout"
 MOVES = 150_000
-"""That a search tries; the same on every host, so that every host comes to the same order."""
+"""The number of steps of a search; it is constant, so that every host finds the same order."""
 SEED = 1
 
 
 class NoTrace(UserError):
-    message = "the record {record} has no sequence of blocks to try an order on"
+    message = "the record {record} has no sequence of blocks, which the search for an order requires"
     hint = "record it with --events trace"
 
 
 class NothingToOrder(UserError):
-    message = "nothing of what ran in {record} is a function that can be moved"
-    hint = "does the kernel have functions of its own there? Assembly code and .init.text stay where they are"
+    message = "no function that ran in {record} can be moved"
+    hint = "record a workload that runs C code of the kernel: assembly code and .init.text cannot be moved"
 
 
 class SearchFailed(InfrastructureError):
     message = "kdyno-layout failed: {why}"
-    hint = "`pip install .` in a kdyno checkout builds it anew"
+    hint = "run `pip install .` in a checkout of kdyno to rebuild it"
 
 
 def find_layout() -> Path:
-    """The program that searches; raises ProgramMissing."""
+    """Return the path of the search program. Raises ProgramMissing."""
     return find_program(BINARY, "an order")
 
 
 def order(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:
-    """The order for the objects that `image` was linked of; `records` are of events=trace. See order_for."""
+    """Return the order for the objects of `image`; `records` were made with events=trace. See order_for."""
     return order_for(records, image.vmlinux, settings)
 
 
 def order_for(paths: Sequence[Path], vmlinux: Path, settings: ProfileSettings) -> bytes:
-    """The lines of the order. Raises NoTrace, NothingToOrder, OtherVmlinux, NoLineTables, SearchFailed, and what
-    reading records and families raises."""
-    records = [_traced(path, vmlinux) for path in paths]
+    """Return the lines of the order.
+
+    Raises NoTrace, NothingToOrder, OtherVmlinux, NoLineTables, SearchFailed, and what reading records and families
+    raises.
+    """
+    records = [_read_trace(path, vmlinux) for path in paths]
     text = text_of_vmlinux(vmlinux)
     start = start_order(records, text)
     if not start:
         raise NothingToOrder(record=paths[0])
     families = [load_family(name) for name in settings.families]
     search = Search(MOVES, SEED, settings.guard)
-    answer = _searched(job(records, text, families, [start], search))
+    answer = _search(job(records, text, families, [start], search))
     predicted = [
         f"{family.name} {_gain(before, now):+.1f} %"
         for family, before, now in zip(families, answer.recorded, answer.best, strict=True)
@@ -70,7 +73,7 @@ def order_for(paths: Sequence[Path], vmlinux: Path, settings: ProfileSettings) -
     return "".join(f"{line}\n" for line in _lines(answer, text, len(start), ", ".join(predicted))).encode()
 
 
-def _traced(path: Path, vmlinux: Path) -> PmuRecord:
+def _read_trace(path: Path, vmlinux: Path) -> PmuRecord:
     record = read_pmu_record(path)
     require_same(record, path, vmlinux)
     if not any(region.trace is not None and len(region.trace.steps) for region in record.regions.values()):
@@ -78,7 +81,7 @@ def _traced(path: Path, vmlinux: Path) -> PmuRecord:
     return record
 
 
-def _searched(data: bytes) -> Answer:
+def _search(data: bytes) -> Answer:
     program = find_layout()
     with tempfile.TemporaryDirectory(prefix="kdyno-") as scratch:
         path = Path(scratch) / "job"
@@ -90,7 +93,7 @@ def _searched(data: bytes) -> Answer:
 
 
 def _gain(before: NDArray[np.float64], now: NDArray[np.float64]) -> float:
-    """The geometric mean of speeds, in percent."""
+    """Return the gain of the geometric mean of speeds, in percent."""
     return 100 * float(np.exp(np.mean(np.log(before / now))) - 1)
 
 
@@ -100,7 +103,7 @@ def _lines(answer: Answer, text: Text, executed: int, predicted: str) -> Iterato
     behind: int | None = 0
     for index, at in answer.units:
         unit = text.units[index]
-        # What has no alignment comes right behind what is before it, unless its place is named.
+        # A unit without alignment directly follows the unit before it, unless its address is given.
         if at is not None and (at != behind or unit.align < ALIGN):
             yield f"#: at {at}"
         yield unit.name

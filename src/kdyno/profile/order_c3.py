@@ -1,8 +1,8 @@
-"""Functions in clusters by who calls whom: call-chain clustering, C3.
+"""Call-chain clustering of functions, C3.
 
 Ottoni, Maher: Optimizing function placement for large-scale data-center applications, CGO 2017, section 4 (also known
-as hfsort): functions by falling density join the cluster of their most frequent caller, behind it, and clusters come by
-falling density.
+as hfsort): in the order of decreasing density, functions are appended to the cluster of their most frequent caller. The
+clusters are then sorted by decreasing density.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 MOST_BYTES = 128 << 10
-"""Of a cluster. The paper takes a page of its machines, 2 MB; the hot code of a kernel would be one such cluster. Of 32
-kB, 128 kB and 2 MB this was the best by hand."""
+"""The most bytes of a cluster. The paper uses a page of its machines, 2 MB; the hot code of a kernel would be one such
+cluster. This was the best of 32 kB, 128 kB and 2 MB in a manual comparison."""
 SPARSER = 8
-"""A cluster isn't joined that would become so many times less dense (the value of the paper's own implementation)."""
+"""The factor of lost density from which clusters aren't merged (the value of the paper's implementation)."""
 
 
 def c3(sizes: Mapping[int, int], weights: Mapping[int, float], calls: Mapping[tuple[int, int], float]) -> list[int]:
-    """The units with a weight, in order. `sizes` in bytes; `weights`: what was executed; `calls`: (caller, callee)."""
+    """Return the units with a weight, in order.
+
+    `sizes` are in bytes, `weights` are executions, and `calls` has the counts of (caller, callee).
+    """
     callers: dict[int, tuple[float, int]] = {}
     for (caller, callee), count in sorted(calls.items()):
         if caller != callee and caller in weights and callee in weights:

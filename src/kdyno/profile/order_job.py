@@ -1,4 +1,4 @@
-"""What kdyno-layout is asked and what it answers (crates/layout/src/job.rs reads it)."""
+"""The job and the answer of kdyno-layout (crates/layout/src/job.rs reads the job)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kdyno.profile.order_units import KINDS, Text
 
 MAGIC = "kdyno-layout 1"
 PAGE = 4096
-"""What the first function of an order is aligned to, so that it is known where in the caches it lies."""
+"""The alignment of the first function of an order, in bytes, so that its cache sets are known."""
 
 
 COUNTED = 0.6
-"""The part of starved cycles that delays retirement, and so is stall_fetch: the rest passes while earlier instructions
-are still waiting. See docs/layout.md for how near that is."""
+"""The part of starved cycles that delays retirement, and so is stall_fetch. The rest passes while earlier instructions
+are still waiting. docs/layout.md has the error of this approximation."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def job(
     orders: Sequence[Sequence[int]],
     search: Search,
 ) -> bytes:
-    """The job. `orders`: lists of indices of units; the search starts from the first."""
+    """Encode the job. `orders` are lists of indices of units; the search starts from the first."""
     traces: list[dict[str, Any]] = []
     arrays: list[NDArray[np.uint64]] = [_units(text)]
     for boot, record in enumerate(records):
@@ -81,7 +81,7 @@ def _units(text: Text) -> NDArray[np.uint64]:
 
 
 def _blocks(trace: Trace, text: Text) -> NDArray[np.uint64]:
-    """Unit + 1 (0: none), start, last, end, ops and whether it ends in a branch, time."""
+    """Return rows of unit + 1 (0: none), start, last, end, ops and whether it ends in a branch, time."""
     blocks = trace.blocks
     start = blocks["start"]
     ops = blocks["ops"].astype(np.uint64) << np.uint64(1) | blocks["is_branch"].astype(np.uint64)
@@ -97,7 +97,7 @@ def _blocks(trace: Trace, text: Text) -> NDArray[np.uint64]:
 
 
 def _cycles(record: PmuRecord, region: Region, family: Family) -> float:
-    """Of the steps that are in the trace: of the last iteration, less what was left out."""
+    """Return the cycles of the steps in the trace: of the last iteration, without omitted steps."""
     assert region.trace
     events = region.iterations[max(region.iterations)].sum(axis=0)
     kept = len(region.trace.steps)
@@ -106,18 +106,18 @@ def _cycles(record: PmuRecord, region: Region, family: Family) -> float:
 
 @dataclass(frozen=True)
 class Answer:
-    """What kdyno-layout says."""
+    """The answer of kdyno-layout."""
 
     recorded: NDArray[np.float64]
-    """Modelled cycles under the layout that was recorded, [families, traces]."""
+    """The modelled cycles with the recorded layout, [families, traces]."""
     start: NDArray[np.float64]
-    """The same under the order that the search started from."""
+    """The modelled cycles with the order from which the search started, [families, traces]."""
     best: NDArray[np.float64]
-    """And under the one that it came to."""
+    """The modelled cycles with the order that the search found, [families, traces]."""
     units: list[tuple[int, int | None]]
-    """Index of each unit of that order, and where it begins, in bytes from the first; None: where it can."""
+    """The index of each unit of the found order, and its start in bytes from the first; None: as near as possible."""
     end: int | None
-    """Where what isn't ordered begins."""
+    """The start of the units outside the order, in bytes from the first."""
 
 
 def read_answer(text: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Where a search for an order starts: the functions that ran, clustered by who calls whom."""
+"""The start of a search for an order: the functions that ran, clustered by their calls."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.balance import weights
 from kdyno.profile.order_c3 import c3
 from kdyno.profile.order_units import Text
-from kdyno.profile.select import WORK, added
+from kdyno.profile.select import WORK, sum_contexts
 
 
 def start_order(records: Sequence[PmuRecord], text: Text) -> list[int]:
-    """Indices of the units that ran and can be moved. All benchmarks weigh the same."""
+    """Return the indices of the units that ran and can be moved, in order. All benchmarks have the same weight."""
     executed: Counter[int] = Counter()
     calls: Counter[tuple[int, int]] = Counter()
     for record, by_region in zip(records, weights(records), strict=True):
         for index, weight in by_region.items():
-            context = added([record.regions[index]], WORK)
+            context = sum_contexts([record.regions[index]], WORK)
             blocks, branches = context.blocks, context.branches
             counts = blocks["count"] * blocks["instructions"].astype(np.uint64)
             for unit, count in zip(units_at(text, blocks["start"]).tolist(), counts.tolist(), strict=True):
@@ -38,7 +38,7 @@ def start_order(records: Sequence[PmuRecord], text: Text) -> list[int]:
 
 
 def units_at(text: Text, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The index of the unit that each address is in, -1 for none."""
+    """Return the index of the unit at each address; -1 for none."""
     starts = np.array([unit.start for unit in text.units], np.uint64)
     ends = np.array([unit.end for unit in text.units], np.uint64)
     index = np.searchsorted(starts, addresses, side="right").astype(np.int64) - 1

@@ -1,8 +1,8 @@
-"""The text of a vmlinux as a linker sees it: units that an order can move, and what stays where it is.
+"""The text of a vmlinux as a linker sees it: units that an order can move, and code that keeps its place.
 
-A unit is what lies in one section: a function with the padding before it (`__pfx_`, scripts/link-vmlinux.sh and objtool
-name it), or a part that the compiler split off (`.cold`, `.__part.N`). Which sections there were a vmlinux doesn't say;
-that each function has one of its own is what `-ffunction-sections` means, and assembly code has none.
+A unit is the content of one section: a function with the padding before it (`__pfx_`, as scripts/link-vmlinux.sh and
+objtool name it), or a part that the compiler split off (`.cold`, `.__part.N`). A vmlinux doesn't contain its input
+sections. `-ffunction-sections` gives each function its own section; assembly code has none.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from kdyno.profile.sources import NOWHERE, Sources, read_sources
 
 Kind = Literal["movable", "staying", "behind", "fixed"]
 KINDS: tuple[Kind, ...] = ("movable", "staying", "behind", "fixed")
-"""As crates/layout numbers them (job.rs, Kind)."""
+"""The kinds of units, as crates/layout numbers them (job.rs, Kind)."""
 
 PADDING = re.compile(r"__(?:pfx|cfi)_(?P<name>.+)")
 PART = re.compile(r"\.(?:cold|__part\.\d+)(?:$|\.)")
-"""What a compiler splits off, which it doesn't align."""
+"""The suffixes of parts that a compiler splits off, and doesn't align."""
 ALIGN = 16
-"""Of functions: CONFIG_FUNCTION_ALIGNMENT of x86-64."""
+"""The alignment of functions in bytes: CONFIG_FUNCTION_ALIGNMENT of x86-64."""
 HEAD = re.compile(r"arch/x86/(?:kernel/head|platform/pvh/|coco/|mm/mem_encrypt|boot/startup/)")
-"""Files whose code comes before all else (.head.text)."""
+"""The files whose code comes first (.head.text)."""
 BEHIND = ("__noinstr_text_start", "__sched_text_start", "__lock_text_start")
 FIXED = ("__entry_text_start", "_etext")
-"""Marks of the linker script: what is behind one of the first stays behind the functions; from one of the second on
-addresses stay (they are aligned to a page or more)."""
+"""Symbols of the linker script. Code after one of the first stays after the functions; from one of the second on
+addresses are unchanged (they are aligned to a page or more)."""
 
 
 class Text(NamedTuple):
     units: list[Unit]
-    """By address, none overlapping."""
+    """The units in the order of addresses, without overlaps."""
     base: int
-    """Where the first unit lies that can be moved, or lies among those."""
+    """The address of the first unit that can be moved, or is among movable units."""
 
 
 @dataclass(frozen=True)
 class Unit:
     name: str
-    """Of the function, as an order has it."""
+    """The name of the function, as in an order."""
     start: int
     end: int
     align: int
@@ -57,12 +57,12 @@ class Unit:
 
 
 def text_of_vmlinux(vmlinux: Path) -> Text:
-    """The text of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
+    """Read the text of a vmlinux with line tables. Raises NotAVmlinux, NoLineTables, LlvmToolMissing and ToolFailed."""
     return text_of(elf_listing.symbols(vmlinux), read_sources(vmlinux))
 
 
 def text_of(listing: str, sources: Sources) -> Text:
-    """What `nm -S` lists, with the file of each address. Pure."""
+    """Build the text from the listing of `nm -S` and the file of each address. Pure."""
     symbols = [
         Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
         for address, size, kind, name in LINE.findall(listing)
@@ -73,12 +73,12 @@ def text_of(listing: str, sources: Sources) -> Text:
     inside = [symbol for symbol in symbols if symbol.size and marks.get("_text", 0) <= symbol.address < fixed]
     units = []
     in_head = True
-    functions = _with_padding(sorted(inside, key=attrgetter("address")))
+    functions = _function_units(sorted(inside, key=attrgetter("address")))
     files = sources.files(np.array([unit.end - 1 for unit in functions], np.uint64))
     for unit, file in zip(functions, files, strict=True):
         in_head = in_head and (file == NOWHERE or bool(HEAD.match(file)))
         units.append(replace(unit, kind=_kind(unit, file, behind, in_head=in_head)))
-    units = _joined(_with_nameless(units))
+    units = _join_assembly(_add_nameless(units))
     names = Counter(unit.name for unit in units if unit.kind == "movable")
     units = [replace(unit, kind="staying") if names[unit.name] > 1 else unit for unit in units]
     base = min((unit.start for unit in units if unit.kind in ("movable", "staying")), default=fixed)
@@ -93,8 +93,8 @@ def _kind(unit: Unit, file: str, behind: int, *, in_head: bool) -> Kind:
     return "staying" if file == NOWHERE or file.endswith(".S") else "movable"
 
 
-def _with_padding(symbols: Sequence[Symbol]) -> list[Unit]:
-    """A unit for each function, which begins with its padding; of several names for one address, a global one."""
+def _function_units(symbols: Sequence[Symbol]) -> list[Unit]:
+    """Return a unit for each function with its padding. Of several names of one address a global one is used."""
     units: list[Unit] = []
     padded: dict[str, int] = {}
     for _, aliases in groupby(symbols, key=attrgetter("address")):
@@ -114,8 +114,8 @@ def _with_padding(symbols: Sequence[Symbol]) -> list[Unit]:
     return units
 
 
-def _with_nameless(units: Sequence[Unit]) -> list[Unit]:
-    """Code between functions that no symbol names, as of weak functions that others override, as units that stay."""
+def _add_nameless(units: Sequence[Unit]) -> list[Unit]:
+    """Add immovable units for code between functions without a symbol, as of overridden weak functions."""
     filled: list[Unit] = []
     for unit in units:
         if filled and filled[-1].kind != "fixed" and unit.kind in ("movable", "staying"):
@@ -126,8 +126,8 @@ def _with_nameless(units: Sequence[Unit]) -> list[Unit]:
     return filled
 
 
-def _joined(units: Sequence[Unit]) -> list[Unit]:
-    """Assembly code that lies together as one unit: it is one section, or as good as that."""
+def _join_assembly(units: Sequence[Unit]) -> list[Unit]:
+    """Join adjacent assembly code into one unit: it is one section, or can be treated as one."""
     joined: list[Unit] = []
     for unit in units:
         if joined and unit.kind == joined[-1].kind == "staying":

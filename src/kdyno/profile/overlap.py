@@ -1,4 +1,4 @@
-"""How alike two profiles are, and how much of what ran in one the other has seen."""
+"""The similarity of two profiles, and how much of the code that ran in one is covered by the other."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal
 from kdyno.base.frozen import Frozen
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.clang import all_records, samples, similarity
-from kdyno.profile.shares import Shares, alike, shares_by_benchmark, shares_of_samples, together
+from kdyno.profile.shares import Shares, average_shares, common_share, shares_by_benchmark, shares_of_samples
 
 
 class BenchmarkOverlap(Frozen):
-    """One benchmark of B; parts are those of its instructions, 0 to 1."""
+    """One benchmark of B; all values are parts of its instructions, 0 to 1."""
 
     benchmark: str
     covered_by_functions: float
-    """In functions that ran in A, in whatever benchmark."""
+    """The part in functions that ran in any benchmark of A."""
     covered_by_blocks: float | None
-    """In blocks that ran in A."""
+    """The part in blocks that ran in A."""
     alike: float | None
-    """With the same benchmark of A, by functions; None if A hasn't it."""
+    """The similarity with the same benchmark of A, by functions; None if A lacks it."""
 
 
 class FunctionShare(Frozen):
@@ -32,32 +32,32 @@ class FunctionShare(Frozen):
 
 
 class Overlap(Frozen):
-    """`kdyno profile overlap --json`. Every benchmark weighs the same."""
+    """The output of `kdyno profile overlap --json`. Every benchmark has the same weight."""
 
     kind: Literal["records", "clang"]
     same_vmlinux: bool | None
-    """None for clang's profiles, which don't say. Blocks are compared only of one vmlinux."""
+    """None for profiles of clang, which don't contain it. Blocks are compared only if the vmlinux is the same."""
     alike_by_functions: float
-    """Sum of the smaller share of each function, 0 to 1."""
+    """The sum of the smaller share of each function, 0 to 1."""
     alike_by_blocks: float | None
     alike_by_lines: float | None
-    """Of clang's profiles, as `llvm-profdata overlap` has it."""
+    """The similarity of profiles of clang, from `llvm-profdata overlap`."""
     covered_by_functions: float
-    """Part of B's instructions, or samples, in functions that A has at all."""
+    """The part of B's instructions, or samples, in functions that are in A."""
     covered_by_blocks: float | None
     functions_a: int
     functions_b: int
     functions_both: int
     benchmarks: tuple[BenchmarkOverlap, ...]
-    """Of B's records; none for clang's profiles."""
+    """The benchmarks of B; empty for profiles of clang."""
     functions: tuple[FunctionShare, ...]
-    """All of both; those whose shares differ most first."""
+    """The functions of both, those with the largest difference of shares first."""
 
 
 def overlap(a: Path, b: Path) -> Overlap:
-    """Compare two PMU records or two profiles of clang's.
+    """Compare two PMU records or two profiles of clang.
 
-    Records of different kernels are compared by the names of the source's functions. Static functions of one name
+    Records of different kernels are compared by the names of functions in the source. Static functions of one name
     count as one. Raises TwoKinds, NotAProfile, and what reading them raises.
     """
     if not all_records([a, b]):
@@ -67,17 +67,17 @@ def overlap(a: Path, b: Path) -> Overlap:
     same = record_a.image is not None and record_a.image == record_b.image
     of_a = shares_by_benchmark(record_a, a, plain=not same)
     of_b = shares_by_benchmark(record_b, b, plain=not same)
-    everything = together(of_a.values())
+    everything = average_shares(of_a.values())
     benchmarks = tuple(
         BenchmarkOverlap(
             benchmark=name,
             covered_by_functions=_covered_functions(everything, part),
             covered_by_blocks=_covered_blocks(everything, part) if same else None,
-            alike=alike(of_a[name].functions, part.functions) if name in of_a else None,
+            alike=common_share(of_a[name].functions, part.functions) if name in of_a else None,
         )
         for name, part in of_b.items()
     )
-    return _overlap("records", same, everything, together(of_b.values()), benchmarks, None)
+    return _overlap("records", same, everything, average_shares(of_b.values()), benchmarks, None)
 
 
 def _overlap(
@@ -95,8 +95,8 @@ def _overlap(
     return Overlap(
         kind=kind,
         same_vmlinux=same,
-        alike_by_functions=alike(a.functions, b.functions),
-        alike_by_blocks=alike(a.blocks, b.blocks) if same else None,
+        alike_by_functions=common_share(a.functions, b.functions),
+        alike_by_blocks=common_share(a.blocks, b.blocks) if same else None,
         alike_by_lines=by_lines,
         covered_by_functions=_covered_functions(a, b),
         covered_by_blocks=_covered_blocks(a, b) if same else None,
@@ -113,6 +113,6 @@ def _covered_functions(a: Shares, b: Shares) -> float:
 
 
 def _covered_blocks(a: Shares, b: Shares) -> float:
-    """Part of what B ran in blocks that start where one of A's does: where a block ends may differ."""
+    """Return the part of B's instructions in blocks that start where a block of A starts; their ends may differ."""
     starts = {start for start, _ in a.blocks}
     return sum(share for (start, _), share in b.blocks.items() if start in starts)

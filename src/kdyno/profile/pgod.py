@@ -1,6 +1,6 @@
-"""What kdyno-pgod sends: a listing, and the last snapshot of each run, each an archive of `.gcda` files.
+"""Reading the output of kdyno-pgod: a listing, and the last snapshot of each run, an archive of `.gcda` files.
 
-All of it comes from another machine: it is bounded, held against the listing, and nothing is written here.
+The data come from another machine: they are bounded and checked against the listing, and nothing is written here.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Number = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class SentDamaged(ArchiveDamaged):
-    hint = "pull again; `kdyno-pgod status` on that machine says what there is"
+    hint = "pull again; `kdyno-pgod status` on that machine lists its snapshots"
 
 
 class OtherFormat(InfrastructureError):
-    message = "{name} is of format {version}, and this kdyno reads format {own}"
-    hint = "install the kdyno-pgod on that machine that came with this kdyno"
+    message = "{name} has format {version}: expected format {own}"
+    hint = "install the kdyno-pgod of this kdyno on that machine"
 
 
 class Kernel(Frozen):
-    """Which kernel counted."""
+    """The kernel that counted."""
 
     release: Annotated[str, Field(max_length=200)]
     build_id: Annotated[str, Field(pattern=r"^[0-9a-f]{0,128}$")] | None
@@ -52,43 +52,43 @@ class Kernel(Frozen):
 
 
 class PgodRun(Frozen):
-    """What was counted from a boot or a reset on, as the last snapshot has it."""
+    """The counts since a boot or a reset, in the last snapshot."""
 
     boot: BootId
     run: Number
-    """In the boot, from 1 on."""
+    """The number of the run in the boot, from 1."""
     kernel: Kernel
     snapshots: Number
-    """How many are kept."""
+    """The number of stored snapshots."""
     sequence: Number
-    """Of the last one, in the boot, from 1 on."""
+    """The number of the last snapshot in the boot, from 1."""
     taken: Number
-    """Seconds since 1970 when reading the last one began."""
+    """The time at which reading the last snapshot began, in seconds since 1970."""
     milliseconds: Number
-    """Reading it took this long."""
+    """The duration of reading it."""
     objects: Number
     counter_bytes: Number
-    """Of its `.gcda` files."""
+    """The size of its `.gcda` files in bytes."""
     file: Name
-    """Below the directory."""
+    """The path below the directory of the snapshots."""
     file_bytes: Number
 
 
 class PgodListing(Frozen):
-    """`kdyno-pgod status --json`, and the first file of what it sends."""
+    """The output of `kdyno-pgod status --json`, and the first file of its archives."""
 
     v: int
     version: Name
-    """Of kdyno-pgod."""
+    """The version of kdyno-pgod."""
     directory: Name
     running: bool
-    """Whether snapshots are taken now."""
+    """Whether kdyno-pgod is taking snapshots now."""
     bytes: Number
-    """Of all snapshots."""
+    """The size of all snapshots in bytes."""
     runs: Annotated[tuple[PgodRun, ...], Field(max_length=MOST_RUNS)]
-    """By the time of their last snapshot."""
+    """The runs, in the order of their last snapshots."""
     unreadable: tuple[Name, ...]
-    """Files that are no snapshots."""
+    """Files that are not snapshots."""
 
 
 class _Description(Frozen):
@@ -117,16 +117,16 @@ class Sent:
 
 
 def listing_of(content: bytes, sender: str) -> PgodListing:
-    """Raises SentDamaged and OtherFormat."""
-    return _parsed(PgodListing, content, f"the listing of {sender}")
+    """Parse a listing. Raises SentDamaged and OtherFormat."""
+    return _parse(PgodListing, content, f"the listing of {sender}")
 
 
 def read_sent(read: Read, sender: str) -> Iterator[PgodListing | Sent]:
-    """What comes from a `sender`: the listing, then each run that is in it.
+    """Yield the content of an archive of `sender`: the listing, then each run of the listing.
 
-    Raises SentDamaged, OtherFormat, and for counters what `read_gcda` raises.
+    Raises SentDamaged, OtherFormat, and what `read_gcda` raises.
     """
-    name = f"what {sender} sent"
+    name = f"the archive from {sender}"
     archive = files(read, SNAPSHOTS, name, SentDamaged)
     first = next(archive, None)
     if first is None or first[0] != LISTING or len(first[1]) > LARGEST_LISTING:
@@ -136,37 +136,37 @@ def read_sent(read: Read, sender: str) -> Iterator[PgodListing | Sent]:
     for run in listing.runs:
         file, content = next(archive, ("", b""))
         if (file, len(content)) != (run.file, run.file_bytes):
-            raise SentDamaged(name=name, why=f"{run.file} is missing, or of another size than in the listing")
+            raise SentDamaged(name=name, why=f"{run.file} is missing, or its size differs from the listing")
         yield Sent(run, _objects(content, run, sender))
     if next(archive, None):
-        raise SentDamaged(name=name, why="it holds more than its listing says")
+        raise SentDamaged(name=name, why="it contains files that are not in its listing")
 
 
 def _objects(content: bytes, run: PgodRun, sender: str) -> dict[str, GcovFile]:
-    """The counters in a snapshot, which has to be what its run says."""
+    """Return the counters of a snapshot, which must match the listing of its run."""
     name = f"{run.file} of {sender}"
     objects: dict[str, GcovFile] = {}
     budget = Budget()
     size = 0
     try:
         archive = files(gzip.GzipFile(fileobj=BytesIO(content)).read, OBJECTS, name, SentDamaged)
-        about = _parsed(_Description, next(archive, ("", b""))[1], name)
+        about = _parse(_Description, next(archive, ("", b""))[1], name)
         if (about.boot, about.run, about.sequence) != (run.boot, run.run, run.sequence):
-            raise SentDamaged(name=name, why="it is of another run than the listing says")
+            raise SentDamaged(name=name, why="its run differs from the listing")
         for file, counters in archive:
             if not file.endswith(OBJECT):
-                raise SentDamaged(name=name, why=f"it holds {file}, which is no {OBJECT} file")
+                raise SentDamaged(name=name, why=f"it contains {file}, which is not a {OBJECT} file")
             objects[file] = read_gcda(counters, f"{file} in {name}")
             budget.take(objects[file])
             size += len(counters)
     except (OSError, EOFError, zlib.error) as error:
         raise SentDamaged(name=name, why=str(error).lower()) from error
     if (len(objects), size) != (about.objects, about.bytes):
-        raise SentDamaged(name=name, why=f"it has {len(objects):,} objects instead of {about.objects:,}")
+        raise SentDamaged(name=name, why=f"expected {about.objects:,} objects, got {len(objects):,}")
     return objects
 
 
-def _parsed(model: type[Model], content: bytes, name: str) -> Model:
+def _parse(model: type[Model], content: bytes, name: str) -> Model:
     try:
         parsed = model.model_validate_json(content)
     except ValidationError as error:

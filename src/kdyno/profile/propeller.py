@@ -1,10 +1,10 @@
-"""Propeller's clusters: which basic blocks of each function are hot, and in which order they lie.
+"""Propeller's clusters: the hot basic blocks of each function, in their order of layout.
 
-The file is version 1 of what clang -fbasic-block-sections=list=FILE reads (LLVM's BasicBlockSectionsProfileReader.cpp):
-`f` names a function and its aliases, `c` the ids of the blocks of a cluster. Blocks that aren't named become the
-function's cold part, `.text.split.FUNCTION`. Before `f`, `m` names the file that was compiled, as debug information
-has it; kdyno writes it only where several functions have one name. A comment `# file` names the source file relative to
-the tree, so that the file can be cut into what each source file needs.
+The file has version 1 of the format for clang -fbasic-block-sections=list=FILE (BasicBlockSectionsProfileReader.cpp):
+`f` names a function and its aliases, `c` the ids of the blocks of a cluster. All other blocks become the
+function's cold part, `.text.split.FUNCTION`. Before `f`, `m` names the compiled file, as in debug information;
+kdyno writes it only if several functions have one name. A comment `# file` names the source file relative to the tree,
+so that the file can be split by source file.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.profile.balance import balanced_edges
 from kdyno.profile.block_counts import FunctionCounts, count_blocks
 from kdyno.profile.block_map import Names, read_block_map, read_names
-from kdyno.profile.block_order import HotBlocks, ordered
+from kdyno.profile.block_order import HotBlocks, order_blocks
 from kdyno.profile.coverage import NothingRan
 from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.sources import NOWHERE, read_sources
 from kdyno.profile.vmlinux import occurrences, require_same
 
 IRETQ = b"\x48\xcf"
-"""sync_core() of the kernel. objtool takes it for the end of an entry path unless it lies in a symbol of type FUNC, and
-clang's cold parts have none (decode.c of tools/objtool/arch/x86): functions with it are not split."""
+"""The code of sync_core() of the kernel. objtool takes it for the end of an entry path unless it is in a symbol of type
+FUNC, which clang's cold parts are not (decode.c of tools/objtool/arch/x86): functions with it are not split."""
 WORD = re.compile(r"[^\s#]{1,1024}")
-"""What a name of a function or a file must be, to be one word of the file."""
+"""The names of functions and files that can be one word of the file."""
 
 
 class FullLto(UserError):
-    message = "image {key} was linked with full LTO, with which Propeller isn't supported"
+    message = "image {key} was linked with full LTO, which Propeller does not support"
     hint = (
-        'lto = "thin", or none: Linux supports Propeller with these (Documentation/dev-tools/propeller.rst), and with '
-        "full LTO a new profile compiles the whole kernel anew"
+        'set lto = "thin", or no LTO: Linux supports Propeller with these (Documentation/dev-tools/propeller.rst), and '
+        "with full LTO a new profile recompiles the whole kernel"
     )
 
 
 class NoClusters(UserError):
-    message = "nothing that ran in {vmlinux} can be laid out by blocks ({why})"
-    hint = "was the record made of a workload? `kdyno profile show` lists what ran"
+    message = "no function that ran in {vmlinux} can be laid out by blocks ({why})"
+    hint = "record a workload; `kdyno profile show` lists what ran"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An executed function that may be laid out."""
+    """An executed function that can be laid out."""
 
     names: tuple[str, ...]
     file: str
-    """Relative to the tree."""
+    """The source file, relative to the tree."""
     module: str | None
-    """The file as debug information has it, where `names` alone don't say which function it is."""
+    """The file as in debug information, if `names` are ambiguous; else empty."""
     blocks: HotBlocks
     kept: tuple[int, ...] = ()
-    """Ids of cold blocks that stay in the function, behind the hot ones."""
+    """The ids of cold blocks that stay in the function, after the hot blocks."""
 
 
 def clusters(records: Sequence[Path], image: Image, settings: ProfileSettings) -> bytes:
-    """The cluster file of PMU records of `image`, in which all benchmarks weigh the same.
+    """Return the cluster file of PMU records of `image`; all benchmarks have the same weight.
 
     Raises FullLto, OtherVmlinux, NoBlockMap, NoLineTables, NoClusters, and what reading records raises.
     """
@@ -82,7 +82,7 @@ def clusters(records: Sequence[Path], image: Image, settings: ProfileSettings) -
 
 
 def cluster_file(edges: EdgeProfile, vmlinux: Path, cold: int = 0) -> str:
-    """The file as text; blocks with up to `cold` executions are cold. Raises as `clusters` does."""
+    """Return the file as text; blocks with up to `cold` executions are cold. Raises what `clusters` raises."""
     block_map = read_block_map(vmlinux)
     names, sources, whole = read_names(vmlinux), read_sources(vmlinux), occurrences(vmlinux, IRETQ)
     executed = list(count_blocks(block_map, edges))
@@ -94,12 +94,12 @@ def cluster_file(edges: EdgeProfile, vmlinux: Path, cold: int = 0) -> str:
         if isinstance(candidate, str):
             left_out[candidate] += 1
         else:
-            candidates.append(_unsplit(candidate, function) if _has_code(function, whole) else candidate)
+            candidates.append(_keep_whole(candidate, function) if _has_code(function, whole) else candidate)
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items())) or "none"
     if not candidates:
         raise NoClusters(vmlinux=vmlinux, why=f"functions left out: {reasons}")
     lines = ["v1", f"# {len(candidates):,} functions; executed and left out: {reasons}"]
-    orders = ordered([candidate.blocks for candidate in candidates])
+    orders = order_blocks([candidate.blocks for candidate in candidates])
     for candidate, order in sorted(
         zip(candidates, orders, strict=True), key=lambda pair: (pair[0].file, pair[0].names)
     ):
@@ -112,12 +112,12 @@ def cluster_file(edges: EdgeProfile, vmlinux: Path, cold: int = 0) -> str:
 
 
 def _candidate(function: FunctionCounts, names: Names, file: str, module: str, cold: int) -> Candidate | str:
-    """What may be laid out, or why not."""
+    """Return the function as a candidate, or the reason why it cannot be laid out."""
     if names.is_apart(function.address):
         return "in sections with a place of their own"
-    if (reason := _misfit(function)) is not None:
+    if (reason := _map_problem(function)) is not None:
         return reason
-    own = names.at(function.address)
+    own = names.names_at(function.address)
     if not own or not all(map(WORD.fullmatch, own)):
         return "without a usable name"
     if file == NOWHERE or not WORD.fullmatch(file) or not WORD.fullmatch(module):
@@ -141,20 +141,20 @@ def _candidate(function: FunctionCounts, names: Names, file: str, module: str, c
     return Candidate(own, file, None if all(map(names.is_one, own)) else module.removeprefix("./"), blocks)
 
 
-def _unsplit(candidate: Candidate, function: FunctionCounts) -> Candidate:
+def _keep_whole(candidate: Candidate, function: FunctionCounts) -> Candidate:
     return replace(candidate, kept=tuple(number for number in function.ids if number not in candidate.blocks.ids))
 
 
 def _has_code(function: FunctionCounts, addresses: Sequence[int]) -> bool:
-    """Whether one of these ascending addresses is in a block of the function."""
+    """Return whether one of these ascending addresses is in a block of the function."""
     return any(
         bisect.bisect_left(addresses, start) < bisect.bisect_left(addresses, start + size)
         for start, size in zip(function.starts, function.sizes, strict=True)
     )
 
 
-def _misfit(function: FunctionCounts) -> str | None:
-    """Why the map of this function can't be believed; None if it can."""
+def _map_problem(function: FunctionCounts) -> str | None:
+    """Return what is wrong with the map of a function; None if it is valid."""
     if function.ids.count(0) != 1 or function.starts[function.ids.index(0)] != function.address:
         return "without an entry in the map"
     if len(set(function.ids)) != len(function.ids):

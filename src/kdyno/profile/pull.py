@@ -1,4 +1,4 @@
-"""`kdyno profile pull`: what an instrumented kernel counted on another machine, added up over its runs."""
+"""`kdyno profile pull`: fetching the counters of an instrumented kernel from another machine, summed over its runs."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.state import disk_full_is_said
 from kdyno.base.talk import Talk
 from kdyno.base.text import counted, harmless_json
-from kdyno.profile.gcda import WORD, Budget, GcovFile, written
-from kdyno.profile.gcda_sums import added, require_counts
+from kdyno.profile.gcda import WORD, Budget, GcovFile, encode_gcda
+from kdyno.profile.gcda_sums import require_counts, sum_files
 from kdyno.profile.instrumented import gcc_profile
 from kdyno.profile.pgod import Kernel, PgodRun, Sent, read_sent
 from kdyno.profile.remote import remote_output
 
 RECORD, PROFILE = "pulled.json", "gcc.profile"
-"""Beside the counters; no names of theirs. The profile is what a recipe's `from` takes."""
+"""Files in the directory of the counters, with other names than theirs. A recipe's `from` names the profile."""
 
 
 class TargetThere(UserError):
-    message = "{path} is there already"
-    hint = "name another directory with -o, or remove that one"
+    message = "{path} already exists"
+    hint = "name another directory with -o, or remove it"
 
 
 class NothingSent(UserError):
     message = "{host} has no snapshots"
-    hint = "`kdyno-pgod status` on that machine says what there is"
+    hint = "run `kdyno-pgod status` on that machine to list its snapshots"
 
 
 class NamesCollide(UserError):
-    message = "{name} can't be written: another object's name makes it a directory"
+    message = "{name} cannot be written: the name of another object makes it a directory"
     hint = "pull the boots of one kernel with --boot"
 
 
 class NameTooLong(UserError):
-    message = "{name}... can't be written: its name is too long for a file below {out}"
-    hint = "name a directory with a shorter path with -o; if that is not enough, it is the name of no object"
+    message = "{name}... cannot be written: its name is too long for a file below {out}"
+    hint = "name a directory with a shorter path with -o; if that is not enough, the name is not that of an object"
 
 
 class PulledRun(Frozen):
-    """A run that the counters are of, or would be."""
+    """A run whose counters were summed or left out."""
 
     boot: str
     run: int
     kernel: Kernel
     sequence: int
     taken: str
-    """UTC, as ISO 8601 has it."""
+    """The time in UTC, in ISO 8601."""
     objects: int
 
     @classmethod
@@ -70,19 +70,19 @@ class PulledRun(Frozen):
 
 
 class Pulled(Frozen):
-    """`kdyno profile pull --json`, and the file `pulled.json` beside the counters."""
+    """The output of `kdyno profile pull --json`, and the file `pulled.json` in the directory of the counters."""
 
     host: str
     directory: str
-    """Where they are, here."""
+    """The local directory of the counters."""
     kernel: Kernel
     runs: tuple[PulledRun, ...]
     left_out: tuple[PulledRun, ...]
-    """Of other kernels than the newest run's."""
+    """The runs of other kernels than that of the newest run."""
     objects: int
     bytes: int
     common: str
-    """The longest directory, below this one, that all objects are in: where the kernel was compiled, or below it."""
+    """The longest common directory of all objects: the directory in which the kernel was compiled, or one below it."""
     executions: int
     """The sum of all counters."""
 
@@ -90,10 +90,10 @@ class Pulled(Frozen):
 def pull(
     host: str, out: Path, *, program: str, sudo: bool, directory: str | None, boots: Sequence[str], talk: Talk
 ) -> Pulled:
-    """Fetch the last snapshot of each run, add those of the newest run's kernel up, and write them to the new `out`.
+    """Fetch the last snapshot of each run, sum those of the newest run's kernel, and write the sums to the new `out`.
 
-    `directory` is where snapshots are there. Raises TargetThere, NotWritable, NoHost and what `remote_output` raises;
-    what `read_sent` raises; OtherBuild if objects of one name differ, GcdaDamaged if there are more than a kernel has,
+    `directory` is the directory of the snapshots on the host. Raises TargetThere, NotWritable, NoHost, what
+    `remote_output` raises and what `read_sent` raises; OtherBuild if objects of one name differ, GcdaDamaged if there are more than a kernel has,
     NameTooLong, NamesCollide, and NothingCounted.
     """
     _require_new(out)
@@ -113,7 +113,7 @@ def pull(
             else:
                 left_out.append(PulledRun.of(part.run))
             advance(len(sums.runs) + len(left_out), total, "snapshots")
-            del part  # else it is in memory together with the next one
+            del part  # otherwise it is in memory together with the next part
     if newest is None:
         raise NothingSent(host=host)
     objects = sums.objects(host)
@@ -132,7 +132,7 @@ def pull(
 
 
 class Sums:
-    """The counters of runs, added up one run after the other: no more of them are in memory than one kernel has."""
+    """The sums of the counters of runs, added run by run: memory holds only the counters of one kernel."""
 
     def __init__(self) -> None:
         self.runs: list[PulledRun] = []
@@ -141,10 +141,13 @@ class Sums:
         self._largest = 0
 
     def add(self, part: Sent) -> None:
-        """Raises OtherBuild and CountTooLarge, and GcdaDamaged if the runs have more objects than a kernel has."""
+        """Add the counters of one run.
+
+        Raises OtherBuild and CountTooLarge, and GcdaDamaged if the runs have more objects than a kernel has.
+        """
         for name, file in part.objects.items():
             if name in self._files:
-                self._files[name] = added([(self._files[name], 1), (file, 1)])
+                self._files[name] = sum_files([(self._files[name], 1), (file, 1)])
             else:
                 self._budget.take(file)
                 self._files[name] = file
@@ -152,19 +155,19 @@ class Sums:
         self.runs.append(PulledRun.of(part.run))
 
     def objects(self, host: str) -> dict[str, GcovFile]:
-        """The sums by the object's name, sorted, with gcc's object summary.
+        """Return the sums by the name of the object, sorted, with gcc's object summary.
 
-        As libgcov has it: the number of runs, and the sum of each run's largest counter, cut to the 32 bits that a file
-        has for it (compute_summary() in libgcc/libgcov-driver.c). Raises NothingCounted.
+        The summary is that of libgcov: the number of runs, and the sum of each run's largest counter, limited to the 32
+        bits of the file format (compute_summary() in libgcc/libgcov-driver.c). Raises NothingCounted.
         """
         summary = (len(self.runs), min(self._largest, WORD - 1))
         files = {name: replace(file, summary=summary) for name, file in sorted(self._files.items())}
-        require_counts(list(files.values()), f"what {host} counted")
+        require_counts(list(files.values()), f"the pull from {host}")
         return files
 
 
 def _largest(part: Sent) -> int:
-    """The largest counter of a run."""
+    """Return the largest counter of a run."""
     functions = (function for file in part.objects.values() for function in file.functions)
     return max((max(function.arcs, default=0) for function in functions), default=0)
 
@@ -177,14 +180,14 @@ def _require_new(out: Path) -> None:
 
 
 def _write(objects: dict[str, GcovFile], pulled: Pulled, out: Path) -> Pulled:
-    """The directory appears whole: it is made beside its place."""
+    """Write the directory atomically: it is made next to its place, and renamed."""
     folder = out.absolute().parent
     with disk_full_is_said(folder):
         incoming = Path(tempfile.mkdtemp(dir=folder, prefix=f".{out.name[:40]}-"))
         try:
             size = 0
             for name, file in objects.items():
-                content = written(file)
+                content = encode_gcda(file)
                 size += len(content)
                 _write_object(incoming / name, content, name, out)
             pulled = pulled.model_copy(update={"bytes": size})
@@ -211,10 +214,10 @@ def _write_object(path: Path, content: bytes, name: str, out: Path) -> None:
 
 
 def summary_lines(pulled: Pulled) -> list[str]:
-    """What was pulled, in words."""
+    """Return lines that describe the pulled counters."""
     lines = [run.in_words() for run in pulled.runs]
-    lines += [f"left out, as it is of kernel {run.kernel.in_words()}: {run.in_words()}" for run in pulled.left_out]
+    lines += [f"left out, a run of kernel {run.kernel.in_words()}: {run.in_words()}" for run in pulled.left_out]
     objects, runs = counted(pulled.objects, "object"), counted(len(pulled.runs), "run")
     kernel, size = pulled.kernel.in_words(), f"{pulled.bytes / 1e6:.1f} MB"
     lines.append(f"{pulled.directory}: {objects} of kernel {kernel}, {runs}, {size}")
-    return [*lines, f'profile = {{ use = "pgo", from = "{pulled.directory}/{PROFILE}" }} compiles by them']
+    return [*lines, f'profile = {{ use = "pgo", from = "{pulled.directory}/{PROFILE}" }} compiles with them']

@@ -1,4 +1,4 @@
-"""A program on another machine, by ssh, and what it prints."""
+"""Running a program on another machine by ssh, and reading its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdyno.base.plain_tar import Read
 HOST = re.compile(r"[!-~]+")
 SSH = (
     *("ssh", "-T"),
-    # A question could not be answered: kdyno's children are in groups of their own, away from the terminal.
+    # Nobody could answer a question: kdyno's children are in their own process groups, without the terminal.
     *("-o", "BatchMode=yes"),
     *("-o", "ConnectTimeout=20"),
     *("-o", "ServerAliveInterval=15"),
@@ -28,47 +28,47 @@ SSH_FAILED = 255
 NOT_FOUND = 127
 SILENCE_SECONDS = 120.0
 MOST_COMPLAINT = 2000
-"""Bytes that are kept of what it says on standard error, its last."""
+"""The number of bytes to keep of standard error: the last ones."""
 
 
 class NoHost(UserError):
-    message = "{host!r} is no name of a machine that ssh could be given"
-    hint = "name it as for ssh: HOST or USER@HOST"
+    message = "{host!r} is not the name of a machine for ssh"
+    hint = "name the machine as HOST or USER@HOST"
 
 
 class NotConnected(InfrastructureError):
-    message = "ssh has no connection to {host}: {complaint}"
-    hint = "`ssh {host}` has to work without a password: with a key, and ssh-agent if the key has a passphrase"
+    message = "ssh cannot connect to {host}: {complaint}"
+    hint = "make `ssh {host}` work without a password: with a key, and with ssh-agent if the key has a passphrase"
 
 
 class NotThere(InfrastructureError):
     message = "{host} has no {program}: {complaint}"
-    hint = "copy the kdyno-pgod that lies beside kdyno to it, or say where it is with --program"
+    hint = "copy the kdyno-pgod in the directory of kdyno to it, or name its path with --program"
 
 
 class RemoteFailed(InfrastructureError):
     message = "{program} on {host} ended with status {status}: {complaint}"
-    hint = "--sudo runs it as root there, --directory says where its snapshots are"
+    hint = "run it as root with --sudo, or name the directory of its snapshots with --directory"
 
 
 class RemoteSilent(InfrastructureError):
     message = "{host} has sent nothing for {seconds:g} s"
-    hint = "see what it is at, and pull again"
+    hint = "check that machine, and pull again"
 
 
 def require_host(host: str) -> None:
-    """Raise NoHost for what ssh would take for an option, or what no machine is called."""
+    """Raise NoHost for a name that ssh would take for an option, or that is not the name of a machine."""
     if host.startswith("-") or not HOST.fullmatch(host):
         raise NoHost(host=host)
 
 
 @contextmanager
 def remote_output(host: str, command: Sequence[str]) -> Iterator[Read]:
-    """Run a program there; the body reads what it prints, to the end.
+    """Run a program on a host; the body must read its output to the end.
 
-    The shell there gets every word quoted. Raises NoHost, and when the body is done NotConnected, NotThere or
-    RemoteFailed if the program failed: also in the place of what the body raised, since that then says no more than
-    that something is missing. Reading raises RemoteSilent.
+    Every word is quoted for the remote shell. Raises NoHost. After the body, raises NotConnected, NotThere or
+    RemoteFailed if the program failed, also instead of an error of the body, which then only results from missing
+    output. Reading raises RemoteSilent.
     """
     require_host(host)
     with process.spawned(
@@ -98,7 +98,7 @@ def _require_success(
         raise RemoteSilent(host=host, seconds=SILENCE_SECONDS) from None
     listener.join(1)
     program = next(word for word in command if word not in ("sudo", "-n"))
-    words = complaint.decode(errors="replace").strip() or "nothing was said"
+    words = complaint.decode(errors="replace").strip() or "without a message"
     if status == SSH_FAILED:
         raise NotConnected(host=host, complaint=words)
     if status == NOT_FOUND:
@@ -108,7 +108,7 @@ def _require_success(
 
 
 class _Output:
-    """What comes through a pipe, as long as something comes."""
+    """A reader of a pipe with a time limit for silence."""
 
     def __init__(self, pipe: IO[bytes], host: str) -> None:
         self._pipe = pipe

@@ -1,4 +1,4 @@
-"""Choosing what of a record is meant (regions, contexts), and adding up what was chosen."""
+"""Choosing regions and contexts of a record, and summing them."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.guest.pmu_values import Counts
 
 WORK = ("task", "exception")
-"""The contexts of a benchmark's own work: interrupts come when they come."""
+"""The contexts of a benchmark's own work. Interrupts are excluded: they come at any time."""
 
 
 class NoSuchRegion(UserError):
     message = "the record has no region {named}"
-    hint = "it has {known}"
+    hint = "choose one of {known}"
 
 
 def choose(record: PmuRecord, named: Sequence[str]) -> list[Region]:
-    """The regions of these benchmarks, named by name, by test (all of its benchmarks) or by index; all if none is."""
+    """Return the regions of these benchmarks, by name, by test (all of its benchmarks) or by index; all if `named` is
+    empty. Raises NoSuchRegion."""
     if not named:
         return list(record.regions.values())
     chosen: dict[int, Region] = {}
     for name in named:
-        matches = {index: region for index, region in record.regions.items() if _is_meant(record, index, name)}
+        matches = {index: region for index, region in record.regions.items() if _matches(record, index, name)}
         if not matches:
             raise NoSuchRegion(named=name, known=", ".join(map(record.benchmark_name, record.regions)))
         chosen |= matches
     return [chosen[index] for index in sorted(chosen)]
 
 
-def _is_meant(record: PmuRecord, benchmark: int, named: str) -> bool:
+def _matches(record: PmuRecord, benchmark: int, named: str) -> bool:
     name = record.benchmark_name(benchmark)
     return named.lstrip("#") == str(benchmark) or name == named or name.startswith(f"{named}.")
 
 
-def added(regions: Sequence[Region], contexts: Sequence[str] = WORK) -> Context:
-    """One context with the sums of all that were chosen."""
+def sum_contexts(regions: Sequence[Region], contexts: Sequence[str] = WORK) -> Context:
+    """Return one context with the sums of all chosen ones."""
     parts = [region.contexts[CONTEXTS.index(name)] for region in regions for name in contexts]
     functions: dict[int, Counts] = {}
     for part in parts:
         for index, events in part.functions.items():
             functions[index] = functions[index] + events if index in functions else events
     return Context(
-        blocks=summed(_joined([part.blocks for part in parts], BLOCK), ("start", "instructions")),
-        branches=summed(_joined([part.branches for part in parts], BRANCH), ("source", "target", "kind")),
+        blocks=sum_rows(_concatenate([part.blocks for part in parts], BLOCK), ("start", "instructions")),
+        branches=sum_rows(_concatenate([part.branches for part in parts], BRANCH), ("source", "target", "kind")),
         functions=dict(sorted(functions.items())),
     )
 
 
-def summed(rows: NDArray[Any], keys: Sequence[str]) -> NDArray[Any]:
-    """The rows ordered by `keys`, those with equal keys as one, with the sum of their counts; none that never ran."""
+def sum_rows(rows: NDArray[Any], keys: Sequence[str]) -> NDArray[Any]:
+    """Return the rows sorted by `keys`, merging rows with equal keys by summing their counts; rows without counts are
+    omitted."""
     rows = rows[rows["count"] > 0]
     if not len(rows):
         return rows
@@ -67,5 +69,5 @@ def summed(rows: NDArray[Any], keys: Sequence[str]) -> NDArray[Any]:
     return sums
 
 
-def _joined(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _concatenate(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, dtype)

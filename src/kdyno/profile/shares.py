@@ -1,4 +1,4 @@
-"""What ran, as shares: of the instructions of a benchmark, by function and by block; or of a profile's samples."""
+"""Shares of the instructions of a benchmark, by function and by block, or of the samples of a profile."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.flat import event_column
 from kdyno.profile.functions import plain_name
-from kdyno.profile.select import WORK, added
+from kdyno.profile.select import WORK, sum_contexts
 
 Part = TypeVar("Part")
 Block = tuple[int, int]
-"""Address of the first instruction, number of instructions."""
+"""The address of the first instruction, and the number of instructions."""
 
 
 class NothingRanIn(UserError):
     message = "{record} has no kernel code in any region"
-    hint = "`kdyno profile show` lists what ran in each region"
+    hint = "run `kdyno profile show` to list the regions and what ran in them"
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts of all instructions (or samples) by what they belong to; each adds up to 1."""
+    """The shares of all instructions (or samples), by function and by block; each sums to 1."""
 
     functions: dict[str, float]
     blocks: dict[Block, float]
-    """Empty for a profile of clang's."""
+    """Empty for a profile of clang."""
 
 
 def shares_by_benchmark(record: PmuRecord, path: Path, *, plain: bool) -> dict[str, Shares]:
-    """Of each benchmark in which kernel code ran; contexts are those of its own work.
+    """Return the shares by benchmark, for benchmarks with executed kernel code, in the contexts of their own work.
 
-    `plain` names functions as the source does, without what compilers add. Raises NothingRanIn.
+    `plain` uses the names of functions in the source, without suffixes of compilers. Raises NothingRanIn.
     """
     by_benchmark = {
         record.benchmark_name(index): shares
         for index, region in record.regions.items()
-        if (shares := _of_region(record, region, plain=plain))
+        if (shares := _region_shares(record, region, plain=plain))
     }
     if not by_benchmark:
         raise NothingRanIn(record=path)
@@ -54,8 +54,8 @@ def shares_of_samples(samples: Mapping[str, int]) -> Shares:
     return Shares({name: count / total for name, count in samples.items() if count}, {})
 
 
-def together(parts: Iterable[Shares]) -> Shares:
-    """Several, at least one, as one in which each weighs the same."""
+def average_shares(parts: Iterable[Shares]) -> Shares:
+    """Return the mean of at least one Shares, with equal weights."""
     functions: defaultdict[str, float] = defaultdict(float)
     blocks: defaultdict[Block, float] = defaultdict(float)
     several = list(parts)
@@ -67,15 +67,15 @@ def together(parts: Iterable[Shares]) -> Shares:
     return Shares(dict(functions), dict(blocks))
 
 
-def alike(one: Mapping[Part, float], other: Mapping[Part, float]) -> float:
-    """What two have in common, 0 to 1: the sum of the smaller share of each part."""
+def common_share(one: Mapping[Part, float], other: Mapping[Part, float]) -> float:
+    """Return the similarity of two distributions, 0 to 1: the sum of the smaller share of each part."""
     return sum(min(share, other.get(part, 0.0)) for part, share in one.items())
 
 
-def _of_region(record: PmuRecord, region: Region, *, plain: bool) -> Shares | None:
-    """None if no kernel code ran in it."""
+def _region_shares(record: PmuRecord, region: Region, *, plain: bool) -> Shares | None:
+    """Return the shares of a region; None if no kernel code ran in it."""
     column = event_column(record, "instructions")
-    context = added([region], WORK)
+    context = sum_contexts([region], WORK)
     functions: defaultdict[str, int] = defaultdict(int)
     for index, events in context.functions.items():
         name = record.functions[index].name

@@ -1,4 +1,4 @@
-"""A record as tables for people, and as JSON for scripts."""
+"""A record as tables for people, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdyno.profile.flat import FlatRow, flat, totals
 from kdyno.profile.select import WORK
 
 ROWS = 25
-"""Rows of a table if nobody says how many."""
+"""The default number of rows of a table."""
 MISSING_SHOWN = 5
 
 
@@ -31,25 +31,25 @@ class RegionView(Frozen):
     name: str
     iterations: int
     totals: dict[str, dict[str, int]]
-    """Context -> event -> count, over all iterations."""
+    """The count by event by context, over all iterations."""
 
 
 class ProfileView(Frozen):
-    """`kdyno profile show --json`: everything that the tables show, and every event."""
+    """The output of `kdyno profile show --json`: the content of all tables, and every event."""
 
     plugin: str
     scope: str
     events: str
     image: str | None
-    """SHA-256 of the vmlinux that ran."""
+    """The SHA-256 of the vmlinux that ran."""
     family: str | None
     contexts: tuple[str, ...]
     event: str
-    """What functions are sorted by."""
+    """The event by which functions are sorted."""
     regions: tuple[RegionView, ...]
     functions: tuple[FlatRow, ...]
     calls: tuple[CallEdge, ...] | None
-    """None unless they were asked for."""
+    """None unless they were requested."""
 
 
 def profile_view(
@@ -61,7 +61,7 @@ def profile_view(
     with_calls: bool = False,
     top: int | None = None,
 ) -> ProfileView:
-    """The record as data; `top` limits the functions and the calls."""
+    """Return the record as data; `top` limits the functions and the calls."""
     return ProfileView(
         plugin=record.plugin,
         scope=record.scope,
@@ -93,9 +93,9 @@ def print_tables(
     with_calls: bool = False,
     top: int | None = None,
 ) -> None:
-    """The record as text on standard output: its regions, its flat profile, and its call edges if wanted."""
+    """Print the record: its regions, its flat profile, and its call edges if requested."""
     console, top = terminal.console(), ROWS if top is None else top
-    rows = flat(record, regions, event=event, contexts=contexts)  # says first of all if there is no such event
+    rows = flat(record, regions, event=event, contexts=contexts)  # raises NoSuchEvent before anything is printed
     made_with = f"vmlinux {record.image[:12]}" if record.image else "no vmlinux"
     boots = f", {record.merged:,} boots merged" if record.merged > 1 else ""
     family = f", family {clean(record.family)}" if record.family else ""
@@ -128,7 +128,7 @@ def print_tables(
 def print_coverage(coverage: Coverage) -> None:
     console = terminal.console()
     say_line(console, f"{coverage.functions:,} functions are in the profile")
-    say_line(console, f"{coverage.instructions:.2%} of the executed instructions lie in them")
+    say_line(console, f"{coverage.instructions:.2%} of the executed instructions are in them")
     say_line(console, f"{coverage.ranges_with_lines:.2%} of {coverage.ranges:,} ranges have a line")
     if coverage.missing:
         most = ", ".join(f"{clean(name)} {share:.2%}" for name, share in coverage.missing[:MISSING_SHOWN])

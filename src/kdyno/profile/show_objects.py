@@ -1,4 +1,4 @@
-"""What a profile did to a kernel, as text for people."""
+"""The effect of a profile on a kernel, as text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from rich.text import Text
 
 from kdyno.base import terminal
 from kdyno.base.text import clean, counted
-from kdyno.profile.objects import WORDS, Fate, ProfileObjects, by_folder
+from kdyno.profile.objects import WORDS, Fate, ProfileObjects, count_by_folder
 from kdyno.profile.show import say_line, table_of
 
 FOLDERS = 10
-"""Directories of one reason if nobody asks for all."""
+"""The default number of directories to print for one reason."""
 
 
 def print_objects(view: ProfileObjects, *, hot: bool = False, verbose: bool = False) -> None:
-    """Totals, objects without the profile by reason, and the hot functions if wanted."""
+    """Print totals, objects without the profile by reason, and the hot functions if requested."""
     terminal.line(totals(view))
     console = terminal.console()
     for fate in view.counts:
@@ -26,7 +26,7 @@ def print_objects(view: ProfileObjects, *, hot: bool = False, verbose: bool = Fa
 
 
 def totals(view: ProfileObjects) -> str:
-    """In one line: objects by what became of them, and functions. Pure."""
+    """Return one line with the numbers of objects by fate, and of functions. Pure."""
     with_it = view.counts.get("profile", 0)
     parts = [f"{with_it:,} of {counted(len(view.objects), 'object')} with the {view.use} profile"]
     parts += [f"{number:,} {WORDS[fate]}" for fate, number in view.counts.items() if fate != "profile"]
@@ -35,13 +35,13 @@ def totals(view: ProfileObjects) -> str:
 
 def _functions(view: ProfileObjects) -> str:
     if view.functions is None:
-        return "hot and cold functions are not on record: the image was built before kdyno kept them"
+        return "hot and cold functions are not on record: the image was built before kdyno recorded them"
     hot, cold = len(view.hot), len(view.functions) - len(view.hot)
     return f"{counted(hot, 'hot function')}, {cold:,} cold, whole or in part"
 
 
 def _print_hot(console: Console, view: ProfileObjects) -> None:
-    """With their objects, unless one object has all functions, as vmlinux.o may."""
+    """Print hot functions with their objects, unless one object has all functions, as vmlinux.o may."""
     say_line(console, "")
     say_line(console, "hot functions", "bold")
     has_objects = len({section.object for section in view.functions or ()}) > 1
@@ -53,7 +53,7 @@ def _print_hot(console: Console, view: ProfileObjects) -> None:
 
 
 def _print_reason(console: Console, view: ProfileObjects, fate: Fate, *, verbose: bool) -> None:
-    """The directories of one reason with how many objects each has, or all of its objects."""
+    """Print the number of objects by directory for one reason, or all of its objects."""
     say_line(console, "")
     say_line(console, f"{WORDS[fate]}: {counted(view.counts[fate], 'object')}", "bold")
     if verbose:
@@ -61,7 +61,7 @@ def _print_reason(console: Console, view: ProfileObjects, fate: Fate, *, verbose
             if entry.fate == fate:
                 say_line(console, f"  {clean(entry.source)}")
         return
-    folders = list(by_folder(view.objects, fate).items())
+    folders = list(count_by_folder(view.objects, fate).items())
     table = table_of(("objects", "right"), ("directory", "left"))
     for folder, number in folders[:FOLDERS]:
         table.add_row(f"{number:,}", Text(clean(folder)))

@@ -1,4 +1,4 @@
-"""How good a profile is, as text for people: what two have in common, what became stale."""
+"""The quality of profiles as text: the overlap of two profiles, and stale functions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kdyno.profile.stale import Compared, Fate, Stale
 
 FATES: dict[Fate, str] = {
     "same": "the same",
-    "code": "other code of the same size",
+    "code": "changed code of the same size",
     "size": "another size",
     "gone": "no such function",
 }
 HOW: dict[Compared, str] = {
     "code": "by name and code",
-    "sizes": "by name and size: the vmlinux that ran is not at hand (--recorded FILE names it)",
-    "names": "by name: a profile of clang's says nothing of the code",
+    "sizes": "by name and size: the vmlinux that ran was not found (name it with --recorded FILE)",
+    "names": "by name: a profile of clang does not describe the code",
 }
 
 

@@ -1,4 +1,4 @@
-"""Collapsed stacks: one line `a;b;c N` for each stack and the instructions at its end, as flame graphs are made of."""
+"""Collapsed stacks, the input of flame graphs: one line `a;b;c N` per stack, with the instructions at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdyno.profile.select import WORK
 
 
 def stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> dict[tuple[str, ...], int]:
-    """Instructions by stack of function names, outermost first; the entries of exceptions are functions like others."""
+    """Return instructions by stack of function names, outermost first. Entries of exceptions count as functions."""
     names = [clean(function.name).replace(";", ":").replace(" ", "_") for function in record.functions]
     counts: Counter[tuple[str, ...]] = Counter()
     for region in regions:
@@ -27,13 +27,13 @@ def stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str]
 
 
 def _context(outer: str, kind: int) -> str:
-    """The context of a node in a node: what an interrupt does stays an interrupt's."""
+    """Return the context of a nested node: everything within an interrupt is in the context of the interrupt."""
     if kind == STACK_INTERRUPT or outer == "interrupt":
         return "interrupt"
     return "exception" if kind == STACK_EXCEPTION else outer
 
 
-def collapsed(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> str:
-    """The format of flamegraph.pl (https://github.com/brendangregg/FlameGraph)."""
+def collapse_stacks(record: PmuRecord, regions: Sequence[Region], contexts: Sequence[str] = WORK) -> str:
+    """Return the stacks in the format of flamegraph.pl (https://github.com/brendangregg/FlameGraph)."""
     counts = stacks(record, regions, contexts)
     return "".join(f"{';'.join(path)} {instructions}\n" for path, instructions in counts.items())

@@ -1,4 +1,4 @@
-"""What a profile is still worth for another kernel: which of its functions are no longer what they were."""
+"""The validity of a profile for another kernel: which of its functions have changed."""
 
 from __future__ import annotations
 
@@ -15,82 +15,82 @@ from kdyno.measure.guest.symbols import Symbol
 from kdyno.profile.clang import is_record, samples
 from kdyno.profile.code import Code, same_code
 from kdyno.profile.functions import plain_name
-from kdyno.profile.shares import shares_by_benchmark, shares_of_samples, together
-from kdyno.profile.vmlinux import recorded_vmlinux
+from kdyno.profile.shares import average_shares, shares_by_benchmark, shares_of_samples
+from kdyno.profile.vmlinux import find_recorded_vmlinux
 
 Fate = Literal["same", "code", "size", "gone"]
-"""The same code, other code of one size, another size, no function of this name."""
+"""The same code, changed code of the same size, another size, no function of this name."""
 Compared = Literal["code", "sizes", "names"]
 
 
 class StaleFunction(Frozen):
-    """A function that isn't what it was."""
+    """A changed function."""
 
     function: str
     fate: Fate
     share: float
-    """Of all instructions, or samples, of the profile, 0 to 1."""
+    """The share of all instructions, or samples, of the profile, 0 to 1."""
     size: int | None
-    """Bytes that it had; None for clang's profiles, which don't say."""
+    """The recorded size in bytes; None for profiles of clang, which don't contain it."""
     size_now: int | None
-    """None if it is gone."""
+    """The present size in bytes; None if the function doesn't exist."""
 
 
 class Stale(Frozen):
-    """`kdyno profile stale --json`."""
+    """The output of `kdyno profile stale --json`."""
 
     kind: Literal["record", "clang"]
     vmlinux: str
-    """SHA-256 of the vmlinux that the profile was compared with."""
+    """The SHA-256 of the vmlinux that the profile was compared with."""
     compared: Compared
-    """By code; by sizes where the vmlinux that ran isn't at hand; by names, for clang's profiles."""
+    """By code; by sizes if the vmlinux that ran was not found; by names for profiles of clang."""
     functions: dict[Fate, int]
-    """How many of the profile's functions."""
+    """The number of functions of the profile by fate."""
     shares: dict[Fate, float]
-    """Their part of all instructions, every benchmark weighing the same, or of all samples; 0 to 1."""
+    """Their share of all instructions, with equal weights of benchmarks, or of all samples; 0 to 1."""
     stale: tuple[StaleFunction, ...]
-    """All that aren't the same, the largest share first."""
+    """The changed functions, the largest share first."""
 
 
 def stale(profile: Path, vmlinux: Path, recorded: Path | None, state: State) -> Stale:
-    """Hold a profile against another vmlinux.
+    """Compare a profile with another vmlinux.
 
-    `recorded` is the vmlinux that ran; without it, it is looked for among the images. Raises NotAProfile, NotAVmlinux,
+    `recorded` is the vmlinux that ran; None searches for it among the images. Raises NotAProfile, NotAVmlinux,
     OtherVmlinux if `recorded` isn't the one that ran, and what reading the record raises.
     """
     if not is_record(profile):
         shares = shares_of_samples(samples(profile))
         names = {plain_name(name): versions[0].size for name, versions in Code(vmlinux).functions.items()}
         return _summary(
-            "clang", vmlinux, "names", [_by_name(name, share, names) for name, share in shares.functions.items()]
+            "clang", vmlinux, "names", [_fate_by_name(name, share, names) for name, share in shares.functions.items()]
         )
     record = read_pmu_record(profile)
-    old = recorded_vmlinux(record, profile, recorded, state)
+    old = find_recorded_vmlinux(record, profile, recorded, state)
     fates = _Fates(Code(old) if old else None, Code(vmlinux))
-    return _summary("record", vmlinux, "code" if old else "sizes", fates.of(record, profile))
+    return _summary("record", vmlinux, "code" if old else "sizes", fates.find(record, profile))
 
 
 class _Fates:
-    """What became of functions, by name."""
+    """Determines the fates of functions by name."""
 
     def __init__(self, old: Code | None, new: Code) -> None:
         self.old, self.new = old, new
 
-    def of(self, record: PmuRecord, path: Path) -> list[StaleFunction]:
-        shares = together(shares_by_benchmark(record, path, plain=False).values()).functions
+    def find(self, record: PmuRecord, path: Path) -> list[StaleFunction]:
+        shares = average_shares(shares_by_benchmark(record, path, plain=False).values()).functions
         sizes: dict[str, list[Symbol]] = {}
         for function in record.functions:
             sizes.setdefault(function.name, []).append(Symbol(function.address, function.size, function.name))
         return [self._fate(sizes[name], share) for name, share in shares.items() if name != UNKNOWN]
 
     def _fate(self, symbols: list[Symbol], share: float) -> StaleFunction:
-        """Of the functions of one name: the worst fate that one of them has, as their shares are one."""
+        """Return the worst fate of the functions of one name, which have a common share."""
         order = get_args(Fate)
-        fates = [(order.index(fate), symbol, now) for symbol in symbols for fate, now in [self._one(symbol)]]
+        fates = [(order.index(fate), symbol, now) for symbol in symbols for fate, now in [self._symbol_fate(symbol)]]
         worst, symbol, now = max(fates, key=lambda fate: fate[0])
         return StaleFunction(function=symbol.name, fate=order[worst], share=share, size=symbol.size, size_now=now)
 
-    def _one(self, symbol: Symbol) -> tuple[Fate, int | None]:
+    def _symbol_fate(self, symbol: Symbol) -> tuple[Fate, int | None]:
         candidates = self.new.functions.get(symbol.name, [])
         if not candidates:
             return "gone", None
@@ -102,7 +102,7 @@ class _Fates:
         return "same", symbol.size
 
 
-def _by_name(name: str, share: float, sizes: Mapping[str, int]) -> StaleFunction:
+def _fate_by_name(name: str, share: float, sizes: Mapping[str, int]) -> StaleFunction:
     now = sizes.get(plain_name(name))
     return StaleFunction(function=name, fate="gone" if now is None else "same", share=share, size=None, size_now=now)
 

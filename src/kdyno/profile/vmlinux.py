@@ -1,4 +1,4 @@
-"""The vmlinux that a record was made with: whether it is the one, where it is loaded, whether it has line tables."""
+"""Checks of the vmlinux of a record: its identity, its load address, its line tables."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ PF_X = 1
 
 
 class OtherVmlinux(UserError):
-    message = "vmlinux {vmlinux} is not the one that ran: record {record} was made with {ran}, {vmlinux} is {given}"
-    hint = "name the vmlinux of the image that was recorded, or record this one"
+    message = "{vmlinux} is not the vmlinux that ran: record {record} was made with {ran}, {vmlinux} is {given}"
+    hint = "name the vmlinux of the recorded image, or record this one"
 
 
 class RecordOfNoImage(UserError):
-    message = "record {record} doesn't say which vmlinux ran"
-    hint = "only records of a kernel do: `kdyno profile record` makes one"
+    message = "record {record} does not identify the vmlinux that ran"
+    hint = "make a record of a kernel with `kdyno profile record`"
 
 
 class NotAVmlinux(UserError):
     message = "{vmlinux} is not a vmlinux: {why}"
-    hint = "it is the ELF file at the top of a kernel's build directory, or in the directory of an image"
+    hint = "name the file vmlinux at the top of a kernel's build directory, or in the directory of an image"
 
 
 class NoLineTables(UserError):
-    message = "vmlinux {vmlinux} has no line tables, which lead from code to its source"
-    hint = "lines = true in the recipe, then build and record that kernel"
+    message = "vmlinux {vmlinux} has no line tables, which map code to its source"
+    hint = "set lines = true in the recipe, then build and record that kernel"
 
 
 def require_same(record: PmuRecord, path: Path, vmlinux: Path) -> None:
@@ -46,10 +46,10 @@ def require_same(record: PmuRecord, path: Path, vmlinux: Path) -> None:
         raise OtherVmlinux(vmlinux=vmlinux, record=path, ran=record.image[:12], given=digest[:12])
 
 
-def recorded_vmlinux(record: PmuRecord, path: Path, named: Path | None, state: State) -> Path | None:
-    """The vmlinux that ran: the named one, else that of an image of kdyno's; None if there is none.
+def find_recorded_vmlinux(record: PmuRecord, path: Path, named: Path | None, state: State) -> Path | None:
+    """Return the vmlinux that ran: the named one, else that of an image of kdyno; None if not found.
 
-    Raises OtherVmlinux, RecordOfNoImage and NotAVmlinux of one that was named.
+    Raises OtherVmlinux, RecordOfNoImage and NotAVmlinux for a named vmlinux.
     """
     if named:
         require_same(record, path, named)
@@ -58,29 +58,29 @@ def recorded_vmlinux(record: PmuRecord, path: Path, named: Path | None, state: S
         try:
             if record.image is not None and read_record(place).files.get("vmlinux") == record.image:
                 return image_in(place, state).vmlinux
-        except ImageCorrupt:  # then it is of no use here either
+        except ImageCorrupt:  # then its vmlinux can't be used either
             continue
     return None
 
 
 def load_address(vmlinux: Path) -> int:
-    """Address of the first loaded segment; raises NotAVmlinux."""
+    """Return the address of the first loaded segment. Raises NotAVmlinux."""
     data = vmlinux_bytes(vmlinux)
     offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
     for header in range(offset, offset + size * number, size or 1):
-        kind, address = _unpacked("<I12xQ", data, header, vmlinux)
+        kind, address = _unpack("<I12xQ", data, header, vmlinux)
         if kind == PT_LOAD:
             return address
-    raise NotAVmlinux(vmlinux=vmlinux, why="it has nothing to load")
+    raise NotAVmlinux(vmlinux=vmlinux, why="it has no loaded segment")
 
 
 def occurrences(vmlinux: Path, code: bytes) -> list[int]:
-    """Where these bytes are in executable segments: addresses, ascending. Raises NotAVmlinux."""
+    """Return the ascending addresses of these bytes in executable segments. Raises NotAVmlinux."""
     data = vmlinux_bytes(vmlinux)
     offset, size, number = struct.unpack_from("<32xQ14xHH", data)[:3]
     addresses = []
     for header in range(offset, offset + size * number, size or 1):
-        kind, flags, start, address, length = _unpacked("<IIQQ8xQ", data, header, vmlinux)
+        kind, flags, start, address, length = _unpack("<IIQQ8xQ", data, header, vmlinux)
         if kind != PT_LOAD or not flags & PF_X:
             continue
         place = data.find(code, start, start + length)
@@ -94,16 +94,16 @@ def require_line_tables(vmlinux: Path) -> None:
     """Raise NoLineTables unless there is a section .debug_line."""
     data = vmlinux_bytes(vmlinux)
     offset, size, number, names = struct.unpack_from("<40xQ10xHHH", data)
-    (text,) = _unpacked("<24xQ", data, offset + size * names, vmlinux)
+    (text,) = _unpack("<24xQ", data, offset + size * names, vmlinux)
     for header in range(offset, offset + size * number, size or 1):
-        (name,) = _unpacked("<I", data, header, vmlinux)
+        (name,) = _unpack("<I", data, header, vmlinux)
         if data.startswith(b".debug_line\0", text + name):
             return
     raise NoLineTables(vmlinux=vmlinux)
 
 
 def vmlinux_bytes(vmlinux: Path) -> bytes:
-    """The whole file; raises NotAVmlinux unless it is a 64-bit ELF file."""
+    """Return the content of the file. Raises NotAVmlinux unless it is a 64-bit ELF file."""
     try:
         data = vmlinux.read_bytes()
     except OSError as error:
@@ -113,8 +113,8 @@ def vmlinux_bytes(vmlinux: Path) -> bytes:
     return data
 
 
-def _unpacked(form: str, data: bytes, offset: int, vmlinux: Path) -> tuple[int, ...]:
+def _unpack(form: str, data: bytes, offset: int, vmlinux: Path) -> tuple[int, ...]:
     try:
         return struct.unpack_from(form, data, offset)
     except (struct.error, OverflowError):
-        raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of it") from None
+        raise NotAVmlinux(vmlinux=vmlinux, why="its headers point outside of the file") from None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kdyno.profile import block_map
 from kdyno.profile.block_counts import count_blocks
 from kdyno.profile.block_map import BlockMapDamaged, Names, NoBlockMap, OtherBlockMapVersion, parse, read_block_map
-from kdyno.profile.block_order import HotBlocks, ordered
+from kdyno.profile.block_order import HotBlocks, order_blocks
 from kdyno.profile.edges import EdgeProfile
 from tests.unit.block_map_specimen import Block, listing
 
@@ -91,7 +91,7 @@ def test_code_with_a_place_of_its_own_is_told_by_the_marks_around_it() -> None:
     )
     addresses = (0x1010, 0x2000, 0x3010, 0x5000, 0x6000)
     assert [names.is_apart(place) for place in addresses] == [True, False, False, True, False]
-    assert names.at(0x3010) == ("alias", "one") and names.at(0x3011) == ()
+    assert names.names_at(0x3010) == ("alias", "one") and names.names_at(0x3011) == ()
     assert names.is_one("alias") and not names.is_one("one") and not names.is_one("nobody")
 
 
@@ -99,8 +99,8 @@ def test_the_program_lays_out_hot_ways_to_fall_through() -> None:
     branch = HotBlocks(
         (0, 10, 20, 30), (16, 16, 16, 16), (100, 1, 99, 100), ((0, 1, 1), (0, 2, 99), (1, 3, 1), (2, 3, 99))
     )
-    assert ordered([branch, branch]) == [(0, 20, 30, 10)] * 2
-    assert ordered([]) == []
+    assert order_blocks([branch, branch]) == [(0, 20, 30, 10)] * 2
+    assert order_blocks([]) == []
 
 
 def test_a_function_without_a_symbol_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:

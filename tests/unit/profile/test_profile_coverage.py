@@ -155,7 +155,7 @@ def test_another_vmlinux_is_refused(vmlinux: Path, tmp_path: Path) -> None:
         cover(record, path, other, choose(record, []))
     given = hashlib.sha256(other.read_bytes()).hexdigest()[:12]
     assert str(caught.value) == (
-        f"vmlinux {other} is not the one that ran: record {path} was made with {record.image[:12]}, {other} is {given}"
+        f"{other} is not the vmlinux that ran: record {path} was made with {record.image[:12]}, {other} is {given}"
     )
 
 

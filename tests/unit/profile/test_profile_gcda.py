@@ -27,17 +27,17 @@ from kdyno.profile.gcda import (
     OtherGcda,
     OtherKindOfCounters,
     compiler_of,
+    encode_gcda,
     read_gcda,
-    written,
 )
 from kdyno.profile.gcda_sums import (
     HOTTEST,
     NoSuchThreshold,
     OtherBuild,
-    added,
     hot_summary,
     require_counts,
     require_same_build,
+    sum_files,
 )
 from tests.unit.gcda_specimen import COMPILERS, NAME, as_kernel, counted, instrument, run, sections
 
@@ -56,7 +56,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_a_file_of_gcc_is_read_and_written_again_byte_for_byte(program: tuple[str, Path, bytes]) -> None:
     compiler, _, content = program
     file = read_gcda(content, "program.gcda")
-    assert written(file) == content
+    assert encode_gcda(file) == content
     release = subprocess.check_output([compiler, "-dumpfullversion"], text=True).strip()
     assert compiler_of(file.version) == release.rpartition(".")[0]
     assert len(file.functions) == 6 and file.summary == (1, 1000)
@@ -77,7 +77,7 @@ def test_gcc_finds_nothing_hot_or_cold_in_a_kernels_file_until_it_has_a_summary(
     kernels = as_kernel(content)
     lacking = sections(compiler, directory, kernels)
     assert {lacking[name] for name in ("five", "hundred", "times", "never")} == {".text"}
-    complete = written(replace(read_gcda(kernels, "a"), summary=hot_summary(100)))
+    complete = encode_gcda(replace(read_gcda(kernels, "a"), summary=hot_summary(100)))
     placed = sections(compiler, directory, complete)
     assert placed["hundred"] == placed["times"] == ".text.hot"
     assert placed["five"] == ".text" and placed["never"] == ".text.unlikely"
@@ -96,14 +96,14 @@ def test_gcc_draws_the_line_where_the_summary_says(
     program: tuple[str, Path, bytes], hot: int, cold: int, hundred: str, five: str
 ) -> None:
     compiler, directory, content = program
-    profile = written(replace(read_gcda(content, "a"), summary=hot_summary(hot, cold)))
+    profile = encode_gcda(replace(read_gcda(content, "a"), summary=hot_summary(hot, cold)))
     placed = sections(compiler, directory, profile)
     assert (placed["hundred"], placed["five"]) == (hundred, five)
 
 
 def test_what_never_ran_in_training_stays_where_it_was_with_partial_training(program: tuple[str, Path, bytes]) -> None:
     compiler, directory, content = program
-    profile = written(replace(read_gcda(content, "a"), summary=hot_summary(100)))
+    profile = encode_gcda(replace(read_gcda(content, "a"), summary=hot_summary(100)))
     placed = sections(compiler, directory, profile, "-fprofile-partial-training")
     assert placed["never"] == ".text" and placed["hundred"] == ".text.hot"
 
@@ -158,7 +158,7 @@ def test_counts_that_do_not_add_up_are_an_error_unless_gcc_corrects_them(program
         replace(function, arcs=tuple(index % 2 * 9 for index in range(len(function.arcs))))
         for function in file.functions
     )
-    profile = written(replace(file, functions=odd))
+    profile = encode_gcda(replace(file, functions=odd))
     with pytest.raises(subprocess.CalledProcessError) as refused:
         sections(compiler, directory, profile)
     assert "profile data is not flow-consistent" in refused.value.stderr
@@ -177,23 +177,23 @@ def test_added_files_are_those_that_gcov_tool_merges(program: tuple[str, Path, b
     run(tmp_path, tool, "merge", "-o", "merged", "0", "1")
     files = [read_gcda(content, "a") for content in contents]
     sum_max = sum(file.summary[1] for file in files if file.summary)
-    merged = written(added([(file, 1) for file in files], (2, sum_max)))
+    merged = encode_gcda(sum_files([(file, 1) for file in files], (2, sum_max)))
     assert merged == (tmp_path / "merged" / "a.gcda").read_bytes()
     run(tmp_path, tool, "rewrite", "-s", "0.3", "-o", "scaled", "0")
     scaled = read_gcda((tmp_path / "scaled" / "a.gcda").read_bytes(), "a")
-    for ours, theirs in zip(added([(files[0], 0.3)]).functions, scaled.functions, strict=True):
+    for ours, theirs in zip(sum_files([(files[0], 0.3)]).functions, scaled.functions, strict=True):
         # gcov-tool rounds down, also to zero
         assert all(abs(one - other) <= 1 for one, other in zip(ours.arcs, theirs.arcs, strict=True))
 
 
 def test_whole_weights_keep_counts_exact_and_others_keep_what_ran() -> None:
     large = replace(SMALL, functions=(GcovFunction(1, 2, 3, (2**60 + 1, 0)),))
-    assert added([(large, 1)]).functions[0].arcs == (2**60 + 1, 0)
-    assert [function.arcs for function in added([(SMALL, 2), (SMALL, 3)]).functions] == [(20, 0, 30), (0, 0)]
-    assert [function.arcs for function in added([(SMALL, 0.01)]).functions] == [(1, 0, 1), (0, 0)]
-    assert [function.arcs for function in added([(SMALL, 0.4), (SMALL, 0.0)]).functions] == [(2, 0, 2), (0, 0)]
+    assert sum_files([(large, 1)]).functions[0].arcs == (2**60 + 1, 0)
+    assert [function.arcs for function in sum_files([(SMALL, 2), (SMALL, 3)]).functions] == [(20, 0, 30), (0, 0)]
+    assert [function.arcs for function in sum_files([(SMALL, 0.01)]).functions] == [(1, 0, 1), (0, 0)]
+    assert [function.arcs for function in sum_files([(SMALL, 0.4), (SMALL, 0.0)]).functions] == [(2, 0, 2), (0, 0)]
     with pytest.raises(CountTooLarge):
-        added([(large, 1), (large, 1)])
+        sum_files([(large, 1), (large, 1)])
     assert LARGEST == 2 * 2**60 - 1
 
 
@@ -205,15 +205,15 @@ def test_files_of_another_build_are_told_by_name() -> None:
         (replace(SMALL, functions=(replace(SMALL.functions[0], cfg_checksum=4), SMALL.functions[1])), "functions"),
         (replace(SMALL, functions=(replace(SMALL.functions[0], arcs=(4, 0)), SMALL.functions[1])), "functions"),
     ):
-        with pytest.raises(OtherBuild, match=f"b.gcda is of another build than a.gcda: the {what} differ"):
+        with pytest.raises(OtherBuild, match=f"b.gcda and a.gcda are from different builds: the {what} differ"):
             require_same_build([SMALL, replace(other, name="b.gcda")])
         with pytest.raises(OtherBuild):
-            added([(SMALL, 1), (other, 1)])
+            sum_files([(SMALL, 1), (other, 1)])
 
 
 def test_a_profile_without_summary_or_counts_or_of_another_gcc_is_refused() -> None:
     with pytest.raises(NoSummary, match=r"a\.gcda has no object summary"):
-        written(replace(SMALL, summary=None))
+        encode_gcda(replace(SMALL, summary=None))
     require_counts([SMALL], "training")
     with pytest.raises(NothingCounted, match="training has no counts: all 2 counters are 0"):
         require_counts([replace(SMALL, functions=SMALL.functions[1:])], "training")
@@ -243,7 +243,7 @@ def function_record(*words: int) -> bytes:
         (b"", NotGcda, "it is empty"),
         (b"\x7fELF", NotGcda, "it begins otherwise"),
         (b"gcda" + HEADER[4:], NotGcda, "the highest byte first"),
-        (HEADER[:9], GcdaDamaged, "it is cut short"),
+        (HEADER[:9], GcdaDamaged, "it is truncated"),
         (HEADER[:4] + b"\x00" * 12, GcdaDamaged, "no version of gcc"),
         (HEADER[:4] + b"*11B" + HEADER[8:], OtherGcda, r"of gcc 11\.1, and only"),
         (HEADER + function_record(ARCS, 7), GcdaDamaged, "a length of 7 bytes"),
@@ -297,7 +297,7 @@ def test_a_kernels_file_that_is_cut_is_refused_or_lacks_functions(program: tuple
 @settings(max_examples=400, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_a_file_with_flipped_bits_is_read_or_refused(data: st.DataObject) -> None:
-    content = bytearray(written(SMALL))
+    content = bytearray(encode_gcda(SMALL))
     for place in data.draw(st.lists(st.integers(0, len(content) * 8 - 1), min_size=1, max_size=4)):
         content[place // 8] ^= 1 << place % 8
     try:
@@ -306,7 +306,7 @@ def test_a_file_with_flipped_bits_is_read_or_refused(data: st.DataObject) -> Non
         assert "flipped.gcda" in str(error) and "\n" not in str(error)
     else:
         if file.summary:
-            assert read_gcda(written(file), "again") == file
+            assert read_gcda(encode_gcda(file), "again") == file
 
 
 @given(
@@ -316,7 +316,7 @@ def test_a_file_with_flipped_bits_is_read_or_refused(data: st.DataObject) -> Non
 def test_whatever_is_written_is_read_again(arcs: list[tuple[int, ...]], summary: tuple[int, int]) -> None:
     functions = tuple(GcovFunction(index, index + 1, index + 2, arc_counts) for index, arc_counts in enumerate(arcs))
     file = GcovFile("B53*", 5, functions, summary, 4)
-    assert read_gcda(written(file), "a") == file
+    assert read_gcda(encode_gcda(file), "a") == file
 
 
 def test_the_time_of_reading_is_in_proportion_to_the_file() -> None:

@@ -14,7 +14,7 @@ import pytest
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import ProfileSettings
 from kdyno.profile.counters import CountersWentBack, NothingCounted
-from kdyno.profile.gcda import ARCS, MOST_IN_ALL, GcdaDamaged, GcovFile, GcovFunction, read_gcda, written
+from kdyno.profile.gcda import ARCS, MOST_IN_ALL, GcdaDamaged, GcovFile, GcovFunction, encode_gcda, read_gcda
 from kdyno.profile.gcda_sums import OtherBuild
 from kdyno.profile.instrumented import MOST_OF_A_BOOT, TOTAL, gcda_files
 
@@ -25,7 +25,7 @@ OPEN, FORK = "root/objects/fs/open.gcda", "root/objects/kernel/fork.gcda"
 def gcda(*arcs: int) -> bytes:
     """As a kernel writes it: without summary and end."""
     file = GcovFile("B22*", 7, (GcovFunction(1, 2, 3, (*arcs, 1)),), summary=(1, 1))
-    whole = written(file)
+    whole = encode_gcda(file)
     return whole[:16] + whole[32:-4]
 
 

@@ -217,14 +217,14 @@ def _version(program: Path, number: int) -> tuple[int, bytes]:
         (_record(16, struct.pack("<q", -(2**63))), "aren't in __llvm_prf_cnts"),
         (_record(48, bytes(4)), "aren't in __llvm_prf_cnts"),
         (_record(48, b"\xff" * 4), "more counters than __llvm_prf_cnts has room for"),
-        (lambda program: _version(program, (1 << 56) | 9), "its raw version is 9, not 10"),
+        (lambda program: _version(program, (1 << 56) | 9), "expected the raw version 10, got 9"),
         (lambda program: _version(program, (3 << 56) | 10), "by other means"),
         (lambda program: (place_of(program, NAMES)[0], b"\xff" * 9), "has no length at byte 0"),
-        (lambda program: (place_of(program, NAMES)[0], b"\x7f\x7f"), "has a length that can't be at byte"),
-        (lambda program: (place_of(program, NAMES)[0] + 2, b"\0\0"), "can't be inflated|odd name"),
+        (lambda program: (place_of(program, NAMES)[0], b"\x7f\x7f"), "has an impossible length at byte"),
+        (lambda program: (place_of(program, NAMES)[0] + 2, b"\0\0"), "cannot be inflated|invalid name"),
         (
             lambda program: (place_of(program, NAMES)[0], b"\x05"),
-            "not 5 bytes long|has an odd name|isn't in|be at byte",
+            "not 5 bytes long|has an invalid name|isn't in|impossible length",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from kdyno.measure.guest.pmu_write import encode, encode_body, write_pmu_record
 from kdyno.profile.balance import weights
 from kdyno.profile.flat import flat, totals
 from kdyno.profile.merge import MergedTooLarge, NoBenchmarkNames, NotAlike, Read, merge
-from kdyno.profile.select import added
+from kdyno.profile.select import sum_contexts
 from kdyno.profile.stacks import stacks
 from kdyno.profile.vmlinux import RecordOfNoImage
 from tests.unit import pmu_specimen
@@ -54,7 +54,7 @@ def test_two_records_of_one_kernel_add_up_by_benchmark() -> None:
         }
         assert totals(twice, twice.regions[index]) == sums
         assert list(twice.regions[index].iterations) == list(range(2 * len(region.iterations)))
-    of_one, of_two = added(all_regions(once)), added(all_regions(twice))
+    of_one, of_two = sum_contexts(all_regions(once)), sum_contexts(all_regions(twice))
     assert np.array_equal(of_two.blocks["count"], 2 * of_one.blocks["count"])
     assert np.array_equal(of_two.branches["count"], 2 * of_one.branches["count"])
     assert stacks(twice, all_regions(twice)) == {path: 2 * n for path, n in stacks(once, all_regions(once)).items()}
@@ -133,7 +133,7 @@ def test_more_than_a_reader_takes_is_refused() -> None:
     region = specimen().regions[0]
     many = {number: iteration((1, 0, 0), (0, 0, 0), (0, 0, 0)) for number in range(MOST["iterations"] // 2 + 1)}
     record = other(regions={0: replace(region, iterations=many)})
-    with pytest.raises(MergedTooLarge, match="have 65,538 iterations: a record holds up to 65,536"):
+    with pytest.raises(MergedTooLarge, match="have 65,538 iterations: at most 65,536 are possible"):
         merged(record, record)
 
 

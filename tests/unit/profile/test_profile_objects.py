@@ -15,9 +15,9 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, find_image
 from kdyno.kernel.recipe import Profile, Recipe
 from kdyno.kernel.sections import GroupedSection, SectionsUnreadable, read_sections
-from kdyno.profile.counted import counted_by_clang, counted_by_gcc, placed, source_of
+from kdyno.profile.counted import count_by_source, counted_by_clang, counted_by_gcc, source_of
 from kdyno.profile.ir_profile import CountedFunction
-from kdyno.profile.objects import Counted, Fate, ProfileObjects, Training, by_folder, fate_of
+from kdyno.profile.objects import Counted, Fate, ProfileObjects, Training, count_by_folder, fate_of
 from kdyno.profile.show_objects import print_objects
 from kdyno.run.objects import NoProfile, ProvenanceUnreadable, objects_of_image
 from kdyno.store.store import Store
@@ -66,7 +66,7 @@ def test_each_object_has_the_profile_or_the_reason_why_not(state: State) -> None
     }
     assert (view.use, view.training, sum(view.counts.values())) == ("pgo", COUNTING, 11)
     assert [section.function for section in view.hot] == ["copy_process.isra.0", "vfs_read"]
-    assert by_folder(view.objects, "never-ran") == {"fs/ext4": 2, "mm": 1}
+    assert count_by_folder(view.objects, "never-ran") == {"fs/ext4": 2, "mm": 1}
 
 
 def test_hot_functions_of_one_object_are_listed_without_it(state: State, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,7 +223,7 @@ def test_static_functions_name_their_file_and_others_are_found_by_debug_informat
         CountedFunction("gone", 1, 32, 1),
     ]
     flags = np.array([False, True, False, False, False])
-    counted = placed(functions, {"vfs_open": "fs/namei.c"}, flags, flags)
+    counted = count_by_source(functions, {"vfs_open": "fs/namei.c"}, flags, flags)
     assert counted.used == counted.moved == {"fs/open.c"}
     assert counted.all == {"fs/open.c", "fs/namei.c", "fs/dir.c"}
     assert (counted.has_unplaced, counted.has_unplaced_moved) == (True, False)

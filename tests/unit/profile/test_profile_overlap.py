@@ -99,7 +99,7 @@ def test_profiles_of_clang_are_merged_with_weights_into_a_form_of_their_own(tmp_
 
 
 def test_two_kinds_of_profiles_are_not_mixed(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(TwoKinds, match=r"whole\.kpmu is a PMU record, and .*one a profile of clang's"):
+    with pytest.raises(TwoKinds, match=r"whole\.kpmu is a PMU record, but .*one is a profile of clang"):
         overlap(whole, profile(tmp_path / "one"))
 
 

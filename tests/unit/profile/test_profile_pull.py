@@ -97,8 +97,8 @@ def test_runs_of_another_kernel_than_the_newest_are_left_out_and_said(
     assert pulled(tmp_path) == 0
     assert arcs(tmp_path / "out" / FORK) == [(9,)]
     left, last, use = capsys.readouterr().out.splitlines()[1:]
-    assert use == f'profile = {{ use = "pgo", from = "{tmp_path}/out/gcc.profile" }} compiles by them'
-    assert left.startswith("left out, as it is of kernel 6.12.117 (77)") and BOOTS[0] in left
+    assert use == f'profile = {{ use = "pgo", from = "{tmp_path}/out/gcc.profile" }} compiles with them'
+    assert left.startswith("left out, a run of kernel 6.12.117 (77)") and BOOTS[0] in left
     assert last.endswith("out: 1 object of kernel 6.12.117 (80180898f590), 1 run, 0.0 MB")
 
 
@@ -150,10 +150,10 @@ def test_a_target_that_is_there_is_left_alone_and_ssh_is_not_asked(tmp_path: Pat
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        ("exit 255", "ssh has no connection to me@machine: nothing was said"),
+        ("exit 255", "ssh cannot connect to me@machine: without a message"),
         ("echo 'sh: kdyno-pgod: not found' >&2; exit 127", "me@machine has no kdyno-pgod: sh: kdyno-pgod: not found"),
         ("printf 'run it as \\033[31mroot' >&2; exit 3", "ended with status 3: run it as"),
-        ("", "what me@machine sent can't be used: it is cut short"),
+        ("", "the archive from me@machine can't be used: it is cut short"),
     ],
 )
 def test_what_failed_there_is_one_message(
@@ -197,7 +197,7 @@ def test_what_an_endless_standard_error_says_is_not_kept(tmp_path: Path, capsys:
     ("objects", "message"),
     [
         ({FORK: gcda([0, 0])}, "has no counts"),
-        ({FORK: gcda([1])[:-3]}, "is damaged: it is cut short"),
+        ({FORK: gcda([1])[:-3]}, "is damaged: it is truncated"),
         ({FORK: b"gcda"}, "is no .gcda file"),
         ({"a.gcda": gcda([1]), "a.gcda/b.gcda": gcda([1])}, "another object's name makes it a directory"),
     ],
@@ -328,7 +328,7 @@ def test_a_snapshot_of_another_run_and_one_with_other_files_are_refused() -> Non
 def test_another_version_of_the_format_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     serve(tmp_path, sent(v=2))
     assert pulled(tmp_path) == 3
-    assert "is of format 2, and this kdyno reads format 1" in capsys.readouterr().err
+    assert "has format 2: expected format 1" in capsys.readouterr().err
 
 
 @given(st.binary(max_size=2000), st.integers(0, 4000), st.integers(0, 255))
@@ -359,7 +359,7 @@ def test_a_snapshot_that_unfolds_is_refused(tmp_path: Path) -> None:
     content = sent(snapshot({f"{number}.gcda": ZEROS for number in range(200)}))
     assert len(content) < 20_000
     done = pull_in_bounds(tmp_path, content)
-    require_one_message(done, 1, "is damaged: with those before, it claims more than 4,194,304 counters")
+    require_one_message(done, 1, "is damaged: together with the previous files, it claims more than 4,194,304 counters")
     assert nothing_left(tmp_path)
 
 
@@ -369,7 +369,7 @@ def test_runs_that_unfold_together_are_refused(tmp_path: Path) -> None:
         for run in range(60)
     ]
     done = pull_in_bounds(tmp_path, sent(*runs))
-    require_one_message(done, 1, "is damaged: with those before, it claims more than 4,194,304 counters")
+    require_one_message(done, 1, "is damaged: together with the previous files, it claims more than 4,194,304 counters")
 
 
 def test_runs_of_one_kernel_take_no_more_memory_than_one(tmp_path: Path) -> None:
@@ -386,11 +386,11 @@ def test_runs_of_one_kernel_take_no_more_memory_than_one(tmp_path: Path) -> None
         ({"a.gcda": gcda([0])[:16] + gcda([])[16:] * (2 << 20)}, "it claims more than 131,072 functions"),
         (
             {f"{n}.gcda": gcda([0])[:16] + gcda([])[16:] * MOST_FUNCTIONS for n in range(40)},
-            "with those before, it claims more than 4,194,304 counters",
+            "together with the previous files, it claims more than 4,194,304 counters",
         ),
         (
             {f"{'/'.join(['n' * 240] * 16)}{n}.gcda": gcda() for n in range(MOST_IN_ALL // 400)},
-            "with those before, it claims more than 4,194,304 counters",
+            "together with the previous files, it claims more than 4,194,304 counters",
         ),
     ],
     ids=["a file of functions", "files of functions", "names"],

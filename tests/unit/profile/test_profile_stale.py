@@ -159,11 +159,11 @@ def test_tables_and_json_say_the_same(old: Path, tmp_path: Path, capsys: pytest.
         f"compared with vmlinux {file_digest(new, state)[:12]}, by name and code",
         "functions  of the instructions",
         "        1               50.00%  the same",
-        "        1               30.00%  other code of the same size",
+        "        1               30.00%  changed code of the same size",
         "        1               20.00%  no such function",
         "",
         "of the instructions  bytes  now  function",
-        "             30.00%      6    6  work: other code of the same size",
+        "             30.00%      6    6  work: changed code of the same size",
         "             20.00%      3       leaf: no such function",
     ]
     assert main([*words, "--json"]) == 0

@@ -9,8 +9,8 @@ from kdyno.measure.guest.pmu_parts import RETURN, Function
 from kdyno.profile.calls import CallEdge, calls
 from kdyno.profile.flat import NoSuchEvent, flat, totals
 from kdyno.profile.functions import NOWHERE, FunctionMap, plain_name
-from kdyno.profile.select import NoSuchRegion, added, choose
-from kdyno.profile.stacks import collapsed
+from kdyno.profile.select import NoSuchRegion, choose, sum_contexts
+from kdyno.profile.stacks import collapse_stacks
 from tests.unit.pmu_specimen import COLD, ENTRY, FUNCTIONS, MODULE, TAIL, WORK, context, specimen
 
 RECORD = specimen()
@@ -40,14 +40,14 @@ def test_a_region_that_is_not_there_is_named_with_those_that_are(named: str) -> 
 
 
 def test_regions_add_up_and_interrupts_only_count_if_they_are_wanted() -> None:
-    work = added(ALL)
+    work = sum_contexts(ALL)
     assert {index: int(events[0]) for index, events in work.functions.items()} == {0: 5, 1: 60, 2: 82, 4: 20, 5: 30}
     assert [row.tolist() for row in work.blocks if row["start"] == WORK] == [(WORK, 3, 6, 8, 24)]
-    assert added(ALL, ["interrupt"]).functions[6][0] == 16
+    assert sum_contexts(ALL, ["interrupt"]).functions[6][0] == 16
 
 
 def test_nothing_adds_up_to_nothing() -> None:
-    nothing = added([])
+    nothing = sum_contexts([])
     assert (len(nothing.blocks), len(nothing.branches), nothing.functions) == (0, 0, {})
     assert flat(RECORD, []) == []
     assert calls(RECORD, []) == []
@@ -102,7 +102,7 @@ def test_the_return_of_a_retpoline_is_an_indirect_call() -> None:
 
 
 def test_stacks_are_collapsed_with_exceptions_as_frames_and_without_interrupts() -> None:
-    assert collapsed(RECORD, ALL) == (
+    assert collapse_stacks(RECORD, ALL) == (
         "[unknown] 5\n"
         "do_work.constprop.0 12\n"
         "entry_SYSCALL_64 60\n"
@@ -110,7 +110,7 @@ def test_stacks_are_collapsed_with_exceptions_as_frames_and_without_interrupts()
         "entry_SYSCALL_64;do_work.constprop.0;asm_exc_page_fault 30\n"
         "entry_SYSCALL_64;do_work.constprop.0;finish 20\n"
     )
-    assert collapsed(RECORD, ALL, ["interrupt"]) == (
+    assert collapse_stacks(RECORD, ALL, ["interrupt"]) == (
         "entry_SYSCALL_64;do_work.constprop.0;asm_exc_page_fault;asm_sysvec_apic_timer_interrupt 16\n"
     )
 
@@ -118,7 +118,7 @@ def test_stacks_are_collapsed_with_exceptions_as_frames_and_without_interrupts()
 def test_names_can_not_break_the_lines_of_collapsed_stacks() -> None:
     functions = (Function(0, 0, "[unknown]"), Function(1, 1, "a;b c\n9"), *FUNCTIONS[2:])
     record = type(RECORD)(**{**vars(RECORD), "functions": functions})
-    assert "a:b_c_9 60\n" in collapsed(record, ALL)
+    assert "a:b_c_9 60\n" in collapse_stacks(record, ALL)
 
 
 def test_addresses_are_in_functions_from_their_first_byte_to_their_last() -> None:

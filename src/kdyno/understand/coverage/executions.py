@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kdyno.measure.guest.pmu_parts import BLOCK, CONDITIONAL, Region
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.profile.code import Code
-from kdyno.profile.select import added
+from kdyno.profile.select import sum_contexts
 
 PADDING = re.compile(
     rb"(?:\xcc|(?:\x66|\x2e){0,10}(?:\x90|\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})))+", re.DOTALL
@@ -57,7 +57,7 @@ def executions(
 
     Of branches that ran outside of regions it isn't known which way they went: none of them counts as one-way.
     """
-    context = added(regions, contexts)
+    context = sum_contexts(regions, contexts)
     outside = record.unmeasured if with_boot and record.unmeasured is not None else np.empty(0, BLOCK)
     starts, counts = _steps(np.concatenate((context.blocks, outside)))
     is_padding = _padding(starts, counts, code)
