@@ -122,7 +122,7 @@ def test_without_a_self_test_there_is_nothing_to_show(lab: Lab) -> None:
 
 def test_a_lane_beside_an_experiment_is_refused(lab: Lab, exact: str) -> None:
     result = lab("selftest", "--aa", exact, "--lane", "wall")
-    assert result.status == 1 and "--lane goes without an experiment" in result.err
+    assert result.status == 1 and "--lane cannot be combined with" in result.err
     assert lab("selftest", "--aa", "--experiments", "3").status == 1
 
 
@@ -244,4 +244,4 @@ def test_a_self_test_that_nobody_waits_for_is_refused_with_its_time(
 def test_what_does_not_go_together_is_refused(lab: Lab, exact: str) -> None:
     assert lab("selftest", exact, "--aa", "--layouts").status == 1
     assert "use `--layouts 40`" in lab("selftest", exact, "--layouts", "--experiments", "40").err
-    assert "an experiment is named before --layouts" in " ".join(lab("selftest", "--layouts", exact).err.split())
+    assert "put the experiment before --layouts" in " ".join(lab("selftest", "--layouts", exact).err.split())

@@ -75,7 +75,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(lab: Lab, experim
     lab.on_boot([None, None, None, KeyboardInterrupt()])
     result = lab("run", experiment)
     assert result.status == 130
-    assert "interrupted: what was finished is kept; the same command goes on from there" in result.err
+    assert "interrupted: finished work is kept; run the same command to continue" in result.err
     assert not list((lab.state / "boots").iterdir())
     assert "3/6" in lab("runs").out
     assert "unfinished: 3 of 6 boots done" in lab("report", "latest").out

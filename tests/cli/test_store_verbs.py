@@ -236,7 +236,7 @@ def test_a_run_is_removed_with_what_no_other_run_has(done: Lab) -> None:
 
 def test_nothing_is_removed_unless_somebody_agrees(done: Lab) -> None:
     result = done("store", "rm", "latest")
-    assert result.status == 1 and "no terminal to ask on" in result.err
+    assert result.status == 1 and "no terminal for the question" in result.err
     assert len(done.boots()) == 9
 
 

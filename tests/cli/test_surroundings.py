@@ -148,7 +148,7 @@ def test_a_state_directory_with_a_space_is_refused_before_a_source_is_copied(lab
 
 
 @pytest.mark.parametrize(
-    ("error", "message"), [(MemoryError(), "not enough memory"), (RecursionError(), "nested too deep")]
+    ("error", "message"), [(MemoryError(), "out of memory"), (RecursionError(), "nested too deep")]
 )
 def test_what_python_cannot_hold_is_one_message(lab: Lab, error: Exception, message: str) -> None:
     experiment = lab.experiment()

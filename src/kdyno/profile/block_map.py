@@ -130,7 +130,7 @@ class Names:
         return len(self._addresses.get(name, ())) == 1
 
     def is_apart(self, address: int) -> bool:
-        """Return whether an address is in code with its own section, such as .entry.text, .noinstr.text and .init.text."""
+        """Return whether an address is in code with its own section, such as .entry.text or .init.text."""
         return any(start <= address < end for start, end in self._apart)
 
 

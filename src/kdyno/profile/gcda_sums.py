@@ -59,8 +59,8 @@ def require_counts(files: Sequence[GcovFile], name: str) -> None:
 def sum_files(parts: Sequence[tuple[GcovFile, float]], summary: tuple[int, int] | None = None) -> GcovFile:
     """Return the weighted sum of at least one file as a file with this summary.
 
-    `counters.sum_counts` documents the rounding. Rounded counts are inconsistent at some branches, and so are those of a
-    snapshot that was taken while functions ran: gcc accepts them with -fprofile-correction.
+    `counters.sum_counts` documents the rounding. Rounded counts are inconsistent at some branches, and so are those of
+    a snapshot that was taken while functions ran: gcc accepts them with -fprofile-correction.
 
     Raises OtherBuild and CountTooLarge.
     """

@@ -39,7 +39,7 @@ from kdyno.profile.ir_profile import CountedFunction, counted_functions, counter
 from kdyno.profile.ir_profile import counts_of as memory_counts
 
 TOTAL = 200_000_000
-"""The sum of all counts of a profile: some 10^9 instructions, as in other profiles, at five instructions per counter."""
+"""The sum of all counts of a profile: some 10^9 instructions as in other profiles, at five instructions per counter."""
 MOST_OF_A_BOOT = 1 << 24
 """The most changed counters in all snapshots of a boot."""
 

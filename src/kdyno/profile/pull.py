@@ -92,9 +92,9 @@ def pull(
 ) -> Pulled:
     """Fetch the last snapshot of each run, sum those of the newest run's kernel, and write the sums to the new `out`.
 
-    `directory` is the directory of the snapshots on the host. Raises TargetThere, NotWritable, NoHost, what
-    `remote_output` raises and what `read_sent` raises; OtherBuild if objects of one name differ, GcdaDamaged if there are more than a kernel has,
-    NameTooLong, NamesCollide, and NothingCounted.
+    `directory` is the directory of the snapshots on the host. Raises TargetThere, NotWritable, NoHost and what
+    `remote_output` and `read_sent` raise; OtherBuild if objects of one name differ, GcdaDamaged if there are more than
+    a kernel has, NameTooLong, NamesCollide, and NothingCounted.
     """
     _require_new(out)
     command = [*(("sudo", "-n") if sudo else ()), program, "send"]

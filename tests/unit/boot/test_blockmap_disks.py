@@ -20,7 +20,7 @@ from kdyno.boot.blockmap import checks, extents, mapper
 from kdyno.boot.blockmap import table as tables
 from kdyno.boot.blockmap.activate import Changed, activate
 from kdyno.boot.blockmap.extents import FS_IMMUTABLE_FL, NeedsRight, file_flags, read_extents
-from kdyno.boot.blockmap.look import block_map, opened
+from kdyno.boot.blockmap.look import block_map, open_subject
 from kdyno.boot.blockmap.model import BlockMap
 from kdyno.boot.blockmap.table import Extent, extents_of_file
 from kdyno.cli.main import main
@@ -202,7 +202,7 @@ def test_a_file_on_the_file_system_of_these_tests_is_found_on_its_disk_or_refuse
 
 def test_fibmap_finds_what_fiemap_finds(ext4: Place) -> None:
     file = in_pieces(ext4.directory, 60 * 1024)
-    with opened(file) as subject:
+    with open_subject(file) as subject:
         by_extents = extents_of_file(extents.fiemap(subject.file, subject.size), subject.size)
         by_blocks = extents_of_file(extents.fibmap(subject.file, subject.size, 32 << 20), subject.size)
     assert by_extents == by_blocks
@@ -219,12 +219,12 @@ def test_more_extents_than_one_call_returns_are_all_read(ext4: Place, monkeypatc
 def test_fibmap_finds_a_hole(ext4: Place) -> None:
     file = written(ext4.directory / "f", 4096)
     os.truncate(file, 8192)
-    with opened(file) as subject, pytest.raises(tables.HasHole, match="4096 bytes from byte 4096 on"):
+    with open_subject(file) as subject, pytest.raises(tables.HasHole, match="4096 bytes from byte 4096"):
         extents_of_file(extents.fibmap(subject.file, subject.size, 32 << 20), subject.size)
 
 
 def test_fibmap_is_not_asked_for_blocks_that_it_has_no_numbers_for(ext4: Place) -> None:
-    with opened(written(ext4.directory / "f", 4096)) as subject, pytest.raises(extents.NoExtents):
+    with open_subject(written(ext4.directory / "f", 4096)) as subject, pytest.raises(extents.NoExtents):
         list(extents.fibmap(subject.file, subject.size, 1 << 50))
 
 
@@ -232,7 +232,7 @@ def test_an_ordinary_user_gets_the_table_where_there_is_fiemap_and_else_is_told_
     ext4: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = written(ext4.directory / "f", 4096)
-    with opened(file) as subject:
+    with open_subject(file) as subject:
         with ordinary_user():
             by_extents = read_extents(subject.file, subject.size, 32 << 20)
         assert extents_of_file(by_extents, 4096)
@@ -297,7 +297,7 @@ def test_a_file_behind_a_loop_device_is_refused(ext4: Place) -> None:
 
 def test_a_file_that_is_open_where_proc_does_not_show_it_is_refused(ext4: Place, tmp_path: Path) -> None:
     file = written(ext4.directory / "f", 4096)
-    with opened(file) as subject:
+    with open_subject(file) as subject:
         assert extents.opened_elsewhere(subject.file) is False
         with file.open("rb"):
             assert extents.opened_elsewhere(subject.file) is True
@@ -384,7 +384,7 @@ def test_processes_that_come_and_go_meanwhile_are_no_change_of_the_file_and_anot
     file = written(ext4.directory / "f", 4096)
     recording_dmsetup(tmp_path / "bin", file, monkeypatch)
     true_answer = block_map(file)
-    answers = iter([true_answer, true_answer.model_copy(update={"notes": ("2 processes can't be looked into",)})])
+    answers = iter([true_answer, true_answer.model_copy(update={"notes": ("2 processes cannot be examined",)})])
     monkeypatch.setattr("kdyno.boot.blockmap.activate.look", lambda *_: next(answers))
     assert activate(file, "inner").table == true_answer.table
     run("chattr", "-i", file)

@@ -119,14 +119,16 @@ def test_the_table_says_what_to_do(root: Path, tmp_path: Path) -> None:
     assert "better: performance (--set)" in text
     assert "better: off (--set smt)" in text
     assert "irqbalance: sudo systemctl stop irqbalance" in text
-    assert "`kdyno doctor --host --set` sets what can be set" in text
+    assert "`kdyno doctor --host --set` sets the knobs" in text
     assert "--restore" not in text
 
 
 def test_the_table_says_that_knobs_are_set(root: Path, tmp_path: Path) -> None:
     state = State(tmp_path / "state")
     set_knobs(state, ["turbo"], root=root)
-    assert "files that --set has changed: 1; `kdyno doctor --host --restore` brings back what was" in shown(root, state)
+    assert "files that --set has changed: 1; `kdyno doctor --host --restore` restores the previous values" in shown(
+        root, state
+    )
 
 
 def test_what_was_turned_is_said_once_for_files_of_one_kind(root: Path, tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_host_that_refuses_everything_leaves_no_journal(root: Path, state: Sta
 
 def test_a_value_that_is_taken_and_forgotten_counts_as_refused(root: Path, state: State) -> None:
     turned = set_knobs(state, ["turbo"], root=root, write=lambda _path, _value: None)
-    assert turned.refused[0].why == "it took the value, and says 0"
+    assert turned.refused[0].why == "it accepted the value, but contains 0"
 
 
 def test_a_value_that_becomes_a_third_one_can_still_be_restored(root: Path, state: State) -> None:
@@ -251,7 +251,7 @@ def test_a_journal_can_not_make_kdyno_write_elsewhere(root: Path, state: State, 
     journal["values"][path] = "|/tmp/evil"
     journal_path(state).write_text(json.dumps(journal))
     before = snapshot(root)
-    with pytest.raises(JournalDamaged, match="no knob's file"):
+    with pytest.raises(JournalDamaged, match="not the file of a knob"):
         restore(state, root=root)
     assert snapshot(root) == before
 
@@ -367,7 +367,7 @@ def test_a_journal_can_not_make_kdyno_write_what_is_no_value_of_a_knob(
     set_knobs(state, ["turbo"], root=root)
     values_of(state, {path: value})
     before = snapshot(root)
-    with pytest.raises(JournalDamaged, match="is no value of") as caught:
+    with pytest.raises(JournalDamaged, match="is not a valid value of") as caught:
         restore(state, root=root)
     assert len(str(caught.value)) < 1000
     assert snapshot(root) == before
@@ -379,7 +379,7 @@ def test_a_journal_can_not_make_kdyno_write_what_is_no_value_of_a_knob(
 def test_a_journal_names_no_file_that_no_host_has(root: Path, state: State, path: str) -> None:
     set_knobs(state, ["turbo"], root=root)
     values_of(state, {path: "powersave"})
-    with pytest.raises(JournalDamaged, match="is no knob's file"):
+    with pytest.raises(JournalDamaged, match="is not the file of a knob"):
         restore(state, root=root)
 
 

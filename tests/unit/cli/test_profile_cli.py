@@ -73,7 +73,7 @@ def test_common_options_may_stand_before_or_after_the_action(path: str, capsys: 
         (["show", "FILE", "--region", "lat_x"], "has no region lat_x"),
         (["show", "FILE", "--event", "x"], "has no event x"),
         (["export", "FILE", "--format", "autofdo"], "hint: add --vmlinux"),
-        (["export", "FILE", "--format", "llvm", "--vmlinux", "FILE"], "is not the one that ran"),
+        (["export", "FILE", "--format", "llvm", "--vmlinux", "FILE"], "is not the vmlinux that ran"),
         (["cover", "FILE", "--vmlinux", "/nowhere/vmlinux"], "is not a vmlinux: No such file"),
         (["export", "FILE", "--format", "llvm", "-o", "/nowhere/out"], "can't write /nowhere/out"),
         (["show", "/nowhere/r"], "can't read the PMU record /nowhere/r: No such file"),

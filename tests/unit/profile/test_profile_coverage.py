@@ -169,7 +169,7 @@ def test_a_vmlinux_without_line_tables_is_refused_with_the_knob_that_makes_them(
     bare = build(tmp_path, "-g0")
     with pytest.raises(NoLineTables) as caught:
         require_line_tables(bare)
-    assert caught.value.advice.startswith("lines = true in the recipe")
+    assert caught.value.advice.startswith("set lines = true in the recipe")
 
 
 @pytest.mark.parametrize(

@@ -241,11 +241,11 @@ def function_record(*words: int) -> bytes:
     ("content", "error", "message"),
     [
         (b"", NotGcda, "it is empty"),
-        (b"\x7fELF", NotGcda, "it begins otherwise"),
-        (b"gcda" + HEADER[4:], NotGcda, "the highest byte first"),
+        (b"\x7fELF", NotGcda, "it does not begin with the magic number"),
+        (b"gcda" + HEADER[4:], NotGcda, "a big-endian machine"),
         (HEADER[:9], GcdaDamaged, "it is truncated"),
-        (HEADER[:4] + b"\x00" * 12, GcdaDamaged, "no version of gcc"),
-        (HEADER[:4] + b"*11B" + HEADER[8:], OtherGcda, r"of gcc 11\.1, and only"),
+        (HEADER[:4] + b"\x00" * 12, GcdaDamaged, "no valid version of gcc"),
+        (HEADER[:4] + b"*11B" + HEADER[8:], OtherGcda, r"a file of gcc 11\.1: expected"),
         (HEADER + function_record(ARCS, 7), GcdaDamaged, "a length of 7 bytes"),
         (HEADER + function_record(ARCS, 2**31 - 8), GcdaDamaged, "more than 1,048,576 counters"),
         (HEADER + function_record(ARCS, -(2**31)), GcdaDamaged, "more than 1,048,576 counters"),
@@ -255,8 +255,8 @@ def function_record(*words: int) -> bytes:
         (HEADER + function_record(ARCS, -8) + struct.pack("<2I", ARCS + (3 << 17), 8), OtherKindOfCounters, "topn"),
         (HEADER + function_record(FUNCTION, 12), GcdaDamaged, "a function has no counters"),
         (HEADER + function_record(), GcdaDamaged, "a function has no counters"),
-        (HEADER + struct.pack("<2I", 0x12345678, 4), GcdaDamaged, "odd record 0x12345678 of length 4 at byte 16"),
-        (HEADER + struct.pack("<3I", 0, 0, 0), GcdaDamaged, "goes on after its end at byte 20"),
+        (HEADER + struct.pack("<2I", 0x12345678, 4), GcdaDamaged, "unknown record 0x12345678 of length 4 at byte 16"),
+        (HEADER + struct.pack("<3I", 0, 0, 0), GcdaDamaged, "data follows its end at byte 20"),
     ],
 )
 def test_what_is_no_whole_file_of_counters_gets_one_clear_message(

@@ -152,7 +152,7 @@ def test_a_program_that_is_not_instrumented_or_not_linked_or_none_is_refused(
     ran: tuple[Path, bytes], tmp_path: Path
 ) -> None:
     directory = ran[0].parent
-    with pytest.raises(NotInstrumented, match="there is no section __llvm_prf_data"):
+    with pytest.raises(NotInstrumented, match="the section __llvm_prf_data is missing"):
         counted_functions(Path("/bin/true").resolve())
     for path, message in (
         (directory / "one.o", "isn't linked yet"),
@@ -168,9 +168,9 @@ def test_a_program_that_is_not_instrumented_or_not_linked_or_none_is_refused(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("-fprofile-generate", "-mllvm", "-pgo-function-entry-coverage"), "by other means"),
+        (("-fprofile-generate", "-mllvm", "-pgo-function-entry-coverage"), "options besides"),
         (("-fprofile-instr-generate",), "compiled without -fprofile-generate"),
-        (("-fcs-profile-generate",), "by other means"),
+        (("-fcs-profile-generate",), "options besides"),
     ],
 )
 def test_counters_of_another_instrumentation_are_refused(flags: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ def _version(program: Path, number: int) -> tuple[int, bytes]:
         (_record(64 + 16, struct.pack("<q", 8)), "the counters of .* aren't in __llvm_prf_cnts"),
         (_record(16, struct.pack("<q", -(2**63))), "aren't in __llvm_prf_cnts"),
         (_record(48, bytes(4)), "aren't in __llvm_prf_cnts"),
-        (_record(48, b"\xff" * 4), "more counters than __llvm_prf_cnts has room for"),
+        (_record(48, b"\xff" * 4), "more counters than __llvm_prf_cnts can contain"),
         (lambda program: _version(program, (1 << 56) | 9), "expected the raw version 10, got 9"),
-        (lambda program: _version(program, (3 << 56) | 10), "by other means"),
+        (lambda program: _version(program, (3 << 56) | 10), "options besides"),
         (lambda program: (place_of(program, NAMES)[0], b"\xff" * 9), "has no length at byte 0"),
         (lambda program: (place_of(program, NAMES)[0], b"\x7f\x7f"), "has an impossible length at byte"),
         (lambda program: (place_of(program, NAMES)[0] + 2, b"\0\0"), "cannot be inflated|invalid name"),

@@ -124,7 +124,7 @@ def test_a_text_that_ends_amid_a_line_is_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotAProfile, match="there is none"):
+    with pytest.raises(NotAProfile, match="it does not exist"):
         overlap(whole, tmp_path / "none")
 
 
@@ -167,9 +167,9 @@ def test_merge_says_what_it_made_and_shows_how_many_boots(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["merge", "RECORD", "--weights", "2", "-o", "OUT"], "records can't be weighted"),
-        (["merge", "CLANG", "CLANG", "--weights", "2", "-o", "OUT"], "there are 1 weights for 2 profiles"),
-        (["merge", "RECORD", "CLANG", "-o", "OUT"], "they count different things"),
+        (["merge", "RECORD", "--weights", "2", "-o", "OUT"], "records cannot be weighted"),
+        (["merge", "CLANG", "CLANG", "--weights", "2", "-o", "OUT"], "--weights has 1 weights for 2 profiles"),
+        (["merge", "RECORD", "CLANG", "-o", "OUT"], "their counts cannot be combined"),
         (["merge", "RECORD", "-o", "/nowhere/out"], "can't write /nowhere/out"),
     ],
 )

@@ -198,8 +198,8 @@ def test_what_an_endless_standard_error_says_is_not_kept(tmp_path: Path, capsys:
     [
         ({FORK: gcda([0, 0])}, "has no counts"),
         ({FORK: gcda([1])[:-3]}, "is damaged: it is truncated"),
-        ({FORK: b"gcda"}, "is no .gcda file"),
-        ({"a.gcda": gcda([1]), "a.gcda/b.gcda": gcda([1])}, "another object's name makes it a directory"),
+        ({FORK: b"gcda"}, "is not a .gcda file"),
+        ({"a.gcda": gcda([1]), "a.gcda/b.gcda": gcda([1])}, "the name of another object makes it a directory"),
     ],
 )
 def test_counters_that_are_no_good_are_a_users_mistake_by_name(
@@ -297,8 +297,8 @@ def test_a_name_of_any_length_is_no_reason_to_take_memory() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"file": "other"}, "is missing, or of another size"),
-        ({"file_bytes": 7}, "is missing, or of another size"),
+        ({"file": "other"}, "is missing, or its size differs"),
+        ({"file_bytes": 7}, "is missing, or its size differs"),
         ({"boot": "../../x"}, "runs.0.boot: String should match pattern"),
         ({"kernel": {"release": "x" * 300, "build_id": None}}, "runs.0.kernel.release"),
         ({"objects": -1}, "runs.0.objects"),
@@ -315,9 +315,9 @@ def test_what_is_not_what_the_listing_says_is_refused(change: dict[str, Any], me
 def test_a_snapshot_of_another_run_and_one_with_other_files_are_refused() -> None:
     run, content = snapshot({FORK: gcda([1])})
     _, other = snapshot({FORK: gcda([1])}, BOOTS[1])
-    assert "of another run than the listing says" in damage(sent((run | {"file_bytes": len(other)}, other)))
-    assert "no .gcda file" in damage(sent(snapshot({"kernel/fork.c": b""})))
-    assert "more than its listing says" in damage(
+    assert "its run differs from the listing" in damage(sent((run | {"file_bytes": len(other)}, other)))
+    assert "not a .gcda file" in damage(sent(snapshot({"kernel/fork.c": b""})))
+    assert "files that are not in its listing" in damage(
         tar([("listing.json", sent(runs=[])[512:].split(b"\0")[0]), ("more", b"")])
     )
     flipped = bytearray(content)

@@ -36,7 +36,7 @@ def test_regions_are_named_by_benchmark_by_test_or_by_index(named: list[str], be
 def test_a_region_that_is_not_there_is_named_with_those_that_are(named: str) -> None:
     with pytest.raises(NoSuchRegion) as caught:
         choose(RECORD, [named])
-    assert caught.value.advice == "it has lat_syscall.null, lat_pipe.roundtrip"
+    assert caught.value.advice == "choose one of lat_syscall.null, lat_pipe.roundtrip"
 
 
 def test_regions_add_up_and_interrupts_only_count_if_they_are_wanted() -> None:

@@ -137,7 +137,7 @@ def test_bad_input_is_one_message_each(coverage: Command, tmp_path: Path) -> Non
         ((record, "--boot"), "doesn't say what ran outside of the benchmarks' loops"),
         ((record, "--unused"), "an older plugin wrote it: record it again"),
         ((record, "--region", "lat_pipe"), "the record has no region lat_pipe"),
-        ((other,), "is not the one that ran"),
+        ((other,), "is not the vmlinux that ran"),
         ((record, "--workload", "lat_pipe"), "--workload goes with an image"),
         (("nothing",), "nothing is no PMU record, no image and no run"),
         ((record, record), "coverage takes one, not 2"),

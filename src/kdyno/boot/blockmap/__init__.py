@@ -1,1 +1,1 @@
-"""Where a file lies on its disk, as a device-mapper table: a disk without the loop driver."""
+"""The place of a file on its disk, as a device-mapper table: a disk without the loop driver."""

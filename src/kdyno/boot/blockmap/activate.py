@@ -1,4 +1,4 @@
-"""`kdyno blockmap --activate`: makes the mapping, and keeps the file system from moving or changing the file."""
+"""`kdyno blockmap --activate`: creates the mapping, and prevents the file system from moving or changing the file."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ from kdyno.base.errors import UserError
 from kdyno.base.process import quoted
 from kdyno.boot.blockmap import mapper
 from kdyno.boot.blockmap.extents import FS_IMMUTABLE_FL, file_flags, set_file_flags
-from kdyno.boot.blockmap.look import ROOT, look, opened
+from kdyno.boot.blockmap.look import ROOT, look, open_subject
 from kdyno.boot.blockmap.model import BlockMap
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class MappingNameUnfit(UserError):
-    message = "{name!r} can't be a mapping's name"
-    hint = "1 to 100 of A-Z, a-z, 0-9, _, . and -, the first no . or -"
+    message = "{name!r} is not a valid name of a mapping"
+    hint = "use 1 to 100 of A-Z, a-z, 0-9, _, . and -, not starting with . or -"
 
 
 class MappingNameTaken(UserError):
-    message = "there is a mapping {name} already"
-    hint = "choose another name, or take that away: `dmsetup remove {name}`"
+    message = "the mapping {name} already exists"
+    hint = "choose another name, or remove the mapping: `dmsetup remove {name}`"
 
 
 class OnlyRoot(UserError):
-    message = "only root may make a mapping"
-    hint = "say the same under sudo; without --activate the table is printed, and nothing is changed"
+    message = "only root may create a mapping"
+    hint = "run the same command with sudo, or print the table without --activate"
 
 
 class CantProtect(UserError):
-    message = "{file} can't be made immutable: {why}"
-    hint = "while there is a mapping of it nobody may write to it; mount its file system for writing, and try again"
+    message = "{file} cannot be made immutable: {why}"
+    hint = "mount its file system for writing, and try again: the file must not change while it is mapped"
 
 
 class Changed(UserError):
-    message = "{file} changed while it was looked at"
-    hint = "end what writes to it, and try again"
+    message = "{file} changed while it was examined"
+    hint = "stop the process that writes to it, and try again"
 
 
 def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
-    """Make a mapping of a file and the file immutable, where its file system can do that; say how to undo both.
+    """Create a mapping of a file, and make the file immutable if its file system supports that.
 
-    Where the mapping can't be made, the file's flags are as before. Raises what `look` and `mapper.create` raise.
+    The result has the commands that undo both. If the mapping fails, the flags of the file are restored.
+
+    Raises what `look` and `mapper.create` raise.
     """
     if not NAME.fullmatch(name):
         raise MappingNameUnfit(name=name)
@@ -54,11 +56,11 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
         raise OnlyRoot()
     if name in mapper.names(root).values():
         raise MappingNameTaken(name=name)
-    with opened(named) as subject:
+    with open_subject(named) as subject:
         before = look(subject, root)
         with _immutable(subject.path, subject.file, name, root) as made_immutable:
             os.fsync(subject.file)
-            # Now that nobody can open it for writing any more: is it still so?
+            # Check again, now that nobody can open the file for writing.
             again = look(subject, root)
             if again.table != before.table or os.fstat(subject.file).st_size != subject.size:
                 raise Changed(file=subject.path)
@@ -67,7 +69,9 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
     undo = [quoted(["dmsetup", "remove", name])]
     notes = list(again.notes)
     if made_immutable is None:
-        notes.append(f"{again.file_system} has no immutable files: nothing keeps others from writing to this one")
+        notes.append(
+            f"{again.file_system} does not support immutable files: other processes can still write to the file"
+        )
     elif made_immutable:
         undo.append(quoted(["chattr", "-i", subject.path]))
     return again.model_copy(update={"mapping": name, "undo": tuple(undo), "notes": tuple(notes)})
@@ -75,9 +79,9 @@ def activate(named: str | Path, name: str, root: Path = ROOT) -> BlockMap:
 
 @contextmanager
 def _immutable(path: Path, file: int, name: str, root: Path) -> Iterator[bool | None]:
-    """Make a file immutable; if the body fails and left no mapping, it is as before.
+    """Make a file immutable; if the body fails without a mapping, its flags are restored.
 
-    Yields whether it had to be done, None where the file system can't. Raises CantProtect.
+    Yields whether the flag was changed; None if the file system doesn't support it. Raises CantProtect.
     """
     flags = file_flags(file)
     if flags is None or flags & FS_IMMUTABLE_FL:

@@ -1,6 +1,6 @@
-"""What /proc and /sys say against a mapping: the file system, the disk, and who uses the file.
+"""Checks of /proc and /sys before a mapping: the file system, the disk, and the users of the file.
 
-Every reader takes a root, so that a tree of files can stand for a host.
+Every reader takes a root, so that a tree of files can represent a host.
 """
 
 from __future__ import annotations
@@ -15,91 +15,91 @@ from kdyno.base.errors import UserError
 from kdyno.boot.host import files
 
 FIT = ("ext2", "ext3", "ext4", "xfs", "vfat", "msdos")
-"""File systems on one block device that leave a file's blocks where they are unless they are asked to move them."""
+"""File systems on one block device that move the blocks of a file only on request."""
 
 FS_COMPR_FL, FS_ENCRYPT_FL, FS_JOURNAL_DATA_FL, FS_VERITY_FL = 0x4, 0x800, 0x4000, 0x100000
 UNFIT_FLAGS = {
     FS_ENCRYPT_FL: "encrypted by the file system",
     FS_COMPR_FL: "compressed by the file system",
-    FS_VERITY_FL: "protected by fs-verity, which would find it changed",
-    FS_JOURNAL_DATA_FL: "written by way of the journal (chattr +j), which may write old data later",
+    FS_VERITY_FL: "protected by fs-verity, which would detect changes",
+    FS_JOURNAL_DATA_FL: "written through the journal (chattr +j), which may write old data later",
 }
-"""Flags of files, as chattr has them (include/uapi/linux/fs.h)."""
+"""The flags of files, as in chattr (include/uapi/linux/fs.h)."""
 
 ESCAPED = re.compile(r"\\([0-7]{3})")
 DELETED = " (deleted)"
 
 
 class NotRegular(UserError):
-    message = "{file} is no regular file"
-    hint = "a disk needs no table, and nothing else lies on one"
+    message = "{file} is not a regular file"
+    hint = "name a regular file on a disk"
 
 
 class SizeUnfit(UserError):
-    message = "{file} has {size} bytes, which is nothing, or no multiple of {unit}"
-    hint = "`truncate -s %{unit} FILE` rounds its size up; write the new bytes, or they are a hole"
+    message = "{file} has {size} bytes: expected a multiple of {unit} above 0"
+    hint = "round its size up with `truncate -s %{unit} FILE`, and write the new bytes, which are otherwise a hole"
 
 
 class FileSystemUnfit(UserError):
-    message = "{file} lies on {kind}, where blocks can move or aren't on one disk"
+    message = "{file} is on {kind}, which may move blocks or use several disks"
     hint = "move it to one of: {fit}"
 
 
 class FileSystemUnknown(UserError):
-    message = "{file} lies on a file system that /proc/self/mountinfo doesn't have (device {device})"
+    message = "{file} is on a file system that is not in /proc/self/mountinfo (device {device})"
     hint = "move it to one of: {fit}"
 
 
 class DataJournalled(UserError):
-    message = "{file} lies on a file system that is mounted with data=journal, which may write old data later"
-    hint = "mount it without that"
+    message = "{file} is on a file system that is mounted with data=journal, which may write old data later"
+    hint = "mount it without data=journal"
 
 
 class NotOnDisk(UserError):
-    message = "device {device}, which {file} lies on, isn't a block device of this host"
+    message = "{file} is on device {device}, which is not a block device of this host"
     hint = "move it to a file system on a disk"
 
 
 class FlagsUnfit(UserError):
     message = "{file} is {why}"
-    hint = "copy the file to where it is stored as it is"
+    hint = "copy the file to a file system that stores it unchanged"
 
 
 class OnRealtimeDevice(UserError):
-    message = "{file} lies on the realtime device of its file system, which has no place in /proc or /sys"
-    hint = "copy it to a directory whose files lie on the data device (`xfs_io -c lsattr`)"
+    message = "{file} is on the realtime device of its file system, which is not in /proc or /sys"
+    hint = "copy it to a directory whose files are on the data device (`xfs_io -c lsattr`)"
 
 
 class IsSwap(UserError):
-    message = "{file} is a swap file, in use"
-    hint = "`sudo swapoff FILE` ends that"
+    message = "{file} is a swap file in use"
+    hint = "stop the swapping with `sudo swapoff FILE`"
 
 
 class BacksLoop(UserError):
     message = "{file} is the disk behind /dev/{loop}"
-    hint = "`sudo losetup -d /dev/{loop}` ends that; unmount it first"
+    hint = "unmount /dev/{loop}, and detach the file with `sudo losetup -d /dev/{loop}`"
 
 
 class InUse(UserError):
     message = "{file} is {how} in process {pid} ({name})"
-    hint = "end it: what it writes to the file, or has written and kept, is in two places else"
+    hint = "stop that process: its cached writes would exist in two places"
 
 
 class InUseUnseen(UserError):
-    message = "{file} is open somewhere that kdyno can't see"
-    hint = "look under sudo; it may also be the kernel's: a loop device, an NFS server, a process of another container"
+    message = "{file} is open in a place that kdyno cannot see"
+    hint = "run it with sudo; it may also be in use by the kernel (loop device, NFS server) or in another container"
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Which file it is: device (st_dev) and inode. Names don't say that: a file may have several."""
+    """The identity of a file: device (st_dev) and inode. A file may have several names."""
 
     device: int
     inode: int
 
     @staticmethod
     def of(path: Path) -> Identity | None:
-        """Of what a path leads to; None where it leads nowhere."""
+        """Return the identity of the target of a path; None if there is none."""
         try:
             status = path.stat()
         except (OSError, ValueError):
@@ -108,7 +108,7 @@ class Identity:
 
     @property
     def number(self) -> str:
-        """The device as MAJOR:MINOR."""
+        """Return the device as MAJOR:MINOR."""
         return f"{os.major(self.device)}:{os.minor(self.device)}"
 
 
@@ -118,7 +118,7 @@ class Mount:
     point: str
     kind: str
     options: tuple[str, ...]
-    """Of the file system, not of the mount alone."""
+    """The options of the file system, not only of the mount."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ class Disk:
     """A block device."""
 
     sectors: int
-    """Of 512 bytes."""
+    """The number of sectors of 512 bytes."""
     unit: int
-    """Bytes that the device reads or writes at least."""
+    """The smallest number of bytes that the device reads or writes."""
 
 
 @dataclass(frozen=True)
 class User:
-    """A process that has the file open, or mapped."""
+    """A process that has opened or mapped the file."""
 
     pid: int
     name: str
@@ -144,25 +144,25 @@ class User:
 class Users:
     processes: tuple[User, ...]
     unseen: int
-    """Processes that this one may not look into."""
+    """The number of processes that this one may not examine."""
 
 
 def mounts(root: Path) -> Iterator[Mount]:
-    """The lines of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
+    """Yield the lines of /proc/self/mountinfo (proc_pid_mountinfo(5))."""
     for line in (files.text(root / "proc/self/mountinfo") or "").splitlines():
         before, separator, after = line.partition(" - ")
         place, what = before.split(), after.split()
         if separator and len(place) > 4 and len(what) > 2:
-            yield Mount(place[2], _unescaped(place[4]), what[0], tuple(what[2].split(",")))
+            yield Mount(place[2], _unescape(place[4]), what[0], tuple(what[2].split(",")))
 
 
 def file_system(root: Path, file: Path, identity: Identity) -> str:
-    """The kind of the file system that a file lies on. Raises FileSystemUnfit, FileSystemUnknown, DataJournalled."""
+    """Return the kind of a file's file system. Raises FileSystemUnfit, FileSystemUnknown, DataJournalled."""
     known = list(mounts(root))
     mount = next((mount for mount in known if mount.device == identity.number), None)
     fit = ", ".join(FIT)
     if mount is None:
-        # Files of btrfs and overlay have device numbers of their own; the place says what it is.
+        # Files of btrfs and overlay have their own device numbers; the mount point identifies the file system.
         around = [mount for mount in known if file.is_relative_to(mount.point)]
         nearest = max(around, key=lambda mount: len(mount.point), default=None)
         if nearest is None or nearest.kind in FIT:
@@ -176,7 +176,7 @@ def file_system(root: Path, file: Path, identity: Identity) -> str:
 
 
 def disk(root: Path, file: Path, identity: Identity) -> Disk:
-    """The block device that a file's file system is on. Raises NotOnDisk."""
+    """Return the block device of a file's file system. Raises NotOnDisk."""
     directory = root / "sys/dev/block" / identity.number
     sectors = files.number(directory / "size")
     if sectors is None:
@@ -187,28 +187,28 @@ def disk(root: Path, file: Path, identity: Identity) -> Disk:
 
 
 def require_size(file: Path, size: int, unit: int) -> None:
-    """Raise SizeUnfit unless the size is some units of the disk."""
+    """Raise SizeUnfit unless the size is a positive multiple of the disk's unit."""
     if size == 0 or size % unit:
         raise SizeUnfit(file=file, size=size, unit=unit)
 
 
 def require_plain(file: Path, flags: int | None) -> None:
-    """Raise FlagsUnfit if the file's flags say that the disk doesn't have what a reader gets."""
+    """Raise FlagsUnfit if, by its flags, the file is stored on disk in another form than it is read."""
     for flag, why in UNFIT_FLAGS.items():
         if (flags or 0) & flag:
             raise FlagsUnfit(file=file, why=why)
 
 
 def require_no_swap(root: Path, file: Path, identity: Identity) -> None:
-    """Raises IsSwap."""
+    """Raise IsSwap if the file is used as swap."""
     for line in (files.text(root / "proc/swaps") or "").splitlines()[1:]:
-        area = _unescaped(line.split()[0]) if line.strip() else ""
+        area = _unescape(line.split()[0]) if line.strip() else ""
         if Identity.of(Path(area.removesuffix(DELETED))) == identity:
             raise IsSwap(file=file)
 
 
 def require_no_loop(root: Path, file: Path, identity: Identity) -> None:
-    """Raises BacksLoop."""
+    """Raise BacksLoop if the file is the disk behind a loop device."""
     for backing in files.matching(root / "sys/block", "loop*/loop/backing_file"):
         behind = files.text(backing)
         if behind and Identity.of(Path(behind.removesuffix(DELETED))) == identity:
@@ -216,7 +216,7 @@ def require_no_loop(root: Path, file: Path, identity: Identity) -> None:
 
 
 def users_of(root: Path, identity: Identity, own: int) -> Users:
-    """The processes that have the file open or mapped; `own` is the file descriptor that this one has it open as."""
+    """Return the processes that have opened or mapped the file. `own` is the file descriptor of this process."""
     users: list[User] = []
     unseen = 0
     for process in files.processes(root):
@@ -235,9 +235,9 @@ def users_of(root: Path, identity: Identity, own: int) -> Users:
 
 
 def require_unused(root: Path, file: Path, identity: Identity, own: int, elsewhere: bool | None) -> int:
-    """Raise InUse and InUseUnseen; else return how many processes couldn't be looked into.
+    """Return the number of processes that couldn't be examined. Raises InUse and InUseUnseen.
 
-    `elsewhere`: whether the kernel knows of another open file; None where it doesn't say.
+    `elsewhere` is whether the kernel reports another open file; None if it doesn't report it.
     """
     users = users_of(root, identity, own)
     if users.processes:
@@ -256,12 +256,15 @@ def _opens(process: Path, identity: Identity, skip: str) -> bool:
 
 
 def _maps(process: Path, identity: Identity) -> bool:
-    """By /proc/PID/maps: addresses, rights, offset, device (hexadecimal), inode, path."""
+    """Return whether a process maps the file.
+
+    Lines of /proc/PID/maps have addresses, rights, offset, device (hexadecimal), inode, path.
+    """
     wanted = [f"{os.major(identity.device):02x}:{os.minor(identity.device):02x}", str(identity.inode)]
     with (process / "maps").open(encoding="utf-8", errors="replace") as maps:
         return any(line.split(maxsplit=5)[3:5] == wanted for line in maps)
 
 
-def _unescaped(name: str) -> str:
-    """A name in which the kernel wrote white space as `\\040`."""
+def _unescape(name: str) -> str:
+    """Decode a name in which the kernel wrote white space as `\\040`."""
     return ESCAPED.sub(lambda code: chr(int(code[1], 8)), name)

@@ -1,4 +1,4 @@
-"""Asking the kernel where a file lies: FS_IOC_FIEMAP where the file system has it, else FIBMAP, and the file's flags.
+"""Reading the extents of a file by FS_IOC_FIEMAP, or FIBMAP if the file system lacks that, and the file's flags.
 
 The calls are those of Documentation/filesystems/fiemap.rst, include/uapi/linux/fiemap.h and include/uapi/linux/fs.h.
 """
@@ -21,12 +21,12 @@ FIEMAP = struct.Struct("=QQIIII")
 FIEMAP_EXTENT = struct.Struct("=QQQ16xI12x")
 """fe_logical, fe_physical, fe_length, fe_flags"""
 AT_ONCE = 512
-"""Extents in one call."""
+"""The number of extents in one call."""
 
 FIBMAP, FIGETBSZ = 1, 2
 INT = struct.Struct("=I")
 LARGEST_BLOCK = 2**31 - 1
-"""FIBMAP's answer is an int; kernels before 5.8 cut larger numbers."""
+"""The result of FIBMAP is an int; kernels before 5.8 truncate larger numbers."""
 
 FS_IOC_GETFLAGS, FS_IOC_SETFLAGS = 0x80086601, 0x40086602
 FLAGS = struct.Struct("=I4x")
@@ -37,21 +37,21 @@ FSXATTR = struct.Struct("=I24x")
 FS_XFLAG_REALTIME = 0x1
 
 NOT_THERE = {errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
-"""What file systems answer to a call that they don't have."""
+"""The errors of file systems for a call that they don't support."""
 
 
 class NoExtents(UserError):
-    message = "the file system doesn't say where its files lie ({why})"
+    message = "the file system does not report where its files are stored ({why})"
     hint = "move the file to ext4 or xfs"
 
 
 class NeedsRight(UserError):
-    message = "this file system tells only root where its files lie (FIBMAP needs CAP_SYS_RAWIO)"
-    hint = "say the same under sudo"
+    message = "this file system reports only to root where its files are stored (FIBMAP requires CAP_SYS_RAWIO)"
+    hint = "run the same command with sudo"
 
 
 def read_extents(file: int, size: int, device_bytes: int) -> list[Extent]:
-    """The extents of an open file of so many bytes, on a device of so many; what was written is on the disk then.
+    """Return the extents of an open file of so many bytes, on a device of so many, after flushing its writes to disk.
 
     Raises NeedsRight and NoExtents.
     """
@@ -70,7 +70,7 @@ def read_extents(file: int, size: int, device_bytes: int) -> list[Extent]:
 
 
 def fiemap(file: int, size: int) -> Iterator[Extent]:
-    """The extents by FS_IOC_FIEMAP, holes left out. Raises OSError."""
+    """Yield the extents by FS_IOC_FIEMAP, without holes. Raises OSError."""
     start = 0
     while start < size:
         request = bytearray(FIEMAP.size + AT_ONCE * FIEMAP_EXTENT.size)
@@ -88,10 +88,10 @@ def fiemap(file: int, size: int) -> Iterator[Extent]:
 
 
 def fibmap(file: int, size: int, device_bytes: int) -> Iterator[Extent]:
-    """The blocks by FIBMAP, each an extent; holes are left out. Raises OSError, and NoExtents on too large a disk."""
+    """Yield the blocks by FIBMAP as extents, without holes. Raises OSError, and NoExtents on too large a disk."""
     block_bytes = _number(file, FIGETBSZ, 0)
     if block_bytes == 0 or device_bytes // block_bytes > LARGEST_BLOCK:
-        raise NoExtents(why="FIBMAP has no numbers for the blocks of a disk as large as this")
+        raise NoExtents(why="the disk has more blocks than FIBMAP can number")
     for index in range(-(-size // block_bytes)):
         block = _number(file, FIBMAP, index)
         if block:
@@ -99,27 +99,27 @@ def fibmap(file: int, size: int, device_bytes: int) -> Iterator[Extent]:
 
 
 def file_flags(file: int) -> int | None:
-    """The flags of an open file (chattr); None where the file system has none."""
-    flags = _asked(file, FS_IOC_GETFLAGS, bytearray(FLAGS.size))
+    """Return the flags of an open file (chattr); None if the file system has none."""
+    flags = _ioctl_if_supported(file, FS_IOC_GETFLAGS, bytearray(FLAGS.size))
     return None if flags is None else int(FLAGS.unpack(flags)[0])
 
 
 def set_file_flags(file: int, flags: int) -> None:
-    """Raises OSError."""
+    """Set the flags of an open file. Raises OSError."""
     fcntl.ioctl(file, FS_IOC_SETFLAGS, bytearray(FLAGS.pack(flags)))
 
 
 def is_realtime(file: int) -> bool:
-    """Whether the data lie on an xfs file system's other device."""
-    attributes = _asked(file, FS_IOC_FSGETXATTR, bytearray(FSXATTR.size))
+    """Return whether the data are on the realtime device of an xfs file system."""
+    attributes = _ioctl_if_supported(file, FS_IOC_FSGETXATTR, bytearray(FSXATTR.size))
     return attributes is not None and bool(FSXATTR.unpack(attributes)[0] & FS_XFLAG_REALTIME)
 
 
 def opened_elsewhere(file: int) -> bool | None:
-    """Whether the kernel knows of another open of this file than this one; None where it doesn't say.
+    """Return whether the kernel reports another open of this file; None if it doesn't report it.
 
-    A write lease (fcntl(2), F_SETLEASE) is given only if there is none. It is given back at once; an open in that
-    moment waits for it, and the signal that tells so is one that is ignored.
+    A write lease (fcntl(2), F_SETLEASE) is granted only if there is no other. It is released at once; an open in that
+    moment waits for it, and its signal is ignored.
     """
     import signal
 
@@ -128,7 +128,7 @@ def opened_elsewhere(file: int) -> bool | None:
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
     except BlockingIOError:
         return True
-    except OSError:  # not one's own file, or a file system without leases
+    except OSError:  # the file of another user, or a file system without leases
         return None
     fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False
@@ -140,7 +140,7 @@ def _number(file: int, call: int, value: int) -> int:
     return int(INT.unpack(answer)[0])
 
 
-def _asked(file: int, call: int, answer: bytearray) -> bytearray | None:
+def _ioctl_if_supported(file: int, call: int, answer: bytearray) -> bytearray | None:
     try:
         fcntl.ioctl(file, call, answer)
     except OSError:

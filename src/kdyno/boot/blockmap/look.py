@@ -1,4 +1,4 @@
-"""Where a file lies on its disk: all checks, in the order in which their reasons are nearest. Changes nothing."""
+"""Finding the place of a file on its disk, with all checks, the most specific reasons first. Changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path("/")
 
 @dataclass(frozen=True)
 class Subject:
-    """The file that is looked at, open for reading."""
+    """The examined file, open for reading."""
 
     path: Path
     file: int
@@ -31,10 +31,10 @@ class Subject:
 
 
 @contextmanager
-def opened(named: str | Path) -> Iterator[Subject]:
+def open_subject(named: str | Path) -> Iterator[Subject]:
     """Open a file for reading. Raises NotRegular, OSError, and what `names.absolute` raises."""
     path = Path(absolute(named, Path.cwd()))
-    if not stat.S_ISREG(path.stat().st_mode):  # before it is opened: that would rewind a tape
+    if not stat.S_ISREG(path.stat().st_mode):  # before opening it, which would rewind a tape
         raise checks.NotRegular(file=path)
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
@@ -47,13 +47,13 @@ def opened(named: str | Path) -> Iterator[Subject]:
 
 
 def block_map(named: str | Path, root: Path = ROOT) -> BlockMap:
-    """Where a file lies. Raises UserErrors for all that can't be in a table, and OSError."""
-    with opened(named) as subject:
+    """Return the block map of a file. Raises UserErrors for everything that a table cannot contain, and OSError."""
+    with open_subject(named) as subject:
         return look(subject, root)
 
 
 def look(subject: Subject, root: Path = ROOT) -> BlockMap:
-    """The same of a file that is open; `root`: what /proc and /sys are read from."""
+    """Return the block map of an open file; `root` is the root of /proc and /sys."""
     path, file, identity = subject.path, subject.file, subject.identity
     kind = checks.file_system(root, path, identity)
     disk = checks.disk(root, path, identity)
@@ -87,28 +87,28 @@ def look(subject: Subject, root: Path = ROOT) -> BlockMap:
 def _use_notes(unseen: int, elsewhere: bool | None) -> Iterator[str]:
     if not unseen:
         return
-    processes = f"{unseen} process{'' if unseen == 1 else 'es'} can't be looked into" + (
+    processes = f"{unseen} process{'' if unseen == 1 else 'es'} cannot be examined" + (
         " without root" if os.geteuid() != 0 else ""
     )
     if elsewhere is None:
         yield f"{processes}: one of them may have the file open"
     else:
-        yield f"{processes}; the kernel says that none has the file open"
+        yield f"{processes}; the kernel reports that none has the file open"
 
 
 def _below(root: Path, runs: tuple[Run, ...], identity: Identity) -> tuple[tuple[Run, ...], tuple[str, ...]]:
-    """The runs on the disks below device-mapper, and notes. Raises AlreadyMapped."""
+    """Return the runs on the disks below device-mapper, and notes. Raises AlreadyMapped."""
     names = mapper.names(root)
     if not names:
         return runs, ()
     if os.geteuid() != 0:
-        notes = ["only root may ask device-mapper whether a mapping of this file is there already"]
+        notes = ["only root can check whether a mapping of this file exists already"]
         if identity.number in names:
-            notes.append(f"{identity.number} is a mapping itself; root gets a table of what lies below it")
+            notes.append(f"{identity.number} is a mapping itself; as root, kdyno prints a table of the disk below it")
         return runs, tuple(notes)
     present = mapper.mappers(root)
     deeper = levels(runs, present)
     require_unmapped(deeper, present)
     if len(deeper) == 1:
         return runs, ()
-    return deeper[-1], (f"{identity.number} is a mapping itself: the table is of what lies below it",)
+    return deeper[-1], (f"{identity.number} is a mapping itself: the table is of the disk below it",)

@@ -1,4 +1,4 @@
-"""The mappings that device-mapper has, as /sys and dmsetup tell them, and making one."""
+"""Listing the mappings of device-mapper by /sys and dmsetup, and creating one."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from kdyno.boot.host import files
 
 
 class MappingFailed(InfrastructureError):
-    message = "device-mapper didn't take the table: {output}"
+    message = "device-mapper refused the table: {output}"
     hint = "{mend}"
 
 
 class DiskTaken(MappingFailed):
     hint = (
-        "the kernel gives device-mapper no disk that is mounted, unless the disk is device-mapper's own (LVM): print "
-        "the table, unmount the disk, and give the table to `dmsetup create`"
+        "print the table, unmount the disk, and pass the table to `dmsetup create`: the kernel refuses mounted "
+        "disks, except those of device-mapper itself (LVM)"
     )
 
 
 def names(root: Path) -> dict[str, str]:
-    """The mappings' names, by their devices (MAJOR:MINOR)."""
+    """Return the names of mappings by device (MAJOR:MINOR)."""
     pairs = {
         files.text(directory / "dev"): files.text(directory / "dm/name")
         for directory in files.matching(root / "sys/block", "dm-*")
@@ -33,18 +33,18 @@ def names(root: Path) -> dict[str, str]:
 
 
 def mappers(root: Path) -> dict[str, Mapper]:
-    """The mappings that are there, by their devices. Needs root; raises ToolMissing and ToolFailed."""
+    """Return the existing mappings by device. Requires root. Raises ToolMissing and ToolFailed."""
     return {device: Mapper(name, parse_targets(_table(device))) for device, name in names(root).items()}
 
 
 def create(name: str, table: Sequence[str]) -> None:
-    """Make a mapping. Raises MappingFailed and DiskTaken, and what `process.attempt` raises."""
+    """Create a mapping. Raises MappingFailed and DiskTaken, and what `process.attempt` raises."""
     done = process.attempt(["dmsetup", "create", name], stdin="".join(f"{line}\n" for line in table))
     if done.returncode != 0:
-        output = " ".join((done.stderr or done.stdout).split()) or "dmsetup doesn't say why"
+        output = " ".join((done.stderr or done.stdout).split()) or "dmsetup printed no reason"
         if "busy" in output.lower():
             raise DiskTaken(output=output)
-        raise MappingFailed(output=output, mend="the kernel's log (`sudo dmesg`) may say more")
+        raise MappingFailed(output=output, mend="read the log of the kernel (`sudo dmesg`)")
 
 
 def _table(device: str) -> str:

@@ -1,4 +1,4 @@
-"""What `kdyno blockmap` says, as data."""
+"""The result of `kdyno blockmap`, as data."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from kdyno.base.frozen import Frozen
 
 
 class ExtentRow(Frozen):
-    """A part of the file that lies in one piece on its file system's device. All in bytes."""
+    """A contiguous part of the file on the device of its file system, in bytes."""
 
     logical: int
-    """Where it begins in the file."""
+    """The offset in the file."""
     physical: int
-    """Where it begins on the device."""
+    """The offset on the device."""
     length: int
 
 
 class BlockMap(Frozen):
-    """`kdyno blockmap --json`"""
+    """The output of `kdyno blockmap --json`."""
 
     file: str
-    """Its absolute path, without symbolic links."""
+    """The absolute path of the file, without symbolic links."""
     size: int
     """Bytes."""
     device: str
-    """Of the file system: MAJOR:MINOR."""
+    """The device of the file system: MAJOR:MINOR."""
     file_system: str
-    """Its kind: `ext4`."""
+    """The kind of the file system, such as `ext4`."""
     extents: tuple[ExtentRow, ...]
-    """As they follow each other in the file; those that lie next to each other are one."""
+    """The extents in the order of the file; adjacent extents are joined."""
     table: tuple[str, ...]
-    """Lines for dmsetup, in sectors of 512 bytes."""
+    """The lines for dmsetup, in sectors of 512 bytes."""
     mapping: str | None
-    """The name of the mapping that was made; null without --activate."""
+    """The name of the created mapping; null without --activate."""
     undo: tuple[str, ...]
-    """Commands that undo what --activate did, in this order."""
+    """The commands that undo --activate, in this order."""
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""From extents to a device-mapper table: what can be in one, what can't, and why. Nothing here asks the kernel.
+"""Making a device-mapper table from extents, and the reasons for extents that cannot be in one. Pure.
 
 The flags of extents are those of Documentation/filesystems/fiemap.rst, their numbers those of
 include/uapi/linux/fiemap.h. The table is that of Documentation/admin-guide/device-mapper/linear.rst.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kdyno.base.errors import UserError
 
 SECTOR = 512
-"""Bytes; device-mapper counts in these whatever the disk's own are."""
+"""The sector of device-mapper in bytes, independent of the sector of the disk."""
 
 LAST, UNKNOWN, DELALLOC, ENCODED = 0x1, 0x2, 0x4, 0x8
 DATA_ENCRYPTED, NOT_ALIGNED, DATA_INLINE, DATA_TAIL = 0x80, 0x100, 0x200, 0x400
@@ -20,49 +20,49 @@ UNWRITTEN, MERGED, SHARED = 0x800, 0x1000, 0x2000
 
 HARMLESS = LAST | MERGED
 COPY = "copy the file: `cp --reflink=never --sparse=never FILE COPY`"
-ELSEWHERE = "move it to a file system that stores it as it is: ext4 or xfs"
+ELSEWHERE = "move it to a file system that stores it unchanged: ext4 or xfs"
 REFUSED = {
-    DATA_INLINE: ("inline: among the file system's own data, in no block of its own", ELSEWHERE),
-    DATA_TAIL: ("packed: it shares a block with other files", ELSEWHERE),
+    DATA_INLINE: ("inline: stored in the metadata of the file system, without a block", ELSEWHERE),
+    DATA_TAIL: ("packed: stored in a block with other files", ELSEWHERE),
     DATA_ENCRYPTED: ("encrypted by the file system", ELSEWHERE),
     ENCODED: ("encoded: compressed or encrypted on the disk", ELSEWHERE),
-    DELALLOC: ("delayed: no block was chosen for it yet", "say `sync`, and try again"),
-    UNKNOWN: ("unknown: the file system doesn't say where it lies", ELSEWHERE),
+    DELALLOC: ("delayed: not yet assigned to a block", "run `sync`, and try again"),
+    UNKNOWN: ("unknown: the file system does not report the place", ELSEWHERE),
     UNWRITTEN: ("unwritten: space without data, which the file system reads as zeros", COPY),
     SHARED: ("shared with another file (a reflink)", COPY),
     NOT_ALIGNED: ("not aligned to blocks", ELSEWHERE),
 }
-"""Flags of extents that can't be in a table, the nearest reason first: some flags set others, too."""
+"""The flags of extents that cannot be in a table, the most specific first: some flags imply others."""
 
 
 class ExtentUnfit(UserError):
-    message = "the {length} bytes from byte {logical} on are {why}"
+    message = "{length} bytes from byte {logical} are {why}"
     hint = "{mend}"
 
 
 class HasHole(UserError):
-    message = "no block holds the {length} bytes from byte {logical} on: a hole"
+    message = "{length} bytes from byte {logical} are a hole, without a block"
     hint = COPY
 
 
 class ExtentsOverlap(UserError):
-    message = "byte {logical} lies in two places: the file changed while it was looked at"
-    hint = "end what writes to it, and try again"
+    message = "byte {logical} is in two places: the file changed while it was examined"
+    hint = "stop the process that writes to it, and try again"
 
 
 class BeyondDevice(UserError):
     message = "sector {sector} is beyond the end of device {device}, which has {sectors}"
-    hint = "the file system may be of several devices: move the file to one on a single disk"
+    hint = "the file system may have several devices: move the file to a file system on a single disk"
 
 
 class AlreadyMapped(UserError):
-    message = "the file has a mapping already, or a part of it: {name}"
-    hint = "`dmsetup remove {name}` takes it away"
+    message = "the file, or a part of it, is already in the mapping {name}"
+    hint = "remove the mapping: `dmsetup remove {name}`"
 
 
 @dataclass(frozen=True)
 class Extent:
-    """A part of a file as the kernel tells it, in bytes."""
+    """A part of a file as the kernel reports it, in bytes."""
 
     logical: int
     physical: int
@@ -72,7 +72,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Run:
-    """Sectors that follow each other both in the file and on the device (MAJOR:MINOR): a line of the table."""
+    """Sectors that are contiguous in the file and on the device (MAJOR:MINOR): a line of the table."""
 
     start: int
     length: int
@@ -85,7 +85,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Target:
-    """A line of the table of a mapping that is there."""
+    """A line of the table of an existing mapping."""
 
     start: int
     length: int
@@ -93,7 +93,7 @@ class Target:
     words: tuple[str, ...]
 
     def part(self, run: Run) -> Run | None:
-        """What this line makes of a run on its mapping; None where it isn't linear, or the two don't meet."""
+        """Map a run on the mapping by this line; None if the line isn't linear, or they don't overlap."""
         start, end = max(run.offset, self.start), min(run.offset + run.length, self.start + self.length)
         if self.kind != "linear" or len(self.words) != 2 or start >= end:
             return None
@@ -101,7 +101,7 @@ class Target:
         return Run(run.start + start - run.offset, end - start, device, int(offset) + start - self.start)
 
     def covers(self, run: Run) -> bool:
-        """Whether this line takes sectors of the run; where it isn't linear, whether it may."""
+        """Return whether this line uses sectors of the run, or may use them if it isn't linear."""
         if run.device not in self.words:
             return False
         if self.kind != "linear" or len(self.words) != 2:
@@ -112,23 +112,23 @@ class Target:
 
 @dataclass(frozen=True)
 class Mapper:
-    """A mapping that is there."""
+    """An existing mapping."""
 
     name: str
     targets: tuple[Target, ...]
 
 
 def why_not(flags: int) -> tuple[str, str] | None:
-    """Why an extent with these flags can't be in a table, and what to do about it; None if it can."""
+    """Return why an extent with these flags cannot be in a table, and the action; None if it can."""
     for flag, reason in REFUSED.items():
         if flags & flag:
             return reason
     unknown = flags & ~HARMLESS
-    return (f"of a kind that kdyno doesn't know (flags {unknown:#x})", ELSEWHERE) if unknown else None
+    return (f"of a kind that kdyno does not support (flags {unknown:#x})", ELSEWHERE) if unknown else None
 
 
 def extents_of_file(extents: Iterable[Extent], size: int) -> tuple[Extent, ...]:
-    """The extents of a file of so many bytes, cut at its end, neighbours joined.
+    """Return the extents of a file of so many bytes, cut at its end, with adjacent extents joined.
 
     Raises ExtentUnfit, HasHole and ExtentsOverlap.
     """
@@ -157,7 +157,7 @@ def extents_of_file(extents: Iterable[Extent], size: int) -> tuple[Extent, ...]:
 
 
 def runs_of(extents: Iterable[Extent], device: str) -> tuple[Run, ...]:
-    """The lines of a table for extents on this device, as `extents_of_file` gives them."""
+    """Return the lines of a table for extents of `extents_of_file` on this device."""
     return tuple(
         Run(extent.logical // SECTOR, extent.length // SECTOR, device, extent.physical // SECTOR) for extent in extents
     )
@@ -171,7 +171,7 @@ def require_inside(runs: Iterable[Run], sectors: int) -> None:
 
 
 def parse_targets(text: str) -> tuple[Target, ...]:
-    """What `dmsetup table` prints of one mapping; lines that are none of a table's are left out."""
+    """Parse the output of `dmsetup table` for one mapping; other lines are ignored."""
     targets = []
     for line in text.splitlines():
         match line.split():
@@ -181,12 +181,12 @@ def parse_targets(text: str) -> tuple[Target, ...]:
 
 
 def levels(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> list[tuple[Run, ...]]:
-    """The runs, then the same on the devices below, as deep as all that they lie on is linear.
+    """Return the runs, followed by the runs on each level of devices below, as long as all mappings are linear.
 
-    `mappers`: the mappings that are there, by their device.
+    `mappers` are the existing mappings by device.
     """
     deeper = [tuple(runs)]
-    for _ in mappers:  # no mapping lies on itself
+    for _ in mappers:  # a mapping is never on itself
         below = _below(deeper[-1], mappers)
         if below is None:
             break
@@ -195,7 +195,7 @@ def levels(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> list[tuple[Run
 
 
 def require_unmapped(deeper: Sequence[Sequence[Run]], mappers: Mapping[str, Mapper]) -> None:
-    """Raise AlreadyMapped if a mapping that the file doesn't lie on takes sectors of it."""
+    """Raise AlreadyMapped if a mapping above the file uses sectors of it."""
     below = {run.device for runs in deeper for run in runs}
     for device, mapper in mappers.items():
         if device in below:
@@ -205,7 +205,7 @@ def require_unmapped(deeper: Sequence[Sequence[Run]], mappers: Mapping[str, Mapp
 
 
 def _below(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...] | None:
-    """One level down; None where there is none, or where something on the way isn't linear."""
+    """Return the runs one level down; None if there is none, or if a mapping isn't linear."""
     if not any(run.device in mappers for run in runs):
         return None
     lower: list[Run] = []
@@ -217,10 +217,10 @@ def _below(runs: Sequence[Run], mappers: Mapping[str, Mapper]) -> tuple[Run, ...
         if sum(part.length for part in parts) != run.length:
             return None
         lower += parts
-    return _joined(lower)
+    return _join(lower)
 
 
-def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
+def _join(runs: Iterable[Run]) -> tuple[Run, ...]:
     joined: list[Run] = []
     for run in sorted(runs, key=lambda run: run.start):
         before = joined[-1] if joined else None

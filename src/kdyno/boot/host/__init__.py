@@ -1,1 +1,1 @@
-"""What of this host moves times: its knobs, what they should be for measuring, setting them and bringing them back."""
+"""The settings of this host that affect times: examining its knobs, setting them for measuring, and restoring them."""

@@ -1,4 +1,4 @@
-"""What the kernel of this host has counted so far: CPU time of everybody and of kdyno's own, throttling, swapping."""
+"""Counters of this host's kernel: CPU time of all processes and of kdyno, throttling, swapping."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from pathlib import Path
 from kdyno.boot.host import files
 
 STEAL_LIMIT = 1.0
-"""Percent of stolen time from which on times can't be trusted."""
+"""The percentage of stolen time above which times are unreliable."""
 OTHER_LOAD_LIMIT = 0.25
-"""CPUs that others may keep busy."""
+"""The number of CPUs that other processes may keep busy."""
 
 
 @dataclass(frozen=True)
 class Counters:
-    """One reading; only the difference of two readings means anything. None stands for what can't be read here."""
+    """One reading of all counters. Only differences of readings have a meaning. None: not readable on this host."""
 
     at: float
-    """Seconds of the monotonic clock."""
+    """The monotonic clock, in seconds."""
     busy: float | None
-    """Seconds that all CPUs together worked: user, guests, kernel, interrupts."""
+    """The time that all CPUs together worked, in seconds: user, guests, kernel, interrupts."""
     steal: float | None
-    """Seconds that the hypervisor kept CPUs waiting that had work to do."""
+    """The time that busy CPUs waited for the hypervisor, in seconds."""
     own: float | None
-    """Seconds of `busy` that a process and all its descendants used, the ended ones among them included."""
+    """The part of `busy` of a process and all its descendants, ended ones included, in seconds."""
     throttled: int | None
-    """How often a core or a package was slowed down for its heat, summed over the CPUs that count it."""
+    """The number of times a core or a package was throttled by heat, summed over the CPUs that count it."""
     quota_stops: int | None
-    """How often a control group's limit of CPU time stopped this process's group, or one around it."""
+    """The number of times a CPU limit stopped the control group of this process, or a parent of it."""
     swapped: int | None
-    """Pages written to swap or read back."""
+    """The number of pages written to swap or read from it."""
 
 
 def read_counters(root: Path = Path("/"), pid: int | None = None) -> Counters:
-    """Read them all; `pid` is whose time is `own` (None: this process). Never raises for what isn't there."""
+    """Read all counters. `own` is the time of `pid` (None: this process). Missing files never raise."""
     busy, steal = _cpu_time(root)
     vmstat = files.fields(root / "proc/vmstat")
     return Counters(
@@ -56,7 +56,7 @@ def read_counters(root: Path = Path("/"), pid: int | None = None) -> Counters:
 
 
 def steal_percent(before: Counters, after: Counters) -> float | None:
-    """Of the time in which CPUs had work, the share that the hypervisor kept from them; of idle CPUs there is none."""
+    """Return the stolen share of the time in which CPUs had work, in percent; None if they were idle."""
     if before.busy is None or after.busy is None or before.steal is None or after.steal is None:
         return None
     steal = max(0.0, after.steal - before.steal)
@@ -65,7 +65,7 @@ def steal_percent(before: Counters, after: Counters) -> float | None:
 
 
 def other_load(before: Counters, after: Counters) -> float | None:
-    """How many CPUs others kept busy on average: all work, less that of kdyno and what it started."""
+    """Return the mean number of CPUs that other processes kept busy: all work except that of kdyno's processes."""
     if before.busy is None or after.busy is None or before.own is None or after.own is None:
         return None
     seconds = after.at - before.at
@@ -74,7 +74,7 @@ def other_load(before: Counters, after: Counters) -> float | None:
 
 
 def _cpu_time(root: Path) -> tuple[float | None, float | None]:
-    """Busy and stolen seconds by the first line of /proc/stat, proc(5); the guests' time is part of the users'."""
+    """Return busy and stolen seconds from the first line of /proc/stat, proc(5). User time includes guests."""
     words = (files.text(root / "proc/stat") or "").partition("\n")[0].split()
     if len(words) < 9 or words[0] != "cpu" or not all(files.NUMBER.fullmatch(word) for word in words[1:9]):
         return None, None
@@ -84,10 +84,10 @@ def _cpu_time(root: Path) -> tuple[float | None, float | None]:
 
 
 def _time_of_tree(root: Path, pid: int) -> float | None:
-    """Seconds of CPU time of a process, its ended children and its living descendants."""
+    """Return the CPU time of a process, its ended children and its living descendants, in seconds."""
     processes = {}
     for directory in files.processes(root):
-        # The name in parentheses may hold anything; what follows it are the state, the parent and numbers.
+        # The name in parentheses may contain any character; the state, the parent and numbers follow it.
         words = (files.text(directory / "stat") or "").rpartition(")")[2].split()
         if len(words) > 14 and all(files.NUMBER.fullmatch(word) for word in (words[1], *words[11:15])):
             processes[int(directory.name)] = int(words[1]), sum(int(word) for word in words[11:15])

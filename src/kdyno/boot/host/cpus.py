@@ -9,11 +9,11 @@ from pathlib import Path
 from kdyno.boot.host import files
 
 MOST_CPUS = 8192
-"""The kernel's own greatest NR_CPUS on x86; a list that names a higher one is nonsense."""
+"""The largest NR_CPUS of Linux on x86; a list with a higher number is invalid."""
 
 
 def parse_list(text: str) -> frozenset[int]:
-    """`0-3,8` as {0, 1, 2, 3, 8}; empty for what isn't a list."""
+    """Parse `0-3,8` as {0, 1, 2, 3, 8}; an invalid list is empty."""
     cpus: set[int] = set()
     for part in text.strip().split(",") if text.strip() else ():
         ends = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
@@ -24,7 +24,7 @@ def parse_list(text: str) -> frozenset[int]:
 
 
 def format_list(cpus: Collection[int]) -> str:
-    """{0, 1, 2, 3, 8} as `0-3,8`."""
+    """Format {0, 1, 2, 3, 8} as `0-3,8`."""
     runs: list[list[int]] = []
     for cpu in sorted(cpus):
         if runs and cpu == runs[-1][1] + 1:
@@ -35,7 +35,7 @@ def format_list(cpus: Collection[int]) -> str:
 
 
 def format_mask(cpus: Collection[int]) -> str:
-    """{0, 1, 33} as `2,00000003`: 32 bits to a word, the highest first."""
+    """Format {0, 1, 33} as `2,00000003`: words of 32 bits, the highest first."""
     digits = f"{sum(1 << cpu for cpu in cpus):x}"
     head = len(digits) % 8
     words = [digits[:head]] if head else []
@@ -43,12 +43,12 @@ def format_mask(cpus: Collection[int]) -> str:
 
 
 def same_list(text: str) -> str:
-    """A list in one spelling, for comparing; nonsense stays as it is."""
+    """Return a list in canonical form, for comparisons; an invalid list is unchanged."""
     return format_list(parse_list(text)) or text
 
 
 def mask_as_list(text: str) -> str:
-    """A mask as a list, for comparing; nonsense stays as it is."""
+    """Return a mask as a list, for comparisons; an invalid mask is unchanged."""
     digits = text.replace(",", "")
     if not re.fullmatch(r"[0-9a-fA-F]{1,2048}", digits):
         return text
@@ -57,10 +57,10 @@ def mask_as_list(text: str) -> str:
 
 
 def isolated(root: Path) -> frozenset[int]:
-    """CPUs that the scheduler was told to leave alone (isolcpus=)."""
+    """Return the CPUs that the scheduler doesn't use (isolcpus=)."""
     return parse_list(files.text(root / "sys/devices/system/cpu/isolated") or "")
 
 
 def housekeeping(root: Path) -> frozenset[int]:
-    """CPUs that are online and not isolated: where interrupts belong."""
+    """Return the CPUs for interrupts: online and not isolated."""
     return parse_list(files.text(root / "sys/devices/system/cpu/online") or "") - isolated(root)

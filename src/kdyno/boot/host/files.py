@@ -1,6 +1,6 @@
-"""Reading the small files of /proc and /sys. What isn't there, can't be read or makes no sense is None, never an error.
+"""Reading the small files of /proc and /sys. Missing, unreadable and invalid files are None, and never an error.
 
-Every reader takes a root, so that a tree of files can stand for a host.
+Every reader takes a root, so that a tree of files can represent a host.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST = 1 << 20
-"""Bytes read of a file; /proc/stat of a large host has some ten thousand."""
+"""The most bytes to read of a file; /proc/stat of a large host has some ten thousand."""
 
 PIECE = 1 << 14
 
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 def text(path: Path) -> str | None:
-    """The content without white space around it."""
+    """Return the content without surrounding white space."""
     content = bytearray()
     try:
         with path.open("rb", buffering=0) as file:
@@ -31,19 +31,19 @@ def text(path: Path) -> str | None:
 
 
 def number(path: Path) -> int | None:
-    """The whole number that a file holds; below 10**18, so that a float holds it too."""
+    """Return the whole number in a file; below 10**18, so that a float can represent it."""
     content = text(path)
     return int(content) if content is not None and NUMBER.fullmatch(content) else None
 
 
 def fields(path: Path) -> dict[str, int]:
-    """Lines of `name number`, as in /proc/vmstat; other lines are left out."""
+    """Return the numbers by name of lines `name number`, as in /proc/vmstat; other lines are ignored."""
     pairs = (line.split() for line in (text(path) or "").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and NUMBER.fullmatch(pair[1])}
 
 
 def matching(root: Path, pattern: str) -> list[Path]:
-    """Paths below `root` that match, numbers in their names in numerical order: cpu2 before cpu10."""
+    """Return the matching paths below `root`, with numbers in names in numerical order: cpu2 before cpu10."""
     try:
         return sorted(root.glob(pattern), key=_natural)
     except OSError:
@@ -55,7 +55,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def processes(root: Path) -> list[Path]:
-    """The directories of all processes, in no order."""
+    """Return the directories of all processes, in no particular order."""
     try:
         return [path for path in (root / "proc").iterdir() if NUMBER.fullmatch(path.name)]
     except OSError:
@@ -63,20 +63,20 @@ def processes(root: Path) -> list[Path]:
 
 
 def sum_of(numbers: Iterable[int | None]) -> int | None:
-    """The sum of the numbers that could be read; None if none could."""
+    """Return the sum of the readable numbers; None if none was readable."""
     readable = [value for value in numbers if value is not None]
     return sum(readable) if readable else None
 
 
 def cpu_groups(root: Path, pid: int | None = None) -> list[Path]:
-    """Directories of the control groups that limit the CPU time of a process (None: this one), its own first.
+    """Return the directories of control groups that limit the CPU time of a process (None: this one), its own first.
 
-    Both hierarchies of cgroups(7): version 2, and the controller `cpu` of version 1.
+    They are those of both hierarchies of cgroups(7): version 2, and the controller `cpu` of version 1.
     """
     groups: list[Path] = []
     for line in (text(root / "proc" / str(pid or os.getpid()) / "cgroup") or "").splitlines():
         parts = line.split(":", 2)
-        if len(parts) != 3 or ".." in Path(parts[2]).parts:  # outside of what this namespace shows
+        if len(parts) != 3 or ".." in Path(parts[2]).parts:  # outside of this namespace
             continue
         _, controllers, path = parts
         if controllers == "":

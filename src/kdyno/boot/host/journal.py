@@ -1,6 +1,6 @@
-"""The journal: what the host's knobs were before kdyno turned them. It is on the disk before the first knob moves.
+"""The journal: the values of the host's knobs before kdyno set them. It is on disk before the first knob changes.
 
-It is good until the host starts again: then the kernel's own defaults are back, and the old values mean nothing.
+It is valid until the host restarts: then the defaults of the kernel apply again, and the old values are obsolete.
 """
 
 from __future__ import annotations
@@ -23,55 +23,55 @@ from kdyno.boot.host.knobs import KNOBS, RUN_KNOBS, Knob, owner_of
 
 LONGEST_SHOWN = 80
 MOST_BYTES = 8_000_000
-"""Of a journal: twice that of a host with 8,192 CPUs and as many interrupts."""
+"""The most bytes of a journal: twice that of a host with 8,192 CPUs and as many interrupts."""
 
 
 @dataclass(frozen=True)
 class Keeper:
-    """Who turns knobs, and keeps a journal of it."""
+    """A user of knobs that keeps a journal."""
 
     name: str
-    """Of its lock; its file is NAME.json."""
+    """The name of its lock; the journal is NAME.json."""
     knobs: tuple[Knob, ...]
-    """Those that it may turn."""
+    """The knobs that it may set."""
 
 
 SETTING = Keeper("host-knobs", KNOBS)
-"""`kdyno doctor --host --set`: until --restore."""
+"""The keeper of `kdyno doctor --host --set`, which sets knobs until --restore."""
 RUNNING = Keeper("run-knobs", RUN_KNOBS)
-"""A round on the machine `local`: until it ends."""
+"""The keeper of a round on the machine `local`, which sets knobs until the round ends."""
 
 
 class JournalDamaged(UserError):
-    message = "{path} does not say what the host's knobs were: {why}"
-    hint = "set the knobs by hand, or restart the host, and remove the file"
+    message = "{path} is not a valid journal of the host's knobs: {why}"
+    hint = "restart the host, or set the knobs manually, and remove the file"
 
 
 class Journal(Frozen):
-    """Old values by path below the root, in the order in which they were changed."""
+    """The old values by path below the root, in the order of their changes."""
 
     schema_version: Literal[1] = 1
     boot_id: str
-    """Of the host, while they were changed."""
+    """The boot id of the host during the changes."""
     values: dict[str, str] = {}
 
 
 RUN_DIRECTORY = Path("/run/kdyno")
-"""One for the whole host, whoever runs kdyno and wherever its state lies. It goes with the kernel that was set."""
+"""The directory of the journal of the whole host, for all users and state directories. It disappears at a restart."""
 
 
 def running_state() -> State:
-    """Where the journal of rounds on the machine `local` lies."""
+    """Return the state with the journal of rounds on the machine `local`."""
     return State(RUN_DIRECTORY)
 
 
 @contextmanager
 def journal_lock(state: State, keeper: Keeper = SETTING) -> Iterator[None]:
-    """Keep other kdynos off the journal, and remove what a write of it left that was killed.
+    """Lock the journal, and remove the temporary file of a killed write.
 
-    Raises StateNotOurs, and StateNotWritable, also for what the body has no right to write.
+    Raises StateNotOurs, and StateNotWritable, also if the body may not write.
 
-    After `sudo kdyno doctor --host --set` the lock and the journal are root's.
+    After `sudo kdyno doctor --host --set` the lock and the journal belong to root.
     """
     try:
         with state.lock(keeper.name):
@@ -88,15 +88,15 @@ def boot_id(root: Path) -> str:
 
 
 def journal_path(state: State, keeper: Keeper = SETTING) -> Path:
-    """Raises StateNotOurs."""
+    """Return the path of the journal. Raises StateNotOurs."""
     return state.file(f"{keeper.name}.json")
 
 
 def read_journal(state: State, keeper: Keeper = SETTING) -> Journal | None:
     """Return the journal; None if there is none. Raises JournalDamaged and StateNotOurs.
 
-    It may be root who reads what somebody else could write: what is no plain file is refused, and so is a path that is
-    no knob's, and a value that its file can't hold.
+    Root may read a file that other users could write. So everything but a regular file is refused, and so are paths
+    that are not knobs, and values that are invalid for their knobs.
     """
     path = journal_path(state, keeper)
     try:
@@ -109,23 +109,23 @@ def read_journal(state: State, keeper: Keeper = SETTING) -> Journal | None:
         raise JournalDamaged(path=path, why=error.strerror) from None
     for name, value in journal.values.items():
         if (owner := owner_of(name, keeper.knobs)) is None:
-            raise JournalDamaged(path=path, why=f"{name[:LONGEST_SHOWN]!r} is no knob's file")
+            raise JournalDamaged(path=path, why=f"{name[:LONGEST_SHOWN]!r} is not the file of a knob")
         if not owner[1].can_be(value):
-            raise JournalDamaged(path=path, why=f"{value[:LONGEST_SHOWN]!r} is no value of {name}")
+            raise JournalDamaged(path=path, why=f"{value[:LONGEST_SHOWN]!r} is not a valid value of {name}")
     return journal
 
 
 def journal_of_this_start(state: State, root: Path = Path("/")) -> Journal | None:
-    """The journal, if there is one and the host hasn't started again since."""
+    """Return the journal if it exists and the host hasn't restarted since."""
     journal = read_journal(state)
     return journal if journal and journal.boot_id == boot_id(root) else None
 
 
 def write_journal(state: State, journal: Journal, keeper: Keeper = SETTING) -> None:
-    """Put the journal in place at once, and on the disk; one without values is removed."""
+    """Write the journal atomically and durably; a journal without values is removed."""
     path = journal_path(state, keeper)
     if not journal.values:
         path.unlink(missing_ok=True)
         return
-    # Everybody may read what root has set.
+    # All users may read which knobs root has set.
     write_whole(path, journal.model_dump_json(indent=1) + "\n", mode=0o644, refused=StateNotWritable)

@@ -1,6 +1,6 @@
-"""The knobs that can be turned: in which files they are, what to write there for measuring, and why.
+"""The knobs that can be set: their files, the values for measuring, and the reasons.
 
-What to turn follows pyperf's `system tune`. Sources: the kernel's Documentation/admin-guide/pm/cpufreq.rst,
+The choice of knobs follows pyperf's `system tune`. Sources: the kernel's Documentation/admin-guide/pm/cpufreq.rst,
 intel_pstate.rst and amd-pstate.rst, sysctl/kernel.rst, mm/transhuge.rst, core-api/irq/irq-affinity.rst.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from kdyno.boot.host import cpus, files
 
 Wanted = Callable[[Path], str | None]
-"""From a host's root: what to write; None if nothing is better than what is there."""
+"""A function from a host's root to the value to write; None if the present value is fine."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Setting:
     """One kind of file of a knob."""
 
     pattern: str
-    """Path below the root, with wildcards."""
+    """The path below the root, with wildcards."""
     wanted: Wanted
     form: re.Pattern[str]
-    """What all values look like. A file that says anything else is as good as absent."""
+    """The pattern of valid values. A file with another content counts as absent."""
     reads: Callable[[str], str] = str
-    """Turns the content of a file into the value that one would write there."""
+    """Converts the content of a file to the value to write."""
     spelled: Callable[[str], str] = str
-    """Turns a value into the spelling in which values are compared."""
+    """Converts a value to the spelling for comparisons."""
     also_good: frozenset[str] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
-    """What values mean, for people."""
+    """The descriptions of values, for people."""
 
     def label(self, value: str) -> str:
-        """A value in words for people."""
+        """Return the description of a value."""
         spelled = self.spelled(value)
         return self.words.get(spelled, spelled)
 
@@ -43,11 +43,11 @@ class Setting:
         return self.spelled(value) == self.spelled(other)
 
     def can_be(self, value: str) -> bool:
-        """Whether the knob's file may have this value."""
+        """Return whether a value is valid for the knob."""
         return self.form.fullmatch(value) is not None
 
     def value(self, path: Path) -> str | None:
-        """What stands in a file now; None if it can't be read, or is no value."""
+        """Return the present value of a file; None if it is unreadable or invalid."""
         content = files.text(path)
         value = None if content is None else self.reads(content)
         return value if value is not None and self.can_be(value) else None
@@ -55,18 +55,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Knob:
-    """One thing that moves times and can be set while the host runs."""
+    """A setting that affects times and can be changed while the host runs."""
 
     name: str
     settings: tuple[Setting, ...]
     why: str
     unasked: bool = True
-    """Set by `--set` without names; the others change what is measured, or more than this host's speed."""
+    """Whether `--set` without names sets it. The others change what is measured, or more than the speed of the host."""
 
 
 @dataclass(frozen=True)
 class KnobFile:
-    """One file of a knob, as it is now."""
+    """One file of a knob, with its present value."""
 
     knob: Knob
     setting: Setting
@@ -81,22 +81,22 @@ class KnobFile:
         return self.setting.same(self.value, self.wanted)
 
 
-def _constantly(value: str) -> Wanted:
+def _constant(value: str) -> Wanted:
     return lambda _root: value
 
 
-def _bracketed(content: str) -> str:
-    """`always [madvise] never` is madvise."""
+def _selected_word(content: str) -> str:
+    """Return the selected word: `madvise` of `always [madvise] never`."""
     chosen = re.search(r"\[([^\s\[]+)\]", content)
     return chosen[1] if chosen else content
 
 
-def _nothing(_root: Path) -> None:
-    """Of knobs whose values variants say."""
+def _no_value(_root: Path) -> None:
+    """Return None: variants set the values of these knobs."""
 
 
-def _blanks(value: str) -> str:
-    """Several numbers of one setting with one blank between them, however the kernel prints them."""
+def _join_blanks(value: str) -> str:
+    """Join the numbers of one setting by single blanks, however the kernel prints them."""
     return " ".join(value.split())
 
 
@@ -113,65 +113,65 @@ def _one_of(*words: str) -> re.Pattern[str]:
 
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
-"""Of a governor, or of a preference, which may also be a number. The kernel keeps at most 20 characters of them."""
+"""A governor, or a preference, which may also be a number. The kernel stores at most 20 characters of them."""
 NUMBER = re.compile(r"[0-9]{1,10}")
 MASK = re.compile(r"[0-9a-fA-F,]{1,4096}")
 LIST = re.compile(r"[0-9,-]{1,65536}")
 SYSCTL_VALUE = re.compile(r"[!-~]([ -~\t]{0,998}[!-~])?")
 FILE_NAME = re.compile(r"[A-Za-z0-9_./-]{1,200}")
-"""All characters of the paths below."""
+"""The characters of the paths below."""
 
 CPU = "sys/devices/system/cpu"
 KERNEL = "proc/sys/kernel"
 
 THP = "sys/kernel/mm/transparent_hugepage"
 THP_SIZES = f"{THP}/hugepages-*kB"
-"""One directory for each size, since Linux 6.8."""
+"""A directory for each size, since Linux 6.8."""
 GOVERNORS = f"{CPU}/cpufreq/policy*/scaling_governor"
 SYSCTLS = "proc/sys"
 QUEUES = "sys/block/*/queue"
-"""One directory for each disk."""
+"""A directory for each disk."""
 
 KNOBS = (
     Knob(
         "governor",
-        (Setting(GOVERNORS, _constantly("performance"), NAME),),
-        "others choose the frequency by the load of the moment before",
+        (Setting(GOVERNORS, _constant("performance"), NAME),),
+        "other governors choose the frequency from the recent load",
     ),
     Knob(
         "energy",
-        (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constantly("performance"), NAME),),
+        (Setting(f"{CPU}/cpufreq/policy*/energy_performance_preference", _constant("performance"), NAME),),
         "the CPU itself trades speed for power, differently from boot to boot",
     ),
     Knob(
         "turbo",
         (
-            Setting(f"{CPU}/intel_pstate/no_turbo", _constantly("1"), _one_of("0", "1"), words={"0": "on", "1": "off"}),
-            Setting(f"{CPU}/cpufreq/boost", _constantly("0"), _one_of("0", "1"), words={"1": "on", "0": "off"}),
+            Setting(f"{CPU}/intel_pstate/no_turbo", _constant("1"), _one_of("0", "1"), words={"0": "on", "1": "off"}),
+            Setting(f"{CPU}/cpufreq/boost", _constant("0"), _one_of("0", "1"), words={"1": "on", "0": "off"}),
         ),
-        "the top frequencies depend on heat and on what other cores do",
+        "the highest frequencies depend on heat and on the other cores",
     ),
     Knob(
         "aslr",
         (
             Setting(
                 f"{KERNEL}/randomize_va_space",
-                _constantly("2"),
+                _constant("2"),
                 _one_of("0", "1", "2"),
                 words={"0": "off", "1": "without the heap", "2": "full"},
             ),
         ),
-        "QEMU's own addresses alone; fixed ones repeat one accident in every boot",
+        "only affects QEMU's addresses; fixed addresses repeat one random layout in every boot",
     ),
     Knob(
         "nmi-watchdog",
-        (Setting(f"{KERNEL}/nmi_watchdog", _constantly("0"), _one_of("0", "1"), words={"0": "off", "1": "on"}),),
-        "it interrupts every CPU and takes a hardware counter",
+        (Setting(f"{KERNEL}/nmi_watchdog", _constant("0"), _one_of("0", "1"), words={"0": "off", "1": "on"}),),
+        "the watchdog interrupts every CPU, and occupies a hardware counter",
     ),
     Knob(
         "perf-rate",
-        (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constantly("1"), NUMBER),),
-        "samples per second that perf may take; each is an interrupt",
+        (Setting(f"{KERNEL}/perf_event_max_sample_rate", _constant("1"), NUMBER),),
+        "the limit of samples per second of perf; each sample is an interrupt",
     ),
     Knob(
         "irqs",
@@ -179,24 +179,24 @@ KNOBS = (
             Setting("proc/irq/default_smp_affinity", _irq_mask, MASK, spelled=cpus.mask_as_list),
             Setting("proc/irq/[0-9]*/smp_affinity_list", _irq_list, LIST, spelled=cpus.same_list),
         ),
-        "interrupts on isolated CPUs disturb what runs there",
+        "interrupts on isolated CPUs disturb the programs there",
     ),
     Knob(
         "smt",
         (
             Setting(
                 f"{CPU}/smt/control",
-                _constantly("off"),
+                _constant("off"),
                 _one_of("on", "off", "forceoff", "notsupported", "notimplemented"),
                 also_good=frozenset({"forceoff", "notsupported", "notimplemented"}),
                 words={
                     "forceoff": "off for good",
-                    "notsupported": "CPUs show no siblings",
-                    "notimplemented": "the kernel has none",
+                    "notsupported": "CPUs have no siblings",
+                    "notimplemented": "not implemented by the kernel",
                 },
             ),
         ),
-        "a sibling thread shares the core's caches and units; off takes half of the CPUs away",
+        "a sibling thread shares the caches and units of its core; off removes half of the CPUs",
         unasked=False,
     ),
     Knob(
@@ -204,9 +204,9 @@ KNOBS = (
         (
             Setting(
                 f"{THP}/enabled",
-                _constantly("never"),
+                _constant("never"),
                 _one_of("always", "madvise", "never"),
-                reads=_bracketed,
+                reads=_selected_word,
             ),
         ),
         "whether a guest gets huge pages depends on free memory; never is repeatable, but slower",
@@ -218,33 +218,38 @@ RUN_KNOBS = (
     Knob(
         "page-size",
         (
-            Setting(f"{THP}/enabled", _nothing, _one_of("always", "madvise", "never"), reads=_bracketed),
+            Setting(f"{THP}/enabled", _no_value, _one_of("always", "madvise", "never"), reads=_selected_word),
             Setting(
-                f"{THP_SIZES}/enabled", _nothing, _one_of("always", "inherit", "madvise", "never"), reads=_bracketed
+                f"{THP_SIZES}/enabled",
+                _no_value,
+                _one_of("always", "inherit", "madvise", "never"),
+                reads=_selected_word,
             ),
         ),
-        "which sizes of pages anonymous memory gets",
+        "the page sizes of anonymous memory",
     ),
-    Knob("governor", (Setting(GOVERNORS, _nothing, NAME),), "how the kernel chooses the frequency"),
+    Knob("governor", (Setting(GOVERNORS, _no_value, NAME),), "the algorithm that chooses the frequency"),
     Knob(
         "sysctl",
-        tuple(Setting(f"{SYSCTLS}{'/*' * depth}", _nothing, SYSCTL_VALUE, spelled=_blanks) for depth in range(2, 7)),
-        "a setting of the kernel's",
+        tuple(
+            Setting(f"{SYSCTLS}{'/*' * depth}", _no_value, SYSCTL_VALUE, spelled=_join_blanks) for depth in range(2, 7)
+        ),
+        "a setting of the kernel",
     ),
     Knob(
         "block",
         (
-            Setting(f"{QUEUES}/scheduler", _nothing, NAME, reads=_bracketed),
-            Setting(f"{QUEUES}/read_ahead_kb", _nothing, NUMBER),
+            Setting(f"{QUEUES}/scheduler", _no_value, NAME, reads=_selected_word),
+            Setting(f"{QUEUES}/read_ahead_kb", _no_value, NUMBER),
         ),
-        "in which order a disk gets its requests, and how much is read ahead",
+        "the order of a disk's requests, and the size of its read-ahead",
     ),
 )
-"""What variants of a run on the machine `local` may set, each for its own rounds."""
+"""The knobs that variants of a run on the machine `local` may set, each for its own rounds."""
 
 
 def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
-    """The files of a knob that are there and can be read."""
+    """Return the existing, readable files of a knob."""
     readable = []
     for setting in knob.settings:
         wanted = setting.wanted(root)
@@ -255,7 +260,7 @@ def knob_files(root: Path, knob: Knob) -> list[KnobFile]:
 
 
 def owner_of(path: str, knobs: Sequence[Knob] = KNOBS) -> tuple[Knob, Setting] | None:
-    """The knob and the setting that a path below the root belongs to; None for a path that is no knob's."""
+    """Return the knob and the setting of a path below the root; None if the path does not belong to a knob."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not FILE_NAME.fullmatch(path):
         return None

@@ -1,4 +1,4 @@
-"""What moves measured times on this host: how it is set, what would be better, and what can be done about it."""
+"""Examining the host for everything that affects measured times: present states, better ones, and how to get there."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ Settable = Literal["yes", "by name", "as root", "no"]
 
 
 class HostFact(Frozen):
-    """One thing that moves times in the wall lane."""
+    """A setting or state of the host that affects times in the wall lane."""
 
     name: str
     status: Status
-    """`plain`: neither good nor bad; `absent`: this host doesn't have it, or doesn't show it."""
+    """`plain`: neither good nor bad; `absent`: this host lacks it, or hides it."""
     now: str
     wanted: str
-    """What it should be for measuring; empty where nothing is better than what is."""
+    """The state for measuring; empty if the present state is fine."""
     settable: Settable
-    """By `--set`; `no` where it takes something else, which `mend` says."""
+    """Whether `--set` can set it; if `no`, `mend` describes the action."""
     why: str
     mend: str = ""
 
 
 class HostReport(Frozen):
-    """`kdyno doctor --host --json`"""
+    """The output of `kdyno doctor --host --json`."""
 
     facts: tuple[HostFact, ...]
     before_set: dict[str, str]
-    """What `--set` changed since the host's last start: the old values, by file."""
+    """The old values by file that `--set` changed since the host's last start."""
 
 
 def examine_host(root: Path = ROOT, seconds: float = 1.0) -> Iterator[HostFact]:
-    """Look at everything; the share of stolen time and the load of others are measured for so many seconds."""
+    """Yield all facts. Stolen time and the load of other processes are measured for so many seconds."""
     for knob in KNOBS:
         yield _knob(root, knob)
-    yield _isolated(root)
+    yield _isolation(root)
     yield _irqbalance(root)
     yield _swap(root)
     yield _cpu_limit(root)
-    yield _throttled(root)
-    yield _virtualised(root)
-    yield from _measured(root, seconds)
+    yield _throttling(root)
+    yield _virtualisation(root)
+    yield from _measure_load(root, seconds)
 
 
 def _knob(root: Path, knob: Knob) -> HostFact:
@@ -68,15 +68,15 @@ def _knob(root: Path, knob: Knob) -> HostFact:
     return HostFact(
         name=knob.name,
         status=status,
-        now=_together(present),
+        now=_summarise(present),
         wanted=" or ".join(sorted(wanted)),
         settable=_settable(knob, bad),
         why=knob.why,
     )
 
 
-def _together(present: list[KnobFile]) -> str:
-    """What the files of a knob say, the most frequent first: `powersave (6), performance (2)`."""
+def _summarise(present: list[KnobFile]) -> str:
+    """Summarise the values of a knob's files, the most frequent first: `powersave (6), performance (2)`."""
     states = Counter(file.setting.label(file.value)[:LONGEST_STATE] for file in present)
     if len(states) == 1:
         return next(iter(states)) + (f" ({len(present)} times)" if len(present) > 1 else "")
@@ -90,7 +90,7 @@ def _settable(knob: Knob, bad: list[KnobFile]) -> Settable:
     return "yes" if knob.unasked else "by name"
 
 
-def _isolated(root: Path) -> HostFact:
+def _isolation(root: Path) -> HostFact:
     alone = cpus.isolated(root)
     return HostFact(
         name="isolated CPUs",
@@ -98,8 +98,8 @@ def _isolated(root: Path) -> HostFact:
         now=cpus.format_list(alone) or "none",
         wanted="",
         settable="no",
-        why="on them nothing runs that wasn't put there; worth it on hosts with CPUs to spare",
-        mend="isolcpus= on the host's command line, and kdyno under taskset",
+        why="the scheduler puts nothing on them; useful on hosts with spare CPUs",
+        mend="add isolcpus= to the host's command line, and run kdyno under taskset",
     )
 
 
@@ -125,8 +125,8 @@ def _swap(root: Path) -> HostFact:
         now="on" if areas else "off",
         wanted="off",
         settable="no",
-        why="a guest whose memory is on a disk waits for it",
-        mend="sudo swapoff -a; sudo swapon -a brings it back",
+        why="a guest waits for swapped memory",
+        mend="sudo swapoff -a (sudo swapon -a restores it)",
     )
 
 
@@ -140,13 +140,13 @@ def _cpu_limit(root: Path) -> HostFact:
         now=f"{min(limits):g} CPUs{stopped}" if limits else "none",
         wanted="none",
         settable="no",
-        why="a control group that used its share up stands still until the next period",
-        mend="start kdyno outside of the container or service, or lift its limit",
+        why="a control group that has used its share stops until the next period",
+        mend="start kdyno outside of the container or service, or remove its limit",
     )
 
 
 def _limit(group: Path) -> float | None:
-    """CPUs' worth of time that a control group may use; None for no limit."""
+    """Return the limit of a control group in CPUs; None for no limit."""
     if (limit := files.text(group / "cpu.max")) is not None:
         quota, _, period = limit.partition(" ")
     else:
@@ -157,7 +157,7 @@ def _limit(group: Path) -> float | None:
     return round(int(quota) / int(period), 2)
 
 
-def _throttled(root: Path) -> HostFact:
+def _throttling(root: Path) -> HostFact:
     count = read_counters(root).throttled
     return HostFact(
         name="throttling",
@@ -165,12 +165,12 @@ def _throttled(root: Path) -> HostFact:
         now=f"{count} times since the host started",
         wanted="never",
         settable="no",
-        why="a CPU that gets too hot slows itself down",
-        mend="cool it, or switch turbo off",
+        why="a hot CPU reduces its frequency",
+        mend="improve the cooling, or switch turbo off",
     )
 
 
-def _virtualised(root: Path) -> HostFact:
+def _virtualisation(root: Path) -> HostFact:
     cpuinfo = files.text(root / "proc/cpuinfo")
     is_guest = " hypervisor" in (cpuinfo or "")
     vendor = files.text(root / "sys/class/dmi/id/sys_vendor") or files.text(root / "sys/hypervisor/type")
@@ -180,12 +180,12 @@ def _virtualised(root: Path) -> HostFact:
         now=f"yes ({vendor[:LONGEST_STATE]})" if is_guest and vendor else "yes" if is_guest else "no",
         wanted="no",
         settable="no",
-        why="what it does with the CPUs is out of sight, but for stolen time",
-        mend="measure on a host of your own, or in the model lane",
+        why="the hypervisor's use of the CPUs is invisible, except for stolen time",
+        mend="measure on physical hardware, or in the model lane",
     )
 
 
-def _measured(root: Path, seconds: float) -> Iterator[HostFact]:
+def _measure_load(root: Path, seconds: float) -> Iterator[HostFact]:
     before = read_counters(root)
     time.sleep(seconds)
     after = read_counters(root)
@@ -196,8 +196,8 @@ def _measured(root: Path, seconds: float) -> Iterator[HostFact]:
         now="" if steal is None else f"{steal:.1f} % just now",
         wanted=f"at most {STEAL_LIMIT:g} %",
         settable="no",
-        why="the hypervisor gave CPUs to others that had work here",
-        mend="measure when the neighbours are quiet",
+        why="the hypervisor gave busy CPUs of this host to other guests",
+        mend="measure when the other guests are idle",
     )
     yield HostFact(
         name="other load",
@@ -205,6 +205,6 @@ def _measured(root: Path, seconds: float) -> Iterator[HostFact]:
         now="" if load is None else f"{load:.2f} CPUs just now",
         wanted=f"at most {OTHER_LOAD_LIMIT:g}",
         settable="no",
-        why="other programs take caches, memory and turns on the CPU",
-        mend="end them; `top` shows which",
+        why="other programs use caches, memory and CPU time",
+        mend="stop them; `top` lists them",
     )

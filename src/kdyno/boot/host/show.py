@@ -1,4 +1,4 @@
-"""What the host is like, and what came of turning its knobs, as text."""
+"""The facts of a host, and the result of setting its knobs, as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kdyno.boot.host.look import HostFact
 from kdyno.boot.host.turn import Turn, Turned
 
 MARKS = {"good": ("ok", "green"), "change": ("CHANGE", "bold yellow"), "plain": ("-", "")}
-SETTABLE = {"yes": "--set", "by name": "--set {name}", "as root": "--set, as root", "no": "can't be set here"}
+SETTABLE = {"yes": "--set", "by name": "--set {name}", "as root": "--set, as root", "no": "cannot be set here"}
 
 
 def show_host(facts: Sequence[HostFact], journal: Journal | None, console: Console) -> None:
-    """A table of what is here, a line of what isn't, what to do by hand, and what to do next."""
+    """Print a table of facts, a line of absent ones, manual actions, and the next command."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for title in ("", "knob", "state", "why"):
         table.add_column(title)
@@ -32,10 +32,13 @@ def show_host(facts: Sequence[HostFact], journal: Journal | None, console: Conso
         if fact.status == "change" and fact.mend:
             _line(console, f"{fact.name}: {fact.mend}")
     if any(fact.status == "change" and fact.settable in ("yes", "as root") for fact in facts):
-        _line(console, "as root, `kdyno doctor --host --set` sets what can be set, and keeps what was")
+        _line(console, "as root, `kdyno doctor --host --set` sets the knobs, and stores the old values")
     if journal is not None:
         count = len(journal.values)
-        _line(console, f"files that --set has changed: {count}; `kdyno doctor --host --restore` brings back what was")
+        _line(
+            console,
+            f"files that --set has changed: {count}; `kdyno doctor --host --restore` restores the previous values",
+        )
 
 
 def _state(fact: HostFact) -> str:
@@ -46,9 +49,9 @@ def _state(fact: HostFact) -> str:
 
 
 def show_turned(turned: Turned, console: Console) -> None:
-    """What was set or restored, knob by knob, and what was refused."""
+    """Print the result of each knob: set, restored or refused."""
     if turned.void:
-        _line(console, "the host has started since knobs were set: what was then is void, and forgotten")
+        _line(console, "the host restarted after knobs were set: their old values are obsolete, and were removed")
     for name in turned.absent:
         _line(console, f"{name}: not here")
     groups: dict[tuple[str, ...], list[Turn]] = {}

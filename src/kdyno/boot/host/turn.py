@@ -1,6 +1,6 @@
-"""Setting knobs and bringing them back. What can't be set is reported and left; the rest is set.
+"""Setting knobs and restoring them. Refused knobs are reported, and the others are set.
 
-`write` is the one thing that touches the host, and comes as an argument: tests put a kernel that refuses in its place.
+Only the argument `write` changes the host: tests replace it by a kernel that refuses.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ Write = Callable[[Path, str], None]
 
 
 class UnknownKnob(UserError):
-    message = "{name} is no knob that can be set"
-    hint = "knobs: {known}"
+    message = "{name} is not a knob that can be set"
+    hint = "choose one of {known}"
 
 
 class Refused(InfrastructureError):
-    message = "can't set /{path} to {value}: {why}"
-    hint = "nothing is changed; only root may (sudo), and the kernel takes no other values than it knows"
+    message = "cannot set /{path} to {value}: {why}"
+    hint = "nothing was changed; run it as root (sudo), with a value that the kernel supports"
 
 
 class NotRestored(InfrastructureError):
-    message = "can't set /{path} back to {value}: {why}"
-    hint = "`kdyno doctor --host --restore` tries again"
+    message = "cannot restore /{path} to {value}: {why}"
+    hint = "run `kdyno doctor --host --restore` to try again"
 
 
 class Turn(Frozen):
-    """The result for one file."""
+    """The result of one file."""
 
     knob: str
     path: str
-    """Below the root."""
+    """The path below the root."""
     before: str
     wanted: str
     outcome: Literal["set", "restored", "refused"]
     why: str = ""
-    """What the kernel said, if it refused."""
+    """The error of the kernel if it refused; else empty."""
 
 
 class Turned(Frozen):
@@ -67,9 +67,9 @@ class Turned(Frozen):
 
     turns: tuple[Turn, ...] = ()
     void: bool = False
-    """A journal from before the host's last start was removed: the kernel had forgotten those values, too."""
+    """Whether a journal from before the host's last start was removed; its values were obsolete."""
     absent: tuple[str, ...] = ()
-    """Knobs that were asked for by name and that this host doesn't have."""
+    """The knobs that were requested by name and that this host lacks."""
 
     @property
     def refused(self) -> tuple[Turn, ...]:
@@ -77,7 +77,7 @@ class Turned(Frozen):
 
 
 def write_value(path: Path, value: str) -> None:
-    """One write, as the kernel expects it; nothing is created, and no link followed."""
+    """Write in one call, as the kernel expects; no file is created, and no link is followed."""
     number = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.write(number, f"{value}\n".encode())
@@ -86,7 +86,7 @@ def write_value(path: Path, value: str) -> None:
 
 
 def chosen(names: Sequence[str]) -> tuple[Knob, ...]:
-    """The knobs that are meant; without names those that may be set unasked. Raises UnknownKnob."""
+    """Return the named knobs; without names those that are set by default. Raises UnknownKnob."""
     by_name = {knob.name: knob for knob in KNOBS}
     for name in names:
         if name not in by_name:
@@ -95,7 +95,7 @@ def chosen(names: Sequence[str]) -> tuple[Knob, ...]:
 
 
 def set_knobs(state: State, names: Sequence[str] = (), *, root: Path = ROOT, write: Write = write_value) -> Turned:
-    """Set knobs to what they should be for measuring; the old values are on the disk first.
+    """Set knobs to their values for measuring, after storing the old values on disk.
 
     Raises UnknownKnob and JournalDamaged, StateNotWritable and DiskFull; then nothing was set.
     """
@@ -117,7 +117,7 @@ def set_knobs(state: State, names: Sequence[str] = (), *, root: Path = ROOT, wri
 
 
 def restore(state: State, keeper: Keeper = SETTING, *, root: Path = ROOT, write: Write = write_value) -> Turned:
-    """Bring every knob back to what it was before the first `set_knobs`; what is refused stays in the journal.
+    """Restore every knob to its value before the first `set_knobs`; refused knobs stay in the journal.
 
     Raises JournalDamaged.
     """
@@ -126,9 +126,7 @@ def restore(state: State, keeper: Keeper = SETTING, *, root: Path = ROOT, write:
 
 
 def restore_all(state: State) -> Turned:
-    """The same for what `kdyno doctor --host --set` set, and for what a run on the machine `local` left that was
-    killed.
-    """
+    """Restore the knobs of `kdyno doctor --host --set`, and those of a killed run on the machine `local`."""
     rounds = restore(running_state(), RUNNING) if journal_path(running_state(), RUNNING).exists() else Turned()
     by_hand = restore(state)
     return Turned(turns=(*rounds.turns, *by_hand.turns), void=rounds.void or by_hand.void)
@@ -142,17 +140,17 @@ def turned(
     root: Path = ROOT,
     write: Write = write_value,
 ) -> Iterator[None]:
-    """Set these files, by path below the root, while the body runs; then they are as they were.
+    """Set these files, by path below the root, while the body runs, and restore them afterwards.
 
-    What a kdyno left that was killed meanwhile is brought back first. One such body runs at a time. Raises Refused,
-    JournalDamaged, StateNotWritable and DiskFull; then nothing is changed.
+    The knobs of a killed kdyno are restored first. Only one body runs at a time. Raises Refused, JournalDamaged,
+    StateNotWritable and DiskFull; then nothing is changed.
     """
     with journal_lock(state, RUNNING):
         _require_restored(_restore_all(state, RUNNING, root, write))
         before = {path: _owned(path).value(root / path) for path in values}
         for path, value in before.items():
             if value is None:
-                raise Refused(path=path, value=values[path], why="what it says now is no value to come back to")
+                raise Refused(path=path, value=values[path], why="its present value is not one that can be restored")
         if before:
             write_journal(state, Journal(boot_id=boot_id(root), values=before), RUNNING)
         try:
@@ -171,7 +169,7 @@ def turned(
 
 def _owned(path: str) -> Setting:
     owner = owner_of(path, RUNNING.knobs)
-    assert owner is not None, f"{path} is no file that a run may set"
+    assert owner is not None, f"{path} is not a file that a run may set"
     return owner[1]
 
 
@@ -181,10 +179,10 @@ def _require_restored(done: Turned) -> None:
 
 
 def _restore_all(state: State, keeper: Keeper, root: Path, write: Write) -> Turned:
-    """What the journal has, with its lock held.
+    """Restore the knobs of the journal; the caller holds its lock.
 
-    Some files wait for others: the policies of CPUs that SMT took away, or the energy preference, which stands still
-    while the governor is `performance`. So what fails is tried again as long as anything moves.
+    Some files depend on others: the policies of CPUs that SMT removed, or the energy preference, which is fixed while
+    the governor is `performance`. So failed files are tried again as long as any file succeeds.
     """
     journal, void = _journal_of_this_boot(state, root, keeper)
     left, restored = dict(journal.values), dict[str, Turn]()
@@ -202,7 +200,7 @@ def _restore_all(state: State, keeper: Keeper, root: Path, write: Write) -> Turn
 
 
 def _journal_of_this_boot(state: State, root: Path, keeper: Keeper = SETTING) -> tuple[Journal, bool]:
-    """The journal, empty if there is none, and whether one was void and is removed."""
+    """Return the journal, empty if there is none, and whether an obsolete one was removed."""
     now = boot_id(root)
     journal = read_journal(state, keeper)
     if journal is not None and journal.boot_id == now:
@@ -227,12 +225,12 @@ def _set(root: Path, file: KnobFile, write: Write) -> Turn:
 
 def _restore(root: Path, name: str, value: str, keeper: Keeper, write: Write) -> Turn:
     owner = owner_of(name, keeper.knobs)
-    assert owner is not None  # read_journal has looked
+    assert owner is not None  # read_journal has checked it
     knob, setting = owner
     before = setting.value(root / name)
     why = ""
     if before is None:
-        why = "it isn't there"
+        why = "it does not exist"
     elif not setting.same(before, value):
         why = _refusal(setting, root / name, value, write)
     return Turn(
@@ -246,20 +244,20 @@ def _restore(root: Path, name: str, value: str, keeper: Keeper, write: Write) ->
 
 
 def _stands(root: Path, name: str, value: str) -> bool:
-    """Whether a file still says what it said before."""
+    """Return whether a file has the given value."""
     owner = owner_of(name)
     assert owner is not None
     return owner[1].value(root / name) == value
 
 
 def _refusal(setting: Setting, path: Path, value: str, write: Write) -> str:
-    """Write, and look whether it stands there; return why not, empty if it does."""
+    """Write a value and read it back. Return the reason of a failure; empty on success."""
     try:
         write(path, value)
     except OSError as error:
         return error.strerror or str(error)
     now = setting.value(path)
-    return "" if now is not None and setting.same(now, value) else f"it took the value, and says {now}"
+    return "" if now is not None and setting.same(now, value) else f"it accepted the value, but contains {now}"
 
 
 def _name(root: Path, path: Path) -> str:

@@ -1,7 +1,7 @@
-"""Words of a kernel's command line that a running kernel can be told, too: in which files, and with which values.
+"""Kernel parameters that a running kernel accepts, too: their files and values.
 
 Sources: Documentation/admin-guide/kernel-parameters.txt, admin-guide/mm/transhuge.rst, admin-guide/pm/cpufreq.rst. No
-kernel takes `block.DISK.SETTING=`: it stands for a file of Documentation/block/queue-sysfs.rst.
+kernel has the parameter `block.DISK.SETTING=`: it represents a file of Documentation/block/queue-sysfs.rst.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ THP_MODES = ("always", "inherit", "madvise", "never")
 
 
 class NeedsBoot(UserError):
-    message = "`{word}` can't be told to a running kernel"
+    message = "`{word}` cannot be set on a running kernel"
     hint = (
-        "a machine of type `local` takes transparent_hugepage=, thp_anon=, sysctl.NAME=, block.DISK.SETTING= and "
-        'cpufreq.default_governor=; for all other words take type = "qemu" in [machine]'
+        "a machine of type `local` supports transparent_hugepage=, thp_anon=, sysctl.NAME=, block.DISK.SETTING= and "
+        'cpufreq.default_governor=; for all other parameters set type = "qemu" in [machine]'
     )
 
 
 class HostLacks(UserError):
-    message = "`{word}` can't be had here: {why}"
+    message = "`{word}` is not available on this host: {why}"
     hint = "{way_out}"
 
 
 def values_of(words: Iterable[str], root: Path = Path("/")) -> dict[str, str]:
-    """What to write for these words, by file below the root, in order. Raises NeedsBoot and HostLacks."""
+    """Return the values to write for these words by file below the root, in order. Raises NeedsBoot and HostLacks."""
     values: dict[str, str] = {}
     for word in words:
         name, _, value = word.partition("=")
@@ -52,7 +52,7 @@ def _values_of(word: str, name: str, value: str, root: Path) -> dict[str, str]:
             root / path,
             word,
             "this kernel has no transparent huge pages",
-            "measure on one with CONFIG_TRANSPARENT_HUGEPAGE",
+            "measure on a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
         )
         return {path: value}
     if name == "thp_anon":
@@ -60,21 +60,21 @@ def _values_of(word: str, name: str, value: str, root: Path) -> dict[str, str]:
     if name == "cpufreq.default_governor":
         policies = files.matching(root, GOVERNORS)
         if not policies:
-            raise HostLacks(word=word, why="no CPU here lets the kernel choose its frequency", way_out="leave it out")
+            raise HostLacks(word=word, why="no CPU here lets the kernel choose its frequency", way_out="remove it")
         return {path.relative_to(root).as_posix(): value for path in policies}
     if name.startswith("sysctl.") and SYSCTL.fullmatch(setting := name.removeprefix("sysctl.")):
         path = f"{SYSCTLS}/{setting.replace('.', '/')}"
-        _require(root / path, word, f"there is no /{path}", "`sysctl -a` lists what there is")
+        _require(root / path, word, f"/{path} does not exist", "`sysctl -a` lists the settings")
         return {path: value}
     if name.startswith("block.") and (match := BLOCK.fullmatch(name.removeprefix("block."))):
-        return _of_disk(word, match[1], match[2], value, root)
+        return _disk_values(word, match[1], match[2], value, root)
     raise NeedsBoot(word=word)
 
 
-def _of_disk(word: str, disk: str, setting: str, value: str, root: Path) -> dict[str, str]:
+def _disk_values(word: str, disk: str, setting: str, value: str, root: Path) -> dict[str, str]:
     path = f"{QUEUES.replace('*', disk)}/{setting}"
     disks = ", ".join(place.parent.name for place in files.matching(root, QUEUES))
-    _require(root / path, word, f"there is no /{path}", f"disks here: {disks or 'none'}")
+    _require(root / path, word, f"/{path} does not exist", f"disks here: {disks or 'none'}")
     if setting == "scheduler":
         known = (files.text(root / path) or "").replace("[", "").replace("]", "").split()
         if value not in known:
@@ -88,19 +88,19 @@ def _require(path: Path, word: str, why: str, way_out: str) -> None:
 
 
 def _sizes(word: str, value: str, root: Path) -> dict[str, str]:
-    """`64K,128K:always;2M:inherit`: sizes that aren't named get `never`, as at a boot."""
+    """Parse `64K,128K:always;2M:inherit`; the other sizes get `never`, as at boot."""
     paths = {_kib(path): path for path in files.matching(root, f"{THP_SIZES}/enabled")}
     if not paths:
         raise HostLacks(
             word=word,
             why="this kernel has no huge pages of several sizes",
-            way_out="Linux 6.8 and newer have them",
+            way_out="use Linux 6.8 or newer",
         )
     modes = dict.fromkeys(paths, "never")
     for part in value.split(";"):
         sizes, _, mode = part.rpartition(":")
         if mode not in THP_MODES or not sizes:
-            raise HostLacks(word=word, why=f"{part!r} is no SIZE:MODE", way_out=f"modes: {', '.join(THP_MODES)}")
+            raise HostLacks(word=word, why=f"{part!r} is not SIZE:MODE", way_out=f"modes: {', '.join(THP_MODES)}")
         for size in sizes.split(","):
             match = SIZE.fullmatch(size)
             kib = int(int(match[1]) * KIB[match[2].upper()]) if match else 0
@@ -112,12 +112,12 @@ def _sizes(word: str, value: str, root: Path) -> dict[str, str]:
 
 
 def _sizes_at_boot(root: Path) -> dict[str, str]:
-    """What a kernel that is told nothing of sizes has: the largest does as `enabled` says, the others aren't used."""
+    """Return the modes of a boot without parameters: the largest size follows `enabled`, the others are unused."""
     largest = files.number(root / THP / "hpage_pmd_size") or 0
     paths = files.matching(root, f"{THP_SIZES}/enabled")
     return {path.relative_to(root).as_posix(): "inherit" if _kib(path) * 1024 == largest else "never" for path in paths}
 
 
 def _kib(path: Path) -> int:
-    """The size that a file is about: of `hugepages-64kB/enabled` 64."""
+    """Return the size in the name of a file, in KiB: 64 of `hugepages-64kB/enabled`."""
     return int(path.parent.name.removeprefix("hugepages-").removesuffix("kB"))
