@@ -227,7 +227,7 @@ def test_a_knob_that_this_host_lacks_is_said_when_it_was_named(tmp_path: Path, s
 
 def test_an_unknown_knob_is_refused_before_anything_is_set(root: Path, state: State) -> None:
     before = snapshot(root)
-    with pytest.raises(UnknownKnob, match="warp is no knob"):
+    with pytest.raises(UnknownKnob, match="warp is not a knob"):
         set_knobs(state, ["governor", "warp"], root=root)
     assert snapshot(root) == before
 
