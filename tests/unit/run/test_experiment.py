@@ -73,6 +73,8 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
             "`workload.metrics.p99.pattern` is missing",
         ),
         (COMMAND + "metrics.p99.direction = 'up'\n", 9, "`workload.metrics.p99.direction`: 'lower'"),
+        (COMMAND + "metrics.pattern.patern = 'x'\n", 9, "`workload.metrics.pattern.patern`; did you mean `pattern`?"),
+        ('[variants.x]\nprofile = { use = "order", form = "x" }\n', 7, "did you mean `from`?"),
         (COMMAND + "metrics = {}\n", 9, "`workload.metrics`"),
         (COMMAND + "[workload.metrics.'p 99']\n", 9, "`workload.metrics.p 99`: a name is expected"),
         ('[workload]\ntype = "command"\ncommand = []\n', 8, "`workload.command`: it must have at least 1"),
