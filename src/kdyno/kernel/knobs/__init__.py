@@ -18,6 +18,7 @@ from kdyno.kernel.knobs import (
     lines,
     lto,
     march,
+    mitigations,
     mtune,
     opt,
     order,
@@ -68,6 +69,7 @@ KNOBS: tuple[Knob, ...] = (
     page_size.KNOB,
     sysctl.KNOB,
     block.KNOB,
+    mitigations.KNOB,
     cmdline.KNOB,
 )
 """Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""
