@@ -221,11 +221,6 @@ class RecipeSpec(Frozen):
     ] = Field(default_factory=dict)
     """Settings of disks of the host itself, `vda.scheduler` and `vda.read_ahead_kb`, and the value each gets. A guest
     can't be told them."""
-    mitigations: Annotated[
-        Literal["off", "auto", "auto,nosmt"] | None,
-        Runtime(lambda value, _: [f"mitigations={value}"] if value else []),
-    ] = None
-    """What the kernel does against faults of CPUs. None: its own choice."""
     cmdline: Annotated[tuple[str, ...], Runtime(lambda value, _: value)] = ()
     """Words added to the kernel command line. They don't change the image."""
 

@@ -18,7 +18,6 @@ from kdyno.kernel.knobs import (
     lines,
     lto,
     march,
-    mitigations,
     mtune,
     opt,
     order,
@@ -69,7 +68,6 @@ KNOBS: tuple[Knob, ...] = (
     page_size.KNOB,
     sysctl.KNOB,
     block.KNOB,
-    mitigations.KNOB,
     cmdline.KNOB,
 )
 """Every field of the recipe, in the order in which they contribute: what comes later goes later on a command."""
