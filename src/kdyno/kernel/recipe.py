@@ -177,8 +177,6 @@ class RecipeSpec(Frozen):
     for the best that the compiler knows of this host's. `patch:NAME` goes through Kconfig instead of KCFLAGS."""
     mtune: str | None = None
     """-mtune for kernel code, as the compiler spells it, where it is to be another than `march` brings along."""
-    align_loops: Literal[16, 32, 64] | None = None
-    """Loops of kernel code begin at multiples of so many bytes. None: as the compiler has them."""
     lto: Literal["none", "thin", "full"] = "none"
     """clang's link-time optimisation, through Kconfig."""
     lines: bool = False

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from kdyno.base.errors import UserError
 from kdyno.kernel.knobs import (
-    align_loops,
     block,
     cflags,
     cmdline,
@@ -54,7 +53,6 @@ KNOBS: tuple[Knob, ...] = (
     opt.KNOB,
     march.KNOB,
     mtune.KNOB,
-    align_loops.KNOB,
     lto.KNOB,
     lines.KNOB,
     delegation.KNOB,
