@@ -32,7 +32,8 @@ from kdyno.measure.workload.definition import (
 )
 from kdyno.measure.workload.metrics import AnyMetric, Output
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
-from kdyno.run.experiment.load import NoTrainingLoad, OneProgramTwice, load_experiment, training_load
+from kdyno.run.experiment.load import NoTrainingLoad, OneProgramTwice, training_load
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.one_boot import measured
 
 SMALL = """
