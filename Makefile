@@ -38,7 +38,7 @@ test-quick: setup-test
 	pytest --durations=25 --ignore=tests/e2e -n 2 --dist loadfile $(T)
 
 test-e2e: setup-test
-	pytest --durations=25 $(T) tests/e2e
+	pytest --durations=25 -n 2 --dist loadfile $(T) tests/e2e
 
 test-long: setup-test
 	pytest --durations=0 -m long
