@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
+from pydantic import BaseModel
 
 from kdyno.base.installed import find_program
 from kdyno.base.lanes import LANES, PMU_CLOCKS, Lane
@@ -167,7 +168,7 @@ def test_a_test_outside_the_suite_is_among_all_and_not_among_lmbench(
 
 def test_a_job_has_the_fields_that_the_agent_reads() -> None:
     proto = formats("proto")
-    models = {"Job": Job, "JobTest": TestOrder, "Program": Program, "Soak": Soak}
+    models: dict[str, type[BaseModel]] = {"Job": Job, "JobTest": TestOrder, "Program": Program, "Soak": Soak}
     assert proto["fields"] == {name: list(model.model_fields) for name, model in models.items()}
     (largest,) = (part.le for part in QemuConfig.model_fields["icount_shift"].metadata if hasattr(part, "le"))
     assert proto["largest_shift"] == largest
@@ -350,7 +351,7 @@ def test_what_loads_print_is_read_and_has_a_schema(tmp_path: Path) -> None:
 
 
 def test_the_fields_of_the_parts_of_an_outcome_are_those_of_the_loads() -> None:
-    models = {
+    models: dict[str, type[BaseModel]] = {
         "Metric": LoadMetric,
         "Faults": LoadFaults,
         "OfSize": LoadPageSize,
