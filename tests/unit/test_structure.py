@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.cli.schemas import FORMATS
 from kdyno.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +91,7 @@ def test_planning_a_run_needs_no_diagnostics() -> None:
 def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
     """What only tests and tools call lies with them."""
     imported = {name_of(file): set(imports(file)) for file in FILES}
+    imported["kdyno.cli.schemas"] |= {row.type.partition(":")[0] for row in FORMATS.values()}
     reached: set[str] = set()
     new = {"kdyno.__main__", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
     while new:

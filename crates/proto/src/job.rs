@@ -136,7 +136,7 @@ pub enum JobError {
 }
 
 /// QEMU refuses a larger shift.
-const LARGEST_SHIFT: u8 = 10;
+pub(crate) const LARGEST_SHIFT: u8 = 10;
 
 /// The emulated PMU is told the number of a run in 16 bits, of which it keeps the last two for itself.
 const MOST_MEASURED_RUNS: u32 = 65_000;

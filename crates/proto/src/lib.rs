@@ -13,6 +13,8 @@
 mod catalogue;
 mod counters;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod fuzz;
 mod hex;
 mod job;

@@ -96,6 +96,10 @@ class March(Frozen):
         return f"{compiler} {first}" + (f" to {last}" if last else "")
 
 
+Marches = tuple[March, ...]
+"""What `kdyno march list --json` prints."""
+
+
 def level_name(level: int) -> str:
     """`x86-64` is the first level's."""
     return "x86-64" if level == 1 else f"x86-64-v{level}"

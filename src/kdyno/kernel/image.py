@@ -92,6 +92,10 @@ class ImageRecord(Frozen):
     """What a reader should know: patches that were in already, lines of the base that this source doesn't take."""
 
 
+ImagesByVariant = dict[str, tuple[ImageRecord, ...]]
+"""What `kdyno build --json` prints."""
+
+
 class Image(Frozen):
     """A finished image on disk."""
 

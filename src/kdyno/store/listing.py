@@ -33,6 +33,10 @@ class RunSummary:
     status: Literal["complete", "unfinished"]
 
 
+RunSummaries = tuple[RunSummary, ...]
+"""What `kdyno runs --json` prints."""
+
+
 def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
     """All runs of a store, the newest first. Raises the errors of kdyno.store.errors."""
     engine = database.connect(store, access)

@@ -53,6 +53,10 @@ class Finding:
     """What mends it: a command, or words where there is none."""
 
 
+Findings = tuple[Finding, ...]
+"""What `kdyno doctor --json` prints."""
+
+
 def examine(state: State) -> Iterator[Finding]:
     """Look at everything, one finding after the other; the proof of KVM takes up to two seconds."""
     for requirement in requirements():

@@ -1,6 +1,8 @@
 //! The job's programs: for each its set-up, its runs and the reports on them, its tear-down, and an end to whatever it
 //! left behind.
 
+#[cfg(test)]
+mod formats;
 mod keeper;
 pub mod leftovers;
 mod memory;

@@ -96,6 +96,10 @@ class RunReport(Report):
     """One command line that repeats the run."""
 
 
+RunReports = tuple[RunReport, ...]
+"""What `kdyno compare --json` prints."""
+
+
 class FileReport(Report):
     """Somebody else's data, judged. `kdyno judge FILE --json` prints it."""
 

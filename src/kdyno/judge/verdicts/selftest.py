@@ -119,6 +119,10 @@ class SelfTest(Frozen):
         )
 
 
+SelfTestList = tuple[SelfTest, ...]
+"""What `kdyno selftest --json` prints."""
+
+
 def last_of_host(
     store: Store, host: Mapping[str, Any], lane: Lane, kind: Kind = "aa", clock: str | None = None
 ) -> SelfTest | None:

@@ -65,7 +65,8 @@ class ProbeRecord(Frozen):
     why: str
 
 
-LINE: TypeAdapter[ObjectRecord | ProbeRecord] = TypeAdapter(ObjectRecord | ProbeRecord)
+Line = ObjectRecord | ProbeRecord
+LINE: TypeAdapter[Line] = TypeAdapter(Line)
 
 
 class Records(Frozen):

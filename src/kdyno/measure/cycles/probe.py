@@ -44,3 +44,7 @@ class MarkedProgram(ProbeProgram):
 
     benchmark: int
     times: int
+
+
+ProgramLine = TimedProgram | MarkedProgram
+"""A line of `kdyno-probe run`."""

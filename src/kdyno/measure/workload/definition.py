@@ -170,6 +170,10 @@ class Definition(Frozen):
         )
 
 
+Definitions = tuple[Definition, ...]
+"""What `kdyno workload list --json` prints."""
+
+
 def as_parameter(word: str, default: Value | None) -> Value:
     """What a user said for a parameter: a whole number where its default is a number, and the word can be one."""
     if isinstance(default, int | float):
