@@ -196,14 +196,17 @@ def _new_directory(key: str, state: State) -> Iterator[Path]:
     place = directory(key, state)
     partial = place.with_name(f".{key}.partial")
     remove_tree(partial)
-    with disk_full_is_said(partial):
-        partial.mkdir()
-        yield partial
-        for file in (*partial.iterdir(), partial):
-            sync(file)
-        remove_tree(place)  # it is one of another version, or there is none
-        partial.rename(place)
-        sync(state.images)
+    try:
+        with disk_full_is_said(partial):
+            partial.mkdir()
+            yield partial
+            for file in (*partial.iterdir(), partial):
+                sync(file)
+            remove_tree(place)  # it is one of another version, or there is none
+            partial.rename(place)
+            sync(state.images)
+    finally:
+        remove_tree(partial)
 
 
 def _recorded(record: ImageRecord, partial: Path) -> ImageRecord:
