@@ -23,7 +23,7 @@ from kdyno.base import elf_listing
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, sync
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, disk_full_is_said, require_space
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
@@ -183,6 +183,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
     """The same of an image whose files are given."""
+    require_space(state.images, sum(map(len, files.values())))
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)

@@ -121,14 +121,17 @@ def _json(value: Frozen) -> bytes:
     return f"{value.model_dump_json()}\n".encode()
 
 
-def read_run(file: IO[bytes], name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
-    """Read a run's file; `keep` gets each artefact, by its SHA-256, when it was compared with that.
+def read_run(
+    file: IO[bytes], name: str, keep: Callable[[str, bytes], None], ahead: Callable[[int], None] = lambda _: None
+) -> WholeRun:
+    """Read a run's file; `keep` gets each artefact, by its SHA-256, when it was compared with that. `ahead` hears
+    before that how many bytes they will be.
 
     What is returned fits together. Raises RunFileUnfit and RunFileOfAnotherVersion, also after artefacts were kept.
     """
     try:
         with gzip.GzipFile(fileobj=file) as packed:
-            return _read(files(packed.read, LIMITS, name, RunFileUnfit), _size(file), name, keep)
+            return _read(files(packed.read, LIMITS, name, RunFileUnfit), _size(file), name, keep, ahead)
     except (OSError, EOFError, zlib.error) as error:
         raise RunFileUnfit(name=name, why=f"it is no gzip file, or a damaged one ({error})") from error
 
@@ -139,7 +142,13 @@ def _size(file: IO[bytes]) -> int:
     return size
 
 
-def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
+def _read(
+    archive: Iterator[tuple[str, bytes]],
+    size: int,
+    name: str,
+    keep: Callable[[str, bytes], None],
+    ahead: Callable[[int], None],
+) -> WholeRun:
     first, content = next(archive, ("", b""))
     if first != MANIFEST:
         raise RunFileUnfit(name=name, why=f"it does not begin with {MANIFEST}")
@@ -148,6 +157,7 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
     unpacked = sum(listed.bytes for listed in manifest.files if not listed.name.startswith(f"{ARTEFACTS}/"))
     if unpacked > MOST_PACKED * size:
         raise RunFileUnfit(name=name, why=f"{unpacked:,} bytes of records are more than a file of {size:,} can hold")
+    ahead(sum(listed.bytes for listed in manifest.files) - unpacked)
     about: RunFileRun | None = None
     boots: list[WholeBoot] = []
     whole: WholeRun | None = None
