@@ -23,6 +23,7 @@ from kdyno.base import elf_listing
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, sync
+from kdyno.base.mistakes import first_fault, is_json
 from kdyno.base.state import State, disk_full_is_said, require_space
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
@@ -151,11 +152,9 @@ def read_record(place: Path) -> ImageRecord:
     except OSError as error:
         raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "json_invalid":
-            raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
-        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ImageOfAnotherVersion(directory=place, why=why) from error
+        if not is_json(error):
+            raise ImageCorrupt(directory=place, why=f"{RECORD}: {first_fault(error)}") from error
+        raise ImageOfAnotherVersion(directory=place, why=first_fault(error)) from error
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:

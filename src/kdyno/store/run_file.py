@@ -21,6 +21,7 @@ from kdyno import __version__
 from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.files import replacement
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.plain_tar import END, ArchiveDamaged, Limits, entry, files
 from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
@@ -219,9 +220,7 @@ def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
         plain_json.parse(content.decode())
         return model.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RunFileUnfit(name=name, why=": ".join(filter(None, [part, place, first["msg"]]))) from error
+        raise RunFileUnfit(name=name, why=f"{part}: {first_fault(error)}") from error
     except ValueError as error:
         raise RunFileUnfit(name=name, why=f"{part} is no plain JSON: {error}") from error
 

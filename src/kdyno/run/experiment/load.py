@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
-from kdyno.base.mistakes import SHOWN, Mistake, in_words, meant, mistakes
+from kdyno.base.mistakes import SHOWN, Mistake, first_fault, meant, mistakes
 from kdyno.boot.registry import MACHINES
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
@@ -115,10 +115,7 @@ def read_experiment(named: str) -> Experiment:
     try:
         experiment = Experiment.model_validate_json(written)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadRecordedExperiment(
-            why=": ".join(filter(None, [".".join(map(str, first["loc"])), in_words(first)]))
-        ) from None
+        raise BadRecordedExperiment(why=first_fault(error)) from None
     for keys, why in _unfit(experiment.model_dump(mode="json")):
         raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment
