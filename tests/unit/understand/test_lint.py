@@ -347,7 +347,7 @@ def test_a_helper_that_is_killed_is_said_to_be_killed(
         ),
         ("echo '{ no JSON'", "a record: it is no JSON: "),
         ('echo \'{"refused":"a.o"}\'', "it is missing"),
-        ('echo \'{"refused":[], "why":7}\'', "is expected"),
+        ('echo \'{"refused":[], "why":7}\'', "it is missing"),
         ('printf \'{"begun":"a.o\'; kill -9 $$', "killed by signal 9"),
         ('printf \'{"begun":"a.o\'; exit 3', "failed: status 3"),
         ("yes error | head -n 100000; exit 1", "failed: error error"),
