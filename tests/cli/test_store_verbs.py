@@ -155,7 +155,7 @@ def nested(content: bytes) -> bytes:
         ("run.json", renamed, True, "the run's id is not that of"),
         ("run.json", of_another_run, True, "the run's id is not that of"),
         ("run.json", nested, True, "nested too deep"),
-        ("run.json", lambda _: b"{}", True, "Field required"),
+        ("run.json", lambda _: b"{}", True, "it is missing"),
         ("run.json", lambda _: b"\xff", True, "no plain JSON"),
     ],
 )

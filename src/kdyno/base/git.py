@@ -43,8 +43,8 @@ ENVIRONMENT = {
 }
 IDENTITY = re.compile(r"EMAIL|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)")
 """Variables that say who commits."""
-LOOK_SECONDS = 30.0
-"""For reading a configuration: it takes milliseconds."""
+LOOK_SECONDS = process.QUERY_SECONDS
+"""For reading a configuration: it takes milliseconds, but half a minute where the machine has no time for it."""
 NO_CONFIGURATION = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 AS_COMMITTED = "* -filter -text -eol -ident -working-tree-encoding -export-subst -export-ignore\n"
 """Attributes that win over those of a tree: its files come out as they were committed."""

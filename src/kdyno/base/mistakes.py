@@ -1,4 +1,7 @@
-"""What pydantic finds wrong with a file that somebody wrote, in words: the key, and what was probably meant."""
+"""What pydantic finds wrong with a file or a record, in words: the key, and what was probably meant.
+
+Nothing that pydantic says itself is quoted: it speaks of fields, inputs and instances.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, Tag, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+from pydantic_core.core_schema import ErrorType
 
 from kdyno.base import toml
+from kdyno.base.text import clean
 
 SHOWN = 20
 """Mistakes of one file that are said."""
@@ -27,14 +32,27 @@ WORDS: Mapping[str, str] = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false is expected"),
     **dict.fromkeys(("tuple_type", "list_type"), "a list [ ... ] is expected"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table is expected"),
-    "literal_error": "{expected} is expected",
+    **dict.fromkeys(("literal_error", "enum"), "{expected} is expected"),
     "union_tag_invalid": "there is no such type; there are {tags}",
     "greater_than": "it must be greater than {gt}",
     "greater_than_equal": "it must be at least {ge}",
     "less_than": "it must be less than {lt}",
     "less_than_equal": "it must be at most {le}",
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such key",
+    "json_invalid": "it is no JSON: {error}",
+    "union_tag_not_found": "{discriminator} is missing in it",
+    "none_required": "null is expected",
+    "timezone_aware": "a time with its zone is expected",
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), "a date with a time is expected"
+    ),
 }
 """What pydantic's kinds of mistakes mean to whoever wrote the file, with its facts."""
+OTHERS = frozenset(get_args(ErrorType)) - {"value_error", "assertion_error"}
+"""Pydantic's own kinds: what it says of them is for programmers. The rest is said by checks of kdyno's."""
+LONGEST_FAULT = 300
+"""Characters that are said of a record."""
 LENGTHS = {
     "too_short": ("min_length", "at least", "entry", "entries"),
     "too_long": ("max_length", "at most", "entry", "entries"),
@@ -127,8 +145,25 @@ def in_words(mistake: ErrorDetails) -> str:
         return PATTERNS.get(facts["pattern"], f"it must match the pattern {facts['pattern']}")
     if kind in WORDS:
         return WORDS[kind].format(**facts, tags=facts.get("expected_tags", "").replace("'", ""))
-    words = mistake["msg"].removeprefix("Value error, ")
+    if kind in OTHERS:
+        return "another kind of value is expected"
+    words = mistake["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return f"{words[:1].lower()}{words[1:]}"
+
+
+def first_fault(error: ValidationError, whole: str = "") -> str:
+    """The first thing that is wrong with a record that a program wrote, with its place in it, or `whole` for all of it.
+
+    One line, however hostile the record is.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, mistake["loc"])) or whole
+    return clean(": ".join(filter(None, [place, in_words(mistake)])))[:LONGEST_FAULT]
+
+
+def is_json(error: ValidationError) -> bool:
+    """Whether what was validated was JSON at all."""
+    return error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"
 
 
 def problems(error: ValidationError, model: type[BaseModel], written: Any) -> list[str]:

@@ -19,7 +19,7 @@ from kdyno.base.state_marker import IN_USE, LOCKS, STORE, claim
 
 class NoSpace(InfrastructureError):
     message = "not enough disk space in {path}: {free_mb} MB free, {needed_mb} MB needed"
-    hint = "free some space there, or name another place with --state DIR or KDYNO_STATE"
+    hint = "free some space there (`kdyno store gc`), or name another place with --state DIR or KDYNO_STATE"
 
 
 class DiskFull(InfrastructureError):
@@ -167,9 +167,7 @@ class State:
 
     def require_space(self, megabytes: int) -> None:
         """Raise NoSpace unless so many megabytes are free."""
-        free = shutil.disk_usage(self._part(".")).free // 1_000_000
-        if free < megabytes:
-            raise NoSpace(path=self.root, free_mb=free, needed_mb=megabytes)
+        require_space(self._part("."), megabytes * MEGABYTE)
 
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -243,6 +241,7 @@ ROOT_RECORD = "root.json"
 """In the directory of a root file system: what is in it."""
 SCRATCH = ".boot"
 """What the names of scratch directories end with: nothing else is ever removed from their place."""
+MEGABYTE = 1_000_000
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -307,6 +306,13 @@ def _remove_unheld(directory: Path) -> None:
                     shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(descriptor)
+
+
+def require_space(directory: Path, size: int) -> None:
+    """Raise NoSpace unless so many bytes are free on a directory's disk: before minutes of work that would fill it."""
+    free = shutil.disk_usage(directory).free
+    if free < size:
+        raise NoSpace(path=directory, free_mb=free // MEGABYTE, needed_mb=-(-size // MEGABYTE))
 
 
 @contextmanager

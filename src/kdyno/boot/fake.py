@@ -14,6 +14,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import Lane
+from kdyno.base.mistakes import first_fault
 from kdyno.base.names import absolute
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -150,7 +151,7 @@ class FakeMachine:
             content = _content(path)
             return RecordedExit() if content is None else RecordedExit.model_validate_json(content)
         except ValidationError as error:
-            raise BadExit(path=path, why=error.errors(include_url=False)[0]["msg"]) from None
+            raise BadExit(path=path, why=first_fault(error)) from None
 
 
 def _content(path: Path) -> bytes | None:

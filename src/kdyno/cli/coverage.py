@@ -10,6 +10,10 @@ from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_o
 from kdyno.run.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kdyno.base.state import State
+    from kdyno.store.database import Access
     from kdyno.understand.coverage.measure import Measured, Wanted
     from kdyno.understand.coverage.subject import Subject
 
@@ -100,7 +104,7 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
     from kdyno.understand.coverage.subject import SubjectRequest, find_subject
 
     state, talk = state_of(args), talk_of(args)
-    with store_of(args) as store:
+    with store_of(args, _access(args.named, state)) as store:
         return [
             find_subject(
                 SubjectRequest(
@@ -114,6 +118,16 @@ def _subjects(args: argparse.Namespace) -> list[Subject]:
             )
             for place, named in enumerate(args.named)
         ]
+
+
+def _access(named: Sequence[str], state: State) -> Access:
+    """An image is booted, and the boot recorded; a run has to be there, and a record needs no store."""
+    from kdyno.understand.coverage.subject import kind_of
+
+    kinds = {kind_of(one, state) for one in named}
+    if "run" in kinds:
+        return "change" if "image" in kinds else "read"
+    return "make" if "image" in kinds else "look"
 
 
 def _of(place: int, given: list[str]) -> str | None:

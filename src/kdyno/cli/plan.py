@@ -40,7 +40,7 @@ def act(args: argparse.Namespace) -> int:
         talk.say(COMES_FIRST)
     prepared = prepare(experiment, state, talk)
     prepared.require_cpu()
-    with store_of(args) as store:
+    with store_of(args, "look") as store:
         ahead = forecast(prepared, plan_run(prepared), state, store)
     if args.json:
         print_json(ahead.model_dump(mode="json"))

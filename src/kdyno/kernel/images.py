@@ -23,7 +23,8 @@ from kdyno.base import elf_listing
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, sync
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.mistakes import first_fault, is_json
+from kdyno.base.state import State, disk_full_is_said, require_space
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
@@ -151,11 +152,9 @@ def read_record(place: Path) -> ImageRecord:
     except OSError as error:
         raise ImageCorrupt(directory=place, why=f"{RECORD}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "json_invalid":
-            raise ImageCorrupt(directory=place, why=f"{RECORD} isn't readable: {first['msg']}") from error
-        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ImageOfAnotherVersion(directory=place, why=why) from error
+        if not is_json(error):
+            raise ImageCorrupt(directory=place, why=f"{RECORD}: {first_fault(error)}") from error
+        raise ImageOfAnotherVersion(directory=place, why=first_fault(error)) from error
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:
@@ -183,6 +182,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
     """The same of an image whose files are given."""
+    require_space(state.images, sum(map(len, files.values())))
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)
@@ -196,14 +196,17 @@ def _new_directory(key: str, state: State) -> Iterator[Path]:
     place = directory(key, state)
     partial = place.with_name(f".{key}.partial")
     remove_tree(partial)
-    with disk_full_is_said(partial):
-        partial.mkdir()
-        yield partial
-        for file in (*partial.iterdir(), partial):
-            sync(file)
-        remove_tree(place)  # it is one of another version, or there is none
-        partial.rename(place)
-        sync(state.images)
+    try:
+        with disk_full_is_said(partial):
+            partial.mkdir()
+            yield partial
+            for file in (*partial.iterdir(), partial):
+                sync(file)
+            remove_tree(place)  # it is one of another version, or there is none
+            partial.rename(place)
+            sync(state.images)
+    finally:
+        remove_tree(partial)
 
 
 def _recorded(record: ImageRecord, partial: Path) -> ImageRecord:

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 
 FILE = "sections.jsonl"
 """The list's name in an image."""
@@ -52,5 +53,4 @@ def read_sections(path: Path) -> tuple[GroupedSection, ...]:
     except OSError as error:
         raise SectionsUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise SectionsUnreadable(path=path, why=first["msg"]) from error
+        raise SectionsUnreadable(path=path, why=first_fault(error)) from error

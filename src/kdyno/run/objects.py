@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole
+from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State
 from kdyno.kernel import build_log
 from kdyno.kernel.delegation.records import read_records
@@ -75,7 +76,7 @@ def _derivation(digest: str, state: State) -> Derivation | None:
     except OSError as error:
         raise ProvenanceUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
-        raise ProvenanceUnreadable(path=path, why=error.errors(include_url=False)[0]["msg"]) from error
+        raise ProvenanceUnreadable(path=path, why=first_fault(error)) from error
 
 
 def _training(derivation: Derivation, state: State, store: Store) -> Training:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.pool import StaticPool
 
 from kdyno.base.files import sync
 from kdyno.base.state import disk_full_is_said
@@ -52,8 +53,9 @@ JOURNAL = "-journal"
 """What SQLite takes back a change with, if the store isn't kdyno's. It may name other files, which SQLite removes."""
 FILES = ("", "-wal", "-shm", JOURNAL)
 """Of SQLite's, what may lie beside the file."""
-Access = Literal["read", "change", "make"]
-"""What a store is opened for: to be read; to be written to, if it is there; and if it isn't, to be made."""
+Access = Literal["read", "look", "change", "make"]
+"""What a store is opened for: to be read; to be read, an empty one if it isn't there; to be written to, if it is there;
+and if it isn't, to be made."""
 PLAIN = ("table", "index")
 SHAPE = (
     'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '
@@ -77,6 +79,9 @@ def connect(store: StoreUrl, access: Access = "make") -> Engine:
         with errors_are_said(store), engine.begin() as connection:
             is_there = _checked(connection, store.where)
         if not is_there:
+            if access == "look":
+                engine.dispose()
+                return _empty(store)
             _require_may_make(store, access)
             with errors_are_said(store), writing(engine) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno schema'))"))  # one at a time
@@ -88,9 +93,11 @@ def connect(store: StoreUrl, access: Access = "make") -> Engine:
 def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
     _require_files(path)
     if not path.exists():
+        if access == "look":
+            return _empty(store)
         _require_may_make(store, access)
         make_file(store, path)
-    if access == "read":
+    if access in ("read", "look"):
         return _read_only(store, path)
     engine = _file_engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
     with _disposed_if_it_fails(engine), errors_are_said(store):
@@ -116,6 +123,15 @@ def _read_only(store: StoreUrl, path: Path) -> Engine:
     return engine
 
 
+def _empty(store: StoreUrl) -> Engine:
+    """A store without a run, in memory alone."""
+    in_memory = URL.create("sqlite")
+    engine = _file_engine(store, in_memory, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    with _disposed_if_it_fails(engine), writing(engine) as connection:
+        _make_tables(connection)
+    return engine
+
+
 def _file_engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
     engine = _engine(store, url, json_deserializer=plain_json.load, **options)
     _prepare_sqlite(engine)
@@ -132,7 +148,7 @@ def _engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
 
 
 def _of_mode(mode: str | None, access: Access) -> Access:
-    if mode == "ro":
+    if mode == "ro" and access != "look":
         return "read"
     return "change" if mode == "rw" and access == "make" else access
 

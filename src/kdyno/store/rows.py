@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Row, func, insert, select, text
 
 from kdyno.base.measurement import Benchmark, Sample
+from kdyno.base.mistakes import first_fault
 from kdyno.store import digests, plain_json, schema
 from kdyno.store.errors import BootInconsistent, RecordCorrupt
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord
@@ -32,9 +33,7 @@ def read(store: StoreUrl, record: str) -> Iterator[None]:
 
 
 def _corrupt(store: StoreUrl, record: str, error: ValidationError) -> RecordCorrupt:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    return RecordCorrupt(where=store.where, record=record, why=": ".join(filter(None, [field, first["msg"]])))
+    return RecordCorrupt(where=store.where, record=record, why=first_fault(error))
 
 
 def digest_of_run(connection: Connection, run: Mapping[str, Any]) -> str:

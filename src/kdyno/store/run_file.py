@@ -21,6 +21,7 @@ from kdyno import __version__
 from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.files import replacement
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.plain_tar import END, ArchiveDamaged, Limits, entry, files
 from kdyno.store import identity, plain_json, rows, schema
 from kdyno.store.artefacts import Artefacts
@@ -121,14 +122,17 @@ def _json(value: Frozen) -> bytes:
     return f"{value.model_dump_json()}\n".encode()
 
 
-def read_run(file: IO[bytes], name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
-    """Read a run's file; `keep` gets each artefact, by its SHA-256, when it was compared with that.
+def read_run(
+    file: IO[bytes], name: str, keep: Callable[[str, bytes], None], ahead: Callable[[int], None] = lambda _: None
+) -> WholeRun:
+    """Read a run's file; `keep` gets each artefact, by its SHA-256, when it was compared with that. `ahead` hears
+    before that how many bytes they will be.
 
     What is returned fits together. Raises RunFileUnfit and RunFileOfAnotherVersion, also after artefacts were kept.
     """
     try:
         with gzip.GzipFile(fileobj=file) as packed:
-            return _read(files(packed.read, LIMITS, name, RunFileUnfit), _size(file), name, keep)
+            return _read(files(packed.read, LIMITS, name, RunFileUnfit), _size(file), name, keep, ahead)
     except (OSError, EOFError, zlib.error) as error:
         raise RunFileUnfit(name=name, why=f"it is no gzip file, or a damaged one ({error})") from error
 
@@ -139,7 +143,13 @@ def _size(file: IO[bytes]) -> int:
     return size
 
 
-def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Callable[[str, bytes], None]) -> WholeRun:
+def _read(
+    archive: Iterator[tuple[str, bytes]],
+    size: int,
+    name: str,
+    keep: Callable[[str, bytes], None],
+    ahead: Callable[[int], None],
+) -> WholeRun:
     first, content = next(archive, ("", b""))
     if first != MANIFEST:
         raise RunFileUnfit(name=name, why=f"it does not begin with {MANIFEST}")
@@ -148,6 +158,7 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
     unpacked = sum(listed.bytes for listed in manifest.files if not listed.name.startswith(f"{ARTEFACTS}/"))
     if unpacked > MOST_PACKED * size:
         raise RunFileUnfit(name=name, why=f"{unpacked:,} bytes of records are more than a file of {size:,} can hold")
+    ahead(sum(listed.bytes for listed in manifest.files) - unpacked)
     about: RunFileRun | None = None
     boots: list[WholeBoot] = []
     whole: WholeRun | None = None
@@ -209,9 +220,7 @@ def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
         plain_json.parse(content.decode())
         return model.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RunFileUnfit(name=name, why=": ".join(filter(None, [part, place, first["msg"]]))) from error
+        raise RunFileUnfit(name=name, why=f"{part}: {first_fault(error)}") from error
     except ValueError as error:
         raise RunFileUnfit(name=name, why=f"{part} is no plain JSON: {error}") from error
 

@@ -108,7 +108,7 @@ def test_what_the_agent_says_it_can_do_has_a_schema(agent: Catalogue) -> None:
 
 
 def test_an_agent_of_another_release_is_refused(agent: Catalogue) -> None:
-    with pytest.raises(OtherAgent, match="tests: Field required"):
+    with pytest.raises(OtherAgent, match="tests: it is missing"):
         parse_catalogue(agent.model_dump_json(exclude={"tests"}))
 
 

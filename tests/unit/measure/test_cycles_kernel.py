@@ -122,7 +122,7 @@ def test_a_measurement_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("", "the file: Invalid JSON"), ("{}", "model: Field required"), ('{"v": 2}', "model: Field required")],
+    [("", "the file: it is no JSON"), ("{}", "model: it is missing"), ('{"v": 2}', "model: it is missing")],
 )
 def test_what_is_no_measurement_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "validation.json"

@@ -299,7 +299,7 @@ def test_a_name_of_any_length_is_no_reason_to_take_memory() -> None:
     [
         ({"file": "other"}, "is missing, or of another size"),
         ({"file_bytes": 7}, "is missing, or of another size"),
-        ({"boot": "../../x"}, "runs.0.boot: String should match pattern"),
+        ({"boot": "../../x"}, "runs.0.boot: it must match the pattern"),
         ({"kernel": {"release": "x" * 300, "build_id": None}}, "runs.0.kernel.release"),
         ({"objects": -1}, "runs.0.objects"),
     ],

@@ -21,7 +21,7 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.ownership import is_root
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, disk_full_is_said, require_space
 from kdyno.base.text import clean
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
@@ -78,6 +78,7 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
                 partial = scratch / "tree"
                 partial.mkdir()
                 with _downloaded(packages) as archives:
+                    require_space(partial, sum(archive.stat().st_size for archive in archives))
                     _fill(partial, archives, package)
                 kernel_in(partial, package)
                 write_whole(partial / ORIGIN, origin)

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 
 FILE = "delegation.jsonl"
 """The records' name, beside the object directory and in an image."""
@@ -95,8 +96,7 @@ def read_records(path: Path) -> Records:
     except OSError as error:
         raise RecordsUnreadable(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise RecordsUnreadable(path=path, why=first["msg"]) from error
+        raise RecordsUnreadable(path=path, why=first_fault(error)) from error
     latest = {record.object: record for record in all_records if isinstance(record, ObjectRecord)}
     probes = {record.probe: record for record in all_records if isinstance(record, ProbeRecord)}
     return Records(objects=tuple(latest.values()), probes=tuple(probes.values()))

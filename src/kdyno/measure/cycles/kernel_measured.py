@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
+from kdyno.base.mistakes import first_fault
 from kdyno.measure.cycles.evaluate import Judged, Quality, Role, quality
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.predict import weigh
@@ -193,6 +194,4 @@ def read_measurement(path: Path) -> KernelMeasurement:
     except OSError as error:
         raise NoMeasurement(path=path, why=error.strerror) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise NoMeasurement(path=path, why=f"{place}: {first['msg']}") from None
+        raise NoMeasurement(path=path, why=first_fault(error, "the file")) from None

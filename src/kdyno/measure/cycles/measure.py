@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
+from kdyno.base.mistakes import first_fault
 from kdyno.base.packages import way_to_install
 from kdyno.base.process import ToolFailed, failure, output, spawned
 from kdyno.base.talk import Advance, Talk
@@ -92,13 +93,8 @@ def _programs(probe: Path) -> tuple[Program, ...]:
     try:
         listed = ProgramList.model_validate_json(output([probe, "list", "--json"]))
     except ValidationError as error:
-        raise ProbeBroken(why=f"its list has no programs ({_first_fault(error)})") from None
+        raise ProbeBroken(why=f"its list has no programs ({first_fault(error)})") from None
     return tuple(Program(entry.program, entry.kind, entry.role) for entry in listed.programs)
-
-
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_context=False)[0]
-    return ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
 
 
 def _timed(
@@ -141,7 +137,7 @@ def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
                 try:
                     yield row.model_validate_json(line)
                 except ValidationError as error:
-                    raise ProbeBroken(why=f"it says {line[:80]!r} ({_first_fault(error)})") from None
+                    raise ProbeBroken(why=f"it says {line[:80]!r} ({first_fault(error)})") from None
             status = child.wait()
         if status != 0:
             errors.seek(0)

@@ -11,6 +11,7 @@ from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
 from kdyno.base.measurement import Benchmark, Direction
+from kdyno.base.mistakes import first_fault
 
 Kind = Literal["latency", "bandwidth"]
 BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
@@ -99,6 +100,4 @@ def parse_catalogue(text: str) -> Catalogue:
     try:
         return Catalogue.model_validate_json(text)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, wrong["loc"])) or "its list"
-        raise OtherAgent(why=f"{place}: {wrong['msg']}") from None
+        raise OtherAgent(why=first_fault(error, "its list")) from None

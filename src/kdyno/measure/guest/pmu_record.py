@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, write_whole
 from kdyno.base.frozen import Frozen
+from kdyno.base.mistakes import first_fault
 from kdyno.base.profile_files import refuse_other_tools
 from kdyno.measure.guest.pmu_body import Body, read_body
 from kdyno.measure.guest.pmu_limits import MOST, in_words
@@ -203,10 +204,7 @@ def _split(data: bytes, path: Path) -> tuple[_Header, bytes]:
     try:
         header = _Header.model_validate_json(data[len(first) : end])
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in wrong["loc"]) or "the header"
-        problem = "".join(c for c in f"{place}: {wrong['msg']}" if c.isprintable())[:200]
-        raise PmuRecordDamaged(path=path, why=problem) from None
+        raise PmuRecordDamaged(path=path, why=first_fault(error, "the header")) from None
     if len(set(header.event_names)) != len(header.event_names) or "instructions" not in header.event_names:
         raise PmuRecordDamaged(path=path, why="event_names: instructions must be there, and no name twice")
     return header, data[end + 1 :]

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
 from kdyno.base.measurement import Direction
+from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
 from kdyno.measure.guest.job import PROTOCOL
 from kdyno.measure.guest.soak import (
@@ -213,10 +214,7 @@ def _what_is_wrong(error: ValidationError, text: str) -> str:
     version = _version(text)
     if version is not None and version != PROTOCOL:
         return f"version {version}, but this kdyno reads version {PROTOCOL}: agent and kdyno must be of one release"
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the record"
-    # Both may quote the guest, and end in a message on somebody's terminal.
-    return "".join(c for c in f"{place}: {first['msg']}" if c.isprintable())[:300]
+    return first_fault(error, "the record")
 
 
 def _version(text: str) -> int | None:

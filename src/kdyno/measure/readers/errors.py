@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Self
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import clean
+from kdyno.base.text import clean, cut
+
+SHOWN = 2000
+"""Characters of one thing that is quoted: a cell may be as long as its file."""
 
 
 class FileError(UserError):
     """What it quotes from a file may hold anything, and must not steer a terminal."""
 
     def __init__(self, **facts: object) -> None:
-        super().__init__(**facts)
+        super().__init__(**{name: cut(fact, SHOWN) if isinstance(fact, str) else fact for name, fact in facts.items()})
         self.advice = clean(self.advice)
         self.args = (clean(str(self)),)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kdyno.base.mistakes import Mistake, in_words
+from kdyno.base.mistakes import Mistake, first_fault
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import RecipeSpec
@@ -45,10 +45,7 @@ def read_experiment(named: str) -> Experiment:
     try:
         experiment = Experiment.model_validate_json(written)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadRecordedExperiment(
-            why=": ".join(filter(None, [".".join(map(str, first["loc"])), in_words(first)]))
-        ) from None
+        raise BadRecordedExperiment(why=first_fault(error)) from None
     for keys, why in unfit_values(experiment.model_dump(mode="json")):
         raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kdyno.base.errors import UserError
-from kdyno.base.state import State
+from kdyno.base.state import State, require_space
 from kdyno.kernel.source_trees import remove_tree
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.errors import RunThere
@@ -64,7 +64,7 @@ def export_run(run_id: str, path: Path, state: State, store: Store) -> list[str]
 
 
 def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dict[str, Any]], str]) -> Imported:
-    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere and what `read_run` raises.
+    """Put the run in a file on record, all or nothing. Raises NoRunFile, RunThere, NoSpace and what `read_run` raises.
 
     `tested_run` gives the run that a self-test's record is of, and raises ValueError if it can't be read.
     """
@@ -73,7 +73,8 @@ def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dic
         def keep(digest: str, content: bytes) -> None:
             (scratch / digest).write_bytes(content)
 
-        whole = read_run(file, str(path), keep)
+        # They lie in the scratch directory, and are copied from there.
+        whole = read_run(file, str(path), keep, lambda size: require_space(scratch, 2 * size))
         _require_own_selftest(whole, str(path), tested_run)
         if store.has_run(whole.run.id):
             raise RunThere(run=whole.run.id, where=store.where)

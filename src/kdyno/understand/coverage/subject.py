@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
@@ -78,19 +79,31 @@ class Subject:
 
 
 DEFAULT_WORKLOAD = ("lmbench",)
+Kind = Literal["record", "image", "run"]
+
+
+def kind_of(named: str, state: State) -> Kind:
+    """What a user names; what is neither a record nor an image can only be a run. Raises what load_image raises."""
+    path = Path(named)
+    if path.is_file() and path.name not in ("vmlinux", "bzImage"):
+        return "record"
+    try:
+        find_image(named, state)
+    except NoSuchImage:
+        return "run"
+    return "image"
 
 
 def find_subject(request: SubjectRequest, *, session: Session) -> Subject:
     """Read the record, or boot the image for it, unless that was done before. Raises the errors above and those of
     records, images, runs and boots.
     """
-    path = Path(request.named)
-    if path.is_file() and path.name not in ("vmlinux", "bzImage"):
-        return _of_file(path, request, session.state)
-    try:
-        image = find_image(request.named, session.state)
-    except NoSuchImage:
-        return _of_run(request, session.state, session.store)
+    match kind_of(request.named, session.state):
+        case "record":
+            return _of_file(Path(request.named), request, session.state)
+        case "run":
+            return _of_run(request, session.state, session.store)
+    image = find_image(request.named, session.state)
     load = training_load(request.workload or DEFAULT_WORKLOAD)
     run = SingleBoots(session).count(
         image, load, seed=request.seed, events="edges", family=PmuConfig().family,

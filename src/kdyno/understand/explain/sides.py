@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.mistakes import first_fault
 from kdyno.base.state import State
 from kdyno.boot.base import MachineSettings
 from kdyno.boot.qemu import cpu_of
@@ -130,7 +131,7 @@ def _experiment(run: RunRecord) -> Experiment:
     try:
         return Experiment.model_validate_json(run.experiment)
     except ValidationError as error:
-        raise ExperimentUnreadable(run=run.id, why=error.errors(include_url=False)[0]["msg"]) from error
+        raise ExperimentUnreadable(run=run.id, why=first_fault(error)) from error
 
 
 def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
