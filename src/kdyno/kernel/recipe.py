@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 
 KconfigValue = str | int | bool
 

@@ -16,7 +16,7 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import Sources, Unit
 from kdyno.run.experiment.load import BadExperiment, NoTuning, load_experiment, load_tuning
 from kdyno.run.experiment.tune import Choice

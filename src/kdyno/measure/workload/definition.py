@@ -21,6 +21,7 @@ from kdyno.base.mistakes import problems
 from kdyno.base.regex import BadPattern, compiled
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.needs import Needs
 
 MOST_BYTES = 200_000
 SUFFIX = ".toml"
@@ -74,7 +75,7 @@ class Operation(Frozen):
     """How many: the product of these numbers and parameters."""
 
 
-class Definition(Frozen):
+class Definition(Needs):
     """What a workload is."""
 
     name: Name
@@ -82,15 +83,8 @@ class Definition(Frozen):
     caution: Annotated[str, StringConstraints(max_length=500)] = ""
     """What a reader of its numbers must know first; shown with every run."""
     packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
-    """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
-    installed. Without any, a guest's programs are busybox's and kdyno's own."""
     unpack: Annotated[dict[ArchivePath, MemberPattern], Field(max_length=10)] = {}
-    """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
-    these members unpacked beside where the archive was; `local` finds the archive."""
-    kconfig: dict[str, bool | str | int] = {}
-    """What a kernel must have for it, beside what a root file system needs."""
     memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
-    """The least that a guest should have."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     """CPUs that it should have, where the lane allows more than one."""
     lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")

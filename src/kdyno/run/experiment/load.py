@@ -20,10 +20,10 @@ from kdyno.boot.registry import MACHINES
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import KconfigValue, Recipe
-from kdyno.measure.guest.job import Load
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.measure.workload.definition import own_names
 from kdyno.measure.workload.metrics import KINDS as METRIC_KINDS
+from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import ProgramsWorkload
 from kdyno.measure.workload.registry import WORKLOADS
 from kdyno.run.experiment.models import MOST_RECORDED_BYTES, Experiment, ExperimentFile, too_many_boots
@@ -211,11 +211,11 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
     settings["config"] = CONFIG.located(spec.config, path.parent)
     workload = settings["workload"] = spec.workload.located(path.parent)
     needs = workload.needs()
-    settings["machine"] = spec.machine.located(path.parent).suited(needs.memory_mb, needs.cpus)
+    settings["machine"] = spec.machine.located(path.parent).suited(needs, workload.cpus())
     load_of = cache(training_load)
     if spec.machine.starts_kernels:
         trained_on = [recipe.profile.train for recipe in recipes.values() if recipe.profile and recipe.profile.train]
-        needed = reduce(or_, (load_of(train).kconfig for train in trained_on), dict(needs.kconfig))
+        needed = reduce(or_, map(load_of, trained_on), needs).kconfig
         recipes = {name: _with_kconfig(recipe, needed) for name, recipe in recipes.items()} if needed else recipes
     return Experiment(**settings, variants=with_trainees(recipes, settings["source"], settings["config"], load_of))
 
@@ -241,10 +241,7 @@ def training_load(train: tuple[str, ...]) -> Load:
         tests=tuple(dict.fromkeys(test for load in loads for test in load.tests)),
         params=reduce(or_, (load.params for load in loads), {}),
         programs=tuple(programs),
-        packages=tuple(dict.fromkeys(package for load in loads for package in load.packages)),
-        unpack=reduce(or_, (load.unpack for load in loads), {}),
-        memory_mb=max((load.memory_mb for load in loads), default=0),
-        kconfig=reduce(or_, (load.kconfig for load in loads), {}),
+        **dict(reduce(or_, loads, Needs())),
     )
 
 

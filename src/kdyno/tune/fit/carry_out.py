@@ -15,7 +15,6 @@ from kdyno.base.text import clean, counted
 from kdyno.boot.base import Limits
 from kdyno.boot.platforms import NEEDS
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
 from kdyno.kernel.build import BuildFailed, BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config, selectors
@@ -34,7 +33,7 @@ from kdyno.run.one_boot import Wanted as WantedBoot
 from kdyno.run.outlook import builds_ahead, span
 from kdyno.run.prepare import KUNIT
 from kdyno.run.session import Session
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots
+from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
 from kdyno.store.records import Boot
 from kdyno.tune.fit.evidence import Evidence, Functions, gathered, line_counts
 from kdyno.tune.fit.load import load_of
@@ -116,10 +115,9 @@ class Bench:
     def __post_init__(self) -> None:
         self.workload = load_of(self.request.load)
         needs = self.workload.needs()
-        settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
-        self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
-        if needs.packages:
-            self.machine.provide(needs.packages, needs.unpack, self.session.state, self.session.talk)
+        settings = QemuConfig(limits=Limits(silence=Limits().total))
+        counting = settings.counting(PmuConfig(events="edges", clock="instructions"))
+        self.machine = equipped(counting, needs, self.session.state, self.session.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)
