@@ -27,6 +27,7 @@ from kdyno.kernel.recipe import Profile, Recipe, Trainee
 from kdyno.measure.guest.soak import LOOKS_TO_SPARE, MOST_FAILURES, MOST_TAIL
 from kdyno.measure.guest.stream import read_stream
 from kdyno.measure.workload.definition import NoSuchParameter, NoSuchWorkload
+from kdyno.measure.workload.named import NotAnAssignment
 from kdyno.measure.workload.needs import Load
 from kdyno.run.sibling import NotAgain, sibling_image
 from kdyno.run.soak.growth import BLOCKS, MARGIN_MB_PER_HOUR, Slope, blocks_of, slopes
@@ -236,7 +237,7 @@ def test_a_load_may_have_parameters_and_then_a_name_of_its_own() -> None:
         (("nginx", "nginx"), LoadTwice),
         (("",), LoadUnclear),
         (("port=1",), LoadUnclear),
-        (("nginx port",), LoadUnclear),
+        (("nginx port",), NotAnAssignment),
         (("nginx prt=1",), NoSuchParameter),
     ],
 )

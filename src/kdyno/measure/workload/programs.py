@@ -149,8 +149,12 @@ def _named(entry: str, base: Path) -> Definition:
     """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
     WorkloadUnfit.
     """
-    renamed = RENAMED.fullmatch(entry)
-    if not renamed:
-        return definition(entry, base)
-    name, of = renamed.groups()
-    return definition(of, base).model_copy(update={"name": name})
+    name, of = renamed(entry)
+    workload = definition(of, base)
+    return workload.model_copy(update={"name": name}) if name else workload
+
+
+def renamed(entry: str) -> tuple[str, str]:
+    """The name that an entry of `use` gives a workload, empty if none, and what it names."""
+    match = RENAMED.fullmatch(entry)
+    return (match[1], match[2]) if match else ("", entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
@@ -15,16 +15,13 @@ from pydantic import BaseModel, ValidationError
 from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
-from kdyno.base.mistakes import SHOWN, Mistake, in_words, meant, mistakes
+from kdyno.base.mistakes import SHOWN, Mistake, in_words, meant, mistakes, unfit
 from kdyno.boot.registry import MACHINES
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import KconfigValue, Recipe
-from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.measure.workload.definition import own_names
 from kdyno.measure.workload.metrics import KINDS as METRIC_KINDS
-from kdyno.measure.workload.needs import Load, Needs
-from kdyno.measure.workload.programs import ProgramsWorkload
+from kdyno.measure.workload.named import training_load
 from kdyno.measure.workload.registry import WORKLOADS
 from kdyno.run.experiment.models import MOST_RECORDED_BYTES, Experiment, ExperimentFile, too_many_boots
 from kdyno.run.experiment.plan import pilot_blocks
@@ -58,16 +55,6 @@ class NotToml(UserError):
 class BadExperiment(UserError):
     message = "{problems}"
     hint = "see docs/formats.md, or `kdyno schema experiment` for editors"
-
-
-class NoTrainingLoad(UserError):
-    message = "nothing can be trained on {named}: its workload (`{type}`) has nothing that the emulated PMU counts"
-    hint = "name an experiment whose workload has tests, or programs with an [operation]; or name tests"
-
-
-class OneProgramTwice(UserError):
-    message = "`train` has the program {program} twice"
-    hint = "leave out one of the files, or give one of the workloads another `name`"
 
 
 class NoBaseline(UserError):
@@ -119,7 +106,7 @@ def read_experiment(named: str) -> Experiment:
         raise BadRecordedExperiment(
             why=": ".join(filter(None, [".".join(map(str, first["loc"])), in_words(first)]))
         ) from None
-    for keys, why in _unfit(experiment.model_dump(mode="json")):
+    for keys, why in unfit(experiment.model_dump(mode="json")):
         raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment
 
@@ -171,7 +158,7 @@ def _checked(path: Path, text: str) -> ExperimentFile:
         written = toml.parse(text)
     except ValueError as error:
         raise NotToml(path=path, why=error) from error
-    for keys, why in _unfit(written):
+    for keys, why in unfit(written):
         raise _bad(path, text, [Mistake(keys, keys, "", why)])
     try:
         return ExperimentFile.model_validate(written)
@@ -225,55 +212,6 @@ def _with_kconfig(recipe: Recipe, needed: Mapping[str, KconfigValue]) -> Recipe:
     if recipe.image is not None:
         return recipe
     return recipe.model_copy(update={"kconfig": {**needed, **recipe.kconfig}})
-
-
-def training_load(train: tuple[str, ...]) -> Load:
-    """What a profile is trained on: tests, suites and own workloads by name, and the workloads of experiment files.
-
-    Raises NoTrainingLoad and OneProgramTwice, and what reading an experiment raises.
-    """
-    loads = [_load_of(name) for name in train]
-    programs = [program for load in loads for program in load.programs]
-    for program in programs:
-        if sum(other.name == program.name for other in programs) > 1:
-            raise OneProgramTwice(program=program.name)
-    return Load(
-        tests=tuple(dict.fromkeys(test for load in loads for test in load.tests)),
-        params=reduce(or_, (load.params for load in loads), {}),
-        programs=tuple(programs),
-        **dict(reduce(or_, loads, Needs())),
-    )
-
-
-def _load_of(named: str) -> Load:
-    workload: WorkloadSettings
-    if named.endswith(".toml"):
-        _, spec = _parsed(Path(named))
-        workload = spec.workload.located(Path(named).parent)
-    elif named in own_names():
-        workload = ProgramsWorkload(use=(named,)).located(Path())
-    else:
-        return Load(tests=(named,))
-    load = workload.load()
-    if not load.names:
-        raise NoTrainingLoad(named=named, type=workload.type)
-    return load
-
-
-def _unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    """The keys of values that nothing can take, wherever they stand, and why."""
-    left: list[tuple[tuple[int | str, ...], Any]] = [((), written)]
-    while left:
-        keys, value = left.pop()
-        if isinstance(value, dict):
-            left += [((*keys, key), inner) for key, inner in value.items()]
-            value = "".join(value)
-        elif isinstance(value, list | tuple):
-            left += [((*keys, place), inner) for place, inner in enumerate(value)]
-        if isinstance(value, str) and "\0" in value:
-            yield keys, "a NUL character, which no name, path or word can hold"
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            yield keys, "a number of more than 64 bits"
 
 
 def _problem(path: Path, text: str, mistake: Mistake) -> str:

@@ -9,7 +9,8 @@ from functools import reduce
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import Lane
 from kdyno.measure.guest.job import Program
-from kdyno.measure.workload.definition import Definition, Value, as_parameter, definition
+from kdyno.measure.workload.definition import Definition, Value, definition
+from kdyno.measure.workload.named import assigned
 from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.programs import OtherLane
 
@@ -61,7 +62,7 @@ class SoakLoad:
 
 
 def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
-    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane and what reading a workload raises."""
+    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane, NotAnAssignment and what reading raises."""
     loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
     names = [load.name for load in loads]
     for name in names:
@@ -80,12 +81,7 @@ def _load(words: str) -> SoakLoad:
     if not name or "=" in name:
         raise LoadUnclear(words=repr(words))
     workload = definition(name)
-    values: dict[str, Value] = {}
-    for word in assignments:
-        parameter, equals, value = word.partition("=")
-        if not (parameter and equals):
-            raise LoadUnclear(words=repr(word))
-        values[parameter] = as_parameter(value, workload.parameters.get(parameter))
+    values = assigned(assignments, workload)
     if LANE not in workload.lanes:
         raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])
     load = SoakLoad(" ".join([workload.name, *assignments]), workload, values)

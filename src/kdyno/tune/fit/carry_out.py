@@ -27,6 +27,7 @@ from kdyno.kernel.source import Source, fetch
 from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.named import load_named
 from kdyno.run.forecast import forecast_builds
 from kdyno.run.images import build_images
 from kdyno.run.one_boot import Wanted as WantedBoot
@@ -36,7 +37,6 @@ from kdyno.run.session import Session
 from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
 from kdyno.store.records import Boot
 from kdyno.tune.fit.evidence import Evidence, Functions, gathered, line_counts
-from kdyno.tune.fit.load import load_of
 from kdyno.tune.fit.model import FitKernel, FitSymbol, Fitted
 from kdyno.tune.fit.splitting import Splitting, WontDo
 from kdyno.tune.fit.symbols import GOING, Reason, held, in_order, lost, reasons, selected_only, with_whom
@@ -113,7 +113,7 @@ class Bench:
     """Symbols that stay, that others select, and that can be set without these."""
 
     def __post_init__(self) -> None:
-        self.workload = load_of(self.request.load)
+        self.workload = load_named(self.request.load)
         needs = self.workload.needs()
         settings = QemuConfig(limits=Limits(silence=Limits().total))
         counting = settings.counting(PmuConfig(events="edges", clock="instructions"))
