@@ -171,15 +171,15 @@ def _cover(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
-    from kdyno.kernel.images import find_image
     from kdyno.measure.workload.named import training_load
     from kdyno.run.session import Session
     from kdyno.run.single_boots import SingleBoots
+    from kdyno.run.subject import image_named
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:
         record = SingleBoots(Session(state, store, talk)).record(
-            find_image(args.image, state),
+            image_named(args.image, state),
             training_load(tuple(args.tests.split(","))),
             args.output,
             seed=args.seed,

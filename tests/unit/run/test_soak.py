@@ -402,7 +402,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     place.mkdir()
     (place / "bzImage").write_bytes(b"")
     image = Image(directory=place, record=specimen.image("gcc-12", Recipe(toolchain="gcc-12")))
-    monkeypatch.setattr("kdyno.kernel.images.find_image", lambda _named, _state: image)
+    monkeypatch.setattr("kdyno.run.subject.image_named", lambda _named, _state: image)
     monkeypatch.setattr("kdyno.boot.qemu.why_not_kvm", lambda _qemu: "none here")
     return Lab(tmp_path, qemu, capsys)
 
