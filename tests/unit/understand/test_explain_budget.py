@@ -21,8 +21,8 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.budget import Budgets, budget
 from kdyno.measure.cycles.family import UnknownFamily, load_family
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import PmuRecord
+from kdyno.measure.workload.needs import Load
 from kdyno.run.session import Session
 from kdyno.run.single_boots import PmuRun, SingleBoots
 from kdyno.understand.explain import budget_rows, sides

@@ -19,8 +19,8 @@ from kdyno.judge.stats.verdict import DIFFERENT
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.family import load_family
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.needs import Load
 from kdyno.report.html import render
 from kdyno.run.session import Session
 from kdyno.run.single_boots import PmuRun, SingleBoots

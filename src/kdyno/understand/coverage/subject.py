@@ -12,8 +12,8 @@ from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.images import NoSuchImage, find_image, records
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
+from kdyno.measure.workload.named import training_load
 from kdyno.profile.vmlinux import OtherVmlinux, RecordOfNoImage, require_same
-from kdyno.run.experiment.load import training_load
 from kdyno.run.session import Session
 from kdyno.run.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
