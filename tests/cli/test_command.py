@@ -15,7 +15,7 @@ import pytest
 from kdyno.cli.schema import FORMATS
 from kdyno.cli.schemas import schema
 from kdyno.cli.verbs import VERBS
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 

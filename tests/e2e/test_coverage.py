@@ -16,7 +16,7 @@ from kdyno.kernel.source_trees import tree_path
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.images import build_images
 from kdyno.run.prepare import plan_builds
 from kdyno.run.session import Session

@@ -26,7 +26,7 @@ from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.guest.stream import read_stream
 from kdyno.profile.calls import calls
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.images import build_images
 from kdyno.run.prepare import plan_builds
 from tests.e2e.conftest import PATCHES, Kdyno

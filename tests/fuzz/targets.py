@@ -72,8 +72,8 @@ from kdyno.profile.sources import Sources, read_units
 from kdyno.report.html import render as render_page
 from kdyno.report.page import parts
 from kdyno.report.terminal import render
-from kdyno.run.experiment.load import load_experiment, read_experiment
 from kdyno.run.experiment.plan import plan_boots
+from kdyno.run.experiment.resolve import load_experiment, read_experiment
 from kdyno.run.soak.growth import blocks_of, slopes
 from kdyno.store import rows
 from kdyno.store.artefacts import Artefacts

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from kdyno.base import toml
@@ -27,7 +28,7 @@ WORDS: Mapping[str, str] = {
     **dict.fromkeys(("tuple_type", "list_type"), "a list [ ... ] is expected"),
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table is expected"),
     "literal_error": "{expected} is expected",
-    "union_tag_invalid": "there is no such type; there are {expected_tags}",
+    "union_tag_invalid": "there is no such type; there are {tags}",
     "greater_than": "it must be greater than {gt}",
     "greater_than_equal": "it must be at least {ge}",
     "less_than": "it must be less than {lt}",
@@ -80,21 +81,27 @@ class Mistake:
     words: str
 
 
-def mistakes(
-    error: ValidationError, written: Any, keys_of: Callable[[Sequence[int | str]], Sequence[int | str]] = tuple
-) -> list[Mistake]:
-    """Each place once, however many kinds of values could have been there; `written` is what was validated.
-
-    `keys_of` takes out of a location what only the model's file knows to be no key.
-    """
+def mistakes(error: ValidationError, model: type[BaseModel], written: Any) -> list[Mistake]:
+    """Each place once, however many kinds of values could have been there; `written` is what the model refused."""
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for mistake in error.errors(include_url=False):
-        keys = _written(keys_of(mistake["loc"]), written, is_missing=mistake["type"] == "missing")
+        keys = _written(_without_tags(model, mistake["loc"]), written, is_missing=mistake["type"] == "missing")
         places.setdefault(keys, []).append(mistake)
     return [
         Mistake(keys, of[0]["loc"], of[0]["type"], ", or ".join(dict.fromkeys(map(in_words, of))))
         for keys, of in places.items()
     ]
+
+
+def _without_tags(model: type[BaseModel], location: Sequence[int | str]) -> list[int | str]:
+    """The location without the tags by which pydantic tells kinds of a table apart: keys may have their names, too."""
+    here: Any = model
+    keys = []
+    for step in location:
+        if step not in _tagged(here):
+            keys.append(step)
+        here = _inside(here, step)
+    return keys
 
 
 def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -> tuple[int | str, ...]:
@@ -119,17 +126,18 @@ def in_words(mistake: ErrorDetails) -> str:
     if kind == "string_pattern_mismatch":
         return PATTERNS.get(facts["pattern"], f"it must match the pattern {facts['pattern']}")
     if kind in WORDS:
-        return WORDS[kind].format(**facts)
+        return WORDS[kind].format(**facts, tags=facts.get("expected_tags", "").replace("'", ""))
     words = mistake["msg"].removeprefix("Value error, ")
     return f"{words[:1].lower()}{words[1:]}"
 
 
 def problems(error: ValidationError, model: type[BaseModel], written: Any) -> list[str]:
     """One line for each mistake in what was `written`, up to SHOWN."""
-    return [_problem(mistake, model) for mistake in mistakes(error, written)[:SHOWN]]
+    return [problem(mistake, model) for mistake in mistakes(error, model, written)[:SHOWN]]
 
 
-def _problem(mistake: Mistake, model: type[BaseModel]) -> str:
+def problem(mistake: Mistake, model: type[BaseModel]) -> str:
+    """The mistake in a line: the key, what is wrong, and the nearest thing that would have been right."""
     key = ".".join(str(step) for step in mistake.keys)[: toml.KEY_SHOWN]
     if mistake.kind == "extra_forbidden":
         return f"unknown key `{key}`{meant(str(mistake.location[-1]), known_keys(model, mistake.location[:-1]))}"
@@ -148,9 +156,35 @@ def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[st
     """The keys that the table at this place of a model knows; none where it is no table."""
     here: Any = model
     for step in location:
-        tables = list(_models(here))
-        here = next((table.model_fields[str(step)].annotation for table in tables if step in table.model_fields), here)
-    return [key for table in _models(here) for key in table.model_fields]
+        here = _inside(here, step)
+    return [field.alias or name for table in _models(here) for name, field in table.model_fields.items()]
+
+
+def _inside(annotation: Any, step: int | str) -> Any:
+    """The type of what lies at this step of a location in a value of a type; the type itself where it names a kind of
+    value that isn't told by a tag.
+    """
+    if get_origin(annotation) is Annotated:
+        return _inside(get_args(annotation)[0], step)
+    if get_origin(annotation) is dict:
+        return get_args(annotation)[1]
+    if step in (kinds := _tagged(annotation)):
+        return kinds[str(step)]
+    return next((field.annotation for table in _models(annotation) if (field := _field(table, step))), annotation)
+
+
+def _field(table: type[BaseModel], step: int | str) -> FieldInfo | None:
+    return next((field for name, field in table.model_fields.items() if step in (name, field.alias)), None)
+
+
+def _tagged(annotation: Any) -> dict[str, Any]:
+    """The kinds of a value that may be of several, by the tags that pydantic names in locations."""
+    if get_origin(annotation) is Annotated:
+        return _tagged(get_args(annotation)[0])
+    if get_origin(annotation) not in (Union, UnionType):
+        return {}
+    kinds = [part for part in get_args(annotation) if get_origin(part) is Annotated]
+    return {mark.tag: get_args(kind)[0] for kind in kinds for mark in get_args(kind)[1:] if isinstance(mark, Tag)}
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

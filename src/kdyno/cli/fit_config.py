@@ -83,7 +83,8 @@ def _compiler(text: str) -> str:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable, write_whole
-    from kdyno.tune.fit.carry_out import Request, fit
+    from kdyno.tune.fit.bench import Request
+    from kdyno.tune.fit.search import fit
     from kdyno.tune.fit.show import fragment_text, lines
 
     require_writable(args.output)

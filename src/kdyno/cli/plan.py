@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.text import counted
-    from kdyno.run.experiment.load import load_experiment
+    from kdyno.run.experiment.resolve import load_experiment
     from kdyno.run.forecast import forecast
     from kdyno.run.outlook import span, total_time
     from kdyno.run.prepare import prepare

@@ -45,7 +45,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.load import read_experiment
+    from kdyno.run.experiment.resolve import read_experiment
 
     return carry_out(read_experiment(args.experiment), args)
 

@@ -84,7 +84,7 @@ def _pairs(text: str) -> int:
 
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
-    from kdyno.run.experiment.load import read_experiment
+    from kdyno.run.experiment.resolve import read_experiment
     from kdyno.understand.selftest.carry_out import own_experiment, request_of, selftest
 
     if args.experiment and args.lane:

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.base.files import require_writable
-    from kdyno.run.experiment.load import load_tuning
+    from kdyno.run.experiment.resolve import load_tuning
     from kdyno.tune.delegation.tune import checked, judge_mixed, search_files
     from kdyno.tune.delegation.tuned import lines, outcome, written
 

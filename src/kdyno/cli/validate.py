@@ -112,7 +112,7 @@ def _library(args: argparse.Namespace) -> int:
 
 
 def _kvm(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.load import load_experiment
+    from kdyno.run.experiment.resolve import load_experiment
     from kdyno.understand.validate import kvm
     from kdyno.understand.validate.kernel import host_family
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
+from kdyno.boot.base import MachineSettings
 from kdyno.kernel.build import BuildPlan
 from kdyno.kernel.built_kernels.modules import WANTED
 from kdyno.kernel.built_kernels.plan import GivenPlan, plan_given
-from kdyno.kernel.recipe import KconfigValue
+from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.run.experiment.models import Experiment
 
 
@@ -19,15 +20,16 @@ class KernelUnfitForWorkload(UserError):
     hint = "take another workload, or a kernel that kdyno builds: it asks for what the workload needs"
 
 
-def given_plans(experiment: Experiment, state: State, talk: Talk) -> dict[str, GivenPlan]:
-    """By variant: the built kernels, kept as images. Raises what `plan_given` raises, and KernelUnfitForWorkload."""
+def given_plans(
+    experiment: Experiment, variants: Mapping[str, Recipe], state: State, talk: Talk
+) -> dict[str, GivenPlan]:
+    """By variant: the built kernels, kept as images. Raises what `plan_given` raises, and KernelUnfitForWorkload.
+
+    `variants` are those of the experiment that are to be planned.
+    """
     if not experiment.machine.starts_kernels:
         return {}
-    plans = {
-        name: plan_given(recipe, state, talk.say)
-        for name, recipe in experiment.variants.items()
-        if recipe.image is not None
-    }
+    plans = {name: plan_given(recipe, state, talk.say) for name, recipe in variants.items() if recipe.image is not None}
     needed = experiment.workload.needs().kconfig if plans else {}
     for name, plan in plans.items():
         if lines := unmet(needed, plan.asked, plan.record.modules):
@@ -46,19 +48,20 @@ def unmet(needed: Mapping[str, KconfigValue], config: Mapping[str, str], modules
     return lines
 
 
-def on_fit_machine(experiment: Experiment, given: Mapping[str, GivenPlan]) -> Experiment:
-    """The experiment on a machine that the built kernels can be started on, as far as it leaves that open."""
-    if not given:
-        return experiment
+def fit_machine(settings: MachineSettings, given: Mapping[str, GivenPlan]) -> MachineSettings:
+    """The machine on which the built kernels can be started, as far as an experiment leaves that open."""
     kernels = [(plan.asked, plan.record.modules) for plan in given.values()]
-    return experiment.model_copy(update={"machine": experiment.machine.starting(kernels)})
+    return settings.starting(kernels) if kernels else settings
 
 
-def require_startable(experiment: Experiment, variant: str, plan: BuildPlan | GivenPlan) -> None:
-    """Raise KernelNotStartable for a kernel that is known not to come up on the machine that the run has."""
+def require_startable(settings: MachineSettings, variant: str, plan: BuildPlan | GivenPlan, *, has_given: bool) -> None:
+    """Raise KernelNotStartable for a kernel that is known not to come up on the machine that the run has.
+
+    `has_given` says whether built kernels take part in the run.
+    """
     if isinstance(plan, GivenPlan):
-        experiment.machine.require_startable(plan.asked, plan.record.modules, f"variant {variant}", plan.source.origin)
-    elif plan.base.kind == "fragment" and any(recipe.image for recipe in experiment.variants.values()):
+        settings.require_startable(plan.asked, plan.record.modules, f"variant {variant}", plan.source.origin)
+    elif plan.base.kind == "fragment" and has_given:
         # Of other base configurations it comes out when the kernel's own tools have made them whole.
         where = f"the configuration {plan.base.spec}"
-        experiment.machine.require_startable(plan.asked, (), f"variant {variant}", where, is_whole=False)
+        settings.require_startable(plan.asked, (), f"variant {variant}", where, is_whole=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
-from kdyno.boot.base import Description, Machine
+from kdyno.boot.base import Description, Machine, MachineSettings
 from kdyno.boot.registry import open_machine
 from kdyno.kernel.build import BuildPlan, plan_build
 from kdyno.kernel.built_kernels.plan import GivenPlan
@@ -24,8 +24,8 @@ from kdyno.measure.guest.job import Job
 from kdyno.measure.workload.base import WorkloadSettings
 from kdyno.run.derive import PlannedTraining, TrainingPlanner
 from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.plan import recipes
-from kdyno.run.given import given_plans, on_fit_machine, require_startable
+from kdyno.run.experiment.plan import named_variants, recipes
+from kdyno.run.given import fit_machine, given_plans, require_startable
 
 Plan = BuildPlan | GivenPlan
 Plans = Mapping[str, tuple[Plan, ...]]
@@ -68,6 +68,9 @@ class Prepared:
     """An experiment that has been checked against this host: everything that can be known before building."""
 
     experiment: Experiment
+    """As it was resolved: only its machine may still be open."""
+    settings: MachineSettings
+    """The machine that was chosen: the experiment's, on which built kernels can be started."""
     machine: Machine
     about: Description
     job: Job
@@ -75,6 +78,11 @@ class Prepared:
     """Empty where the machine needs no images."""
     trainings: tuple[PlannedTraining, ...] = ()
     """What has to be made before the images, in order."""
+
+    @property
+    def recorded(self) -> str:
+        """The experiment as JSON, with the machine that was chosen: what carries the same run out elsewhere."""
+        return self.experiment.model_copy(update={"machine": self.settings}).model_dump_json()
 
     def cmdline(self, variant: str) -> tuple[str, ...]:
         """The words that start a variant's measured boots: its own, and one that keeps KUnit's suites out of them."""
@@ -91,25 +99,26 @@ class Prepared:
 
 def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     """Check everything that can be checked without building, booting, or asking the machine; raises KdynoError."""
-    given = given_plans(experiment, state, talk)
-    experiment = on_fit_machine(experiment, given)
-    machine = open_machine(experiment.machine)
+    variants = experiment.variants
+    given = given_plans(experiment, variants, state, talk)
+    settings = fit_machine(experiment.machine, given)
+    machine = open_machine(settings)
     machine.provide(experiment.workload.needs(), state, talk)
     about = machine.describe()
     for notice in about.notices:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line
     _require_counted(experiment.workload, about.facts)
-    for variant, recipe in experiment.variants.items():
-        if not experiment.machine.starts_kernels:
-            _require_runtime(variant, recipe, experiment.machine.type)
+    for variant, recipe in variants.items():
+        if not settings.starts_kernels:
+            _require_runtime(variant, recipe, settings.type)
         machine.require_cmdline(recipe.words, f"variant {variant}")
     part = experiment.workload.part(about.lane)
     job = about.job(part.iterations, tests=part.tests, programs=part.programs)
-    builds = plan_builds(experiment, machine.cpu, state, talk, given) if about.needs_images else Builds({})
+    builds = _plan_all(experiment, variants, given, machine.cpu, state, talk) if about.needs_images else Builds({})
     for variant, (first, *_) in builds.plans.items():
-        experiment.machine.require_cpus(first.asked, f"the kernel of variant {variant}")
-        require_startable(experiment, variant, first)
-    return Prepared(experiment, machine, about, job, builds.plans, builds.trainings)
+        settings.require_cpus(first.asked, f"the kernel of variant {variant}")
+        require_startable(settings, variant, first, has_given=bool(given))
+    return Prepared(experiment, settings, machine, about, job, builds.plans, builds.trainings)
 
 
 def _require_counted(workload: WorkloadSettings, facts: Mapping[str, Any]) -> None:
@@ -133,19 +142,26 @@ def _require_runtime(variant: str, recipe: Recipe, machine_type: str) -> None:
 
 
 def plan_builds(
+    experiment: Experiment, cpu: Callable[[], Cpu], state: State, talk: Talk, names: Sequence[str] = ()
+) -> Builds:
+    """What has to be built, without a look at the machine; raises KdynoError for all that can be known to fail.
+
+    Of the variants that are named, or of all. `cpu` reads the CPU of the host that will boot the images.
+    """
+    variants = named_variants(experiment, names)
+    return _plan_all(experiment, variants, given_plans(experiment, variants, state, talk), cpu, state, talk)
+
+
+def _plan_all(
     experiment: Experiment,
+    variants: Mapping[str, Recipe],
+    given: Mapping[str, GivenPlan],
     cpu: Callable[[], Cpu],
     state: State,
     talk: Talk,
-    given: Mapping[str, GivenPlan] | None = None,
 ) -> Builds:
-    """What has to be built for each variant; raises KdynoError for all that can be known to fail.
-
-    `cpu` reads the CPU of the host that will boot the images; `given` are the kernels that are built already, as far as
-    they were looked at.
-    """
-    given = given_plans(experiment, state, talk) if given is None else given
-    built_here = [recipe for recipe in experiment.variants.values() if recipe.image is None]
+    """The plans of these variants of an experiment; `given` are those of the kernels that are built already."""
+    built_here = [recipe for recipe in variants.values() if recipe.image is None]
     check_early(built_here, experiment.config, state)
     for spec in dict.fromkeys(recipe.source or experiment.source for recipe in built_here):
         require_source(spec, state)
@@ -165,7 +181,7 @@ def plan_builds(
             )
             for recipe in recipes(experiment, name)
         )
-        for name in experiment.variants
+        for name in variants
     }
     for name, (first, *_) in plans.items():
         for note in first.notes:

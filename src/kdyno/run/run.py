@@ -70,7 +70,7 @@ def _run(experiment: Experiment, session: Session, *, again: bool) -> Done:
         with session.talk.watching(ahead_of(ahead, experiment.name)):
             make_inputs(prepared.trainings, session)
             images = build_images(prepared.plans, session.state, session.talk)
-            require_cpus(experiment.machine, images)
+            require_cpus(prepared.settings, images)
             session.store.begin(_record(plan, prepared, images), plan.cells)
             lost = check_kernels(prepared, images, session)
             boots = Boots(plan, prepared, images, session)
@@ -94,7 +94,7 @@ def _record(plan: RunPlan, prepared: Prepared, images: Images) -> RunRecord:
         id=plan.id,
         name=experiment.name,
         created=datetime.now(UTC),
-        experiment=experiment.model_dump_json(),
+        experiment=prepared.recorded,
         baseline=experiment.baseline,
         blocks=experiment.blocks,
         layouts=experiment.layouts,

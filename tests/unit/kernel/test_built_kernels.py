@@ -21,7 +21,8 @@ from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.kallsyms import kallsyms, system_map
 from kdyno.kernel.built_kernels.plan import NotInThisKernel, plan_given
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.load import BadExperiment, LayoutOfBuiltKernel, load_experiment
+from kdyno.run.experiment.errors import BadExperiment, LayoutOfBuiltKernel
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.experiment.variants import TraineeIsBuilt
 from kdyno.run.given import unmet
 from tests.unit.bounded import kdyno, python, require_one_message

@@ -20,7 +20,7 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, find_image, load_image
 from kdyno.kernel.recipe import Recipe
 from kdyno.run import bootone
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.images import build_images
 from kdyno.run.prepare import prepare
 from kdyno.run.run import run_experiment

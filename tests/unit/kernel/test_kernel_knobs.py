@@ -367,7 +367,6 @@ def test_a_plan_makes_the_early_checks_too(monkeypatch: pytest.MonkeyPatch, only
 
 
 def test_a_recipe_without_what_only_starts_it_has_no_runtime_knob_and_no_words() -> None:
-    assert [knob.field for knob in KNOBS if knob.runtime] == ["page_size", "sysctl", "block", "cmdline"]
     whole = Recipe(
         opt="O3", page_size="2M", sysctl={"a.b": 1}, block={"vda.read_ahead_kb": 0}, cmdline=("quiet", "nosmt")
     )

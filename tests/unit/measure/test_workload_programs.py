@@ -34,7 +34,7 @@ from kdyno.measure.workload.metrics import AnyMetric, Output
 from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.one_boot import measured
 
 SMALL = """

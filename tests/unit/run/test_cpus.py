@@ -9,7 +9,7 @@ import pytest
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.platforms import CpusMissing
-from kdyno.run.experiment.load import load_experiment
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.prepare import prepare
 from kdyno.run.run import run_experiment
 from kdyno.run.session import Session

@@ -20,7 +20,7 @@ from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import training_load
 from kdyno.run.derive import boots_left
 from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.variants import CircularTraining, UnknownTrainee, with_trainees
+from kdyno.run.experiment.variants import CircularTraining, UnknownTrainee, resolve_recipes
 from kdyno.run.exporters import EXPORTERS, Exporter
 from kdyno.run.forecast import forecast, forecast_builds
 from kdyno.run.images import build_images
@@ -93,7 +93,7 @@ def trained_on(variant: str, **settings: Any) -> Recipe:
 
 
 def experiment(tree: Path, **variants: Recipe) -> Experiment:
-    recipes = with_trainees({"plain": Recipe(), **variants}, str(tree), TINY, training_load)
+    recipes = resolve_recipes({"plain": Recipe(), **variants}, str(tree), TINY, {}, training_load)
     return Experiment(name="x", source=str(tree), config=TINY, baseline="plain", variants=recipes)
 
 

@@ -12,18 +12,10 @@ from kdyno.base.errors import UserError
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.judge.stats.sequential import look_ends
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.load import (
-    BadExperiment,
-    NoBaseline,
-    NoExperiment,
-    NotToml,
-    OneLayout,
-    TooManyLayouts,
-    load_experiment,
-    only_variants,
-)
+from kdyno.run.experiment.errors import BadExperiment, NoBaseline, NoExperiment, NotToml, OneLayout, TooManyLayouts
 from kdyno.run.experiment.models import Experiment, ExperimentFile, VariantSpec
-from kdyno.run.experiment.plan import PlannedBoot, block_seed, plan_boots, recipes
+from kdyno.run.experiment.plan import PlannedBoot, block_seed, named_variants, plan_boots, recipes
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.experiment.toml_lines import line_of
 from kdyno.run.experiment.variants import CircularExtends, NotAMatrixKnob, UnknownParent, expand
 from tests.unit.experiment_files import MINIMAL, written
@@ -81,6 +73,8 @@ def test_a_debian_source_is_not_a_path(tmp_path: Path) -> None:
             "`workload.metrics.p99.pattern` is missing",
         ),
         (COMMAND + "metrics.p99.direction = 'up'\n", 9, "`workload.metrics.p99.direction`: 'lower'"),
+        (COMMAND + "metrics.pattern.patern = 'x'\n", 9, "`workload.metrics.pattern.patern`; did you mean `pattern`?"),
+        ('[variants.x]\nprofile = { use = "order", form = "x" }\n', 7, "did you mean `from`?"),
         (COMMAND + "metrics = {}\n", 9, "`workload.metrics`"),
         (COMMAND + "[workload.metrics.'p 99']\n", 9, "`workload.metrics.p 99`: a name is expected"),
         ('[workload]\ntype = "command"\ncommand = []\n', 8, "`workload.command`: it must have at least 1"),
@@ -149,12 +143,12 @@ def test_variants_that_make_no_sense_are_refused(specs: dict[str, VariantSpec], 
         expand(specs)
 
 
-def test_only_variants_keeps_what_is_named_and_refuses_what_is_not_there(tmp_path: Path) -> None:
+def test_the_variants_that_are_named_are_taken_all_if_none_is_and_others_are_refused(tmp_path: Path) -> None:
     experiment = load_experiment(written(tmp_path, MINIMAL + "[variants.other]\n"))
-    assert list(only_variants(experiment, ["other"]).variants) == ["other"]
-    assert list(only_variants(experiment, []).variants) == ["plain", "other"]
+    assert list(named_variants(experiment, ["other"])) == ["other"]
+    assert list(named_variants(experiment, [])) == ["plain", "other"]
     with pytest.raises(UserError, match="no variant nobody"):
-        only_variants(experiment, ["nobody"])
+        named_variants(experiment, ["nobody"])
 
 
 def test_line_of_finds_dotted_and_quoted_keys() -> None:

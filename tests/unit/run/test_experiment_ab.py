@@ -29,7 +29,8 @@ from kdyno.run.experiment.ab import (
     read_side,
     unique,
 )
-from kdyno.run.experiment.load import BadExperiment, TooManyLayouts, load_experiment
+from kdyno.run.experiment.errors import BadExperiment, TooManyLayouts
+from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.experiment.short import NotShort, pieces, table
 from tests.unit.kernel_toy import FAKELINUX
 

@@ -54,6 +54,7 @@ def prepared(*, cached: bool = False) -> Prepared:
     experiment = Experiment(name="quickstart", source="s", baseline="plain", variants=VARIANTS, blocks=4)
     return Prepared(
         experiment=experiment,
+        settings=experiment.machine,
         machine=open_machine(experiment.machine),
         about=Description(lane="model", parallel=2, facts={}, host={}),
         job=Job(lane="model", iterations=7),

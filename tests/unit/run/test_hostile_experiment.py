@@ -16,17 +16,10 @@ import pytest
 from kdyno.base import mistakes
 from kdyno.base.errors import UserError
 from kdyno.base.toml import DEEP_KEY
-from kdyno.run.experiment import load
-from kdyno.run.experiment.load import (
-    BadExperiment,
-    BadRecordedExperiment,
-    NoExperiment,
-    NotToml,
-    TooManyBoots,
-    load_experiment,
-    read_experiment,
-)
+from kdyno.run.experiment import file
+from kdyno.run.experiment.errors import BadExperiment, BadRecordedExperiment, NoExperiment, NotToml, TooManyBoots
 from kdyno.run.experiment.models import MOST_ENTRIES, MOST_VARIANTS, Experiment, VariantSpec
+from kdyno.run.experiment.resolve import load_experiment, read_experiment
 from kdyno.run.experiment.toml_lines import line_of
 from kdyno.run.experiment.variants import TooManyVariants, VariantTooLarge, expand
 from tests.unit.experiment_files import MINIMAL, written
@@ -46,7 +39,7 @@ def little_memory() -> Any:
 def test_pipes_devices_and_huge_files_are_no_experiments(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "huge").touch()
-    os.truncate(tmp_path / "huge", load.MOST_BYTES + 1)
+    os.truncate(tmp_path / "huge", file.MOST_BYTES + 1)
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path / "huge", tmp_path):
         with pytest.raises(NoExperiment):
             load_experiment(path)

@@ -18,6 +18,7 @@ from kdyno.boot.qemu_config import QemuConfig
 from kdyno.kernel.images import content_digest
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.guest.job import Job, Program
+from kdyno.run.experiment.models import Experiment
 from kdyno.run.keys import boot_key
 from kdyno.run.prepare import Prepared
 from kdyno.run.run_plan import RunPlan, plan_run
@@ -46,6 +47,14 @@ def test_more_blocks_keep_the_boots_that_there_are(lane: str) -> None:
     few, more = plan_run(of), plan_run(changed(of, blocks=8))
     assert few.id != more.id
     assert set(few.keys.values()) < set(more.keys.values())
+
+
+def test_a_record_has_the_experiment_with_the_machine_that_was_chosen() -> None:
+    of = prepared()
+    assert of.recorded == of.experiment.model_dump_json()
+    chosen = replace(of, settings=QemuConfig(platform="q35"))
+    recorded = Experiment.model_validate_json(chosen.recorded)
+    assert recorded == of.experiment.model_copy(update={"machine": QemuConfig(platform="q35")})
 
 
 @pytest.mark.parametrize("lane", ["model", "wall"])

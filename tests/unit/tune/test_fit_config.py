@@ -30,7 +30,7 @@ from kdyno.measure.workload.programs import ProgramsWorkload
 from kdyno.run.one_boot import Wanted
 from kdyno.run.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.store.records import Boot
-from kdyno.tune.fit import carry_out
+from kdyno.tune.fit import bench
 from tests.unit.coverage_specimen import Toy
 from tests.unit.kernel_toy import built, toy_tree
 
@@ -78,8 +78,8 @@ class Lab:
         self.lost = False
         self.boots: list[tuple[str, int]] = []
         self.machine = SimpleNamespace(describe=self.describe, cpu=read_cpu)
-        patch.setattr(carry_out, "equipped", lambda *_: self.machine)
-        patch.setattr(carry_out, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
+        patch.setattr(bench, "equipped", lambda *_: self.machine)
+        patch.setattr(bench, "SingleBoots", lambda _: SimpleNamespace(for_file=self.boot))
 
     def describe(self) -> Description:
         return Description(lane="model", parallel=1, facts={}, host={}, icount_shift=5)

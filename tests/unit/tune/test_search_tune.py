@@ -18,7 +18,8 @@ from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
 from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import Sources, Unit
-from kdyno.run.experiment.load import BadExperiment, NoTuning, load_experiment, load_tuning
+from kdyno.run.experiment.errors import BadExperiment, NoTuning
+from kdyno.run.experiment.resolve import load_experiment, load_tuning
 from kdyno.run.experiment.tune import Choice
 from kdyno.run.prepare import NothingToCount
 from kdyno.run.session import Session

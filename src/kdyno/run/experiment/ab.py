@@ -28,8 +28,8 @@ from kdyno.kernel.recipe import RecipeSpec
 from kdyno.kernel.source import FETCHERS
 from kdyno.kernel.version import NotAKernelTree, kernel_version
 from kdyno.measure.workload.definition import is_file, own_names
-from kdyno.run.experiment.load import experiment_of
 from kdyno.run.experiment.models import Experiment
+from kdyno.run.experiment.resolve import experiment_of
 from kdyno.run.experiment.short import SHOWN, Piece, pieces, table
 
 PLAIN = "plain"

@@ -7,7 +7,11 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kdyno.run.experiment.errors import UnknownVariant
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kdyno.kernel.recipe import Recipe
     from kdyno.run.experiment.models import Experiment
 
@@ -56,6 +60,14 @@ def plan_boots(experiment: Experiment) -> list[PlannedBoot]:
             for place, variant in enumerate(order)
         ]
     return boots
+
+
+def named_variants(experiment: Experiment, names: Sequence[str]) -> Mapping[str, Recipe]:
+    """The recipes of the variants that are named; of all if none is. Raises UnknownVariant."""
+    for name in names:
+        if name not in experiment.variants:
+            raise UnknownVariant(name=name, known=", ".join(experiment.variants))
+    return {name: recipe for name, recipe in experiment.variants.items() if not names or name in names}
 
 
 def recipes(experiment: Experiment, variant: str) -> list[Recipe]:

@@ -1,4 +1,4 @@
-"""From variants as written to recipes: `extends` is followed and `matrix` expanded. Pure."""
+"""From variants as written to recipes: `extends` is followed, `matrix` expanded, and trainees are made. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from kdyno.base.errors import UserError
 from kdyno.base.mistakes import Mistake, mistakes, problems
 from kdyno.kernel.knobs import MATRIX_KNOBS
-from kdyno.kernel.recipe import Recipe, Trainee
+from kdyno.kernel.recipe import KconfigValue, Profile, ProfileSpec, Recipe, RecipeSpec, Trainee
 from kdyno.measure.workload.needs import Load
 from kdyno.run.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
 
@@ -74,9 +74,9 @@ class CircularTraining(UserError):
     hint = "one of them must be built without a profile of the others"
 
 
-def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
-    """The recipes of all variants, in the order in which they are written."""
-    recipes: dict[str, Recipe] = {}
+def expand(specs: Mapping[str, VariantSpec]) -> dict[str, RecipeSpec]:
+    """What each variant is made of, in the order in which they are written."""
+    recipes: dict[str, RecipeSpec] = {}
     inherited: dict[str, dict[str, Any]] = {}
     size = 0
     for name, spec in specs.items():
@@ -90,9 +90,9 @@ def expand(specs: Mapping[str, VariantSpec]) -> dict[str, Recipe]:
             if len(expanded_name) > MOST_NAME:
                 raise BadMatrixValue(name=name, why=f"its name with values in it has more than {MOST_NAME} characters")
             try:
-                recipes[expanded_name] = Recipe.model_validate(settings | values)
+                recipes[expanded_name] = RecipeSpec.model_validate(settings | values)
             except ValidationError as error:
-                raise BadMatrixValue(name=name, why="; ".join(problems(error, Recipe, settings | values))) from None
+                raise BadMatrixValue(name=name, why="; ".join(problems(error, RecipeSpec, settings | values))) from None
             size += len(recipes[expanded_name].model_dump_json())
             if size > MOST_RECORDED_BYTES:
                 why = f"with it the experiment has more than {MOST_RECORDED_BYTES:,} bytes"
@@ -106,49 +106,56 @@ def matrix_mistakes(specs: Mapping[str, VariantSpec]) -> Iterator[Mistake]:
         for knob in filter(MATRIX_KNOBS.__contains__, spec.matrix):
             for place, value in enumerate(spec.matrix[knob]):
                 try:
-                    Recipe.model_validate({knob: value})
+                    RecipeSpec.model_validate({knob: value})
                 except ValidationError as error:
                     keys = ("variants", name, "matrix", knob, place)
-                    yield from (
-                        replace(mistake, keys=keys, location=keys) for mistake in mistakes(error, {knob: value})
-                    )
+                    found = mistakes(error, RecipeSpec, {knob: value})
+                    yield from (replace(mistake, keys=keys, location=keys) for mistake in found)
 
 
-def with_trainees(
-    recipes: Mapping[str, Recipe], source: str, config: str, load_of: Callable[[tuple[str, ...]], Load]
+def resolve_recipes(
+    specs: Mapping[str, RecipeSpec],
+    source: str,
+    config: str,
+    kconfig: Mapping[str, KconfigValue],
+    load_of: Callable[[tuple[str, ...]], Load],
 ) -> dict[str, Recipe]:
-    """The recipes, each profile with what is booted to train it; source and configuration are named there.
+    """The recipes of variants, each profile with what is booted to train it; source and configuration are named there.
 
-    `load_of` gives what is carried out where a profile says that it is trained on that. Raises UnknownTrainee and
-    CircularTraining.
+    `kconfig` is what workloads need of each kernel; what a variant says itself counts more, and a built kernel stays as
+    it is. `load_of` gives what is carried out where a profile says that it is trained on that. Raises UnknownTrainee,
+    TraineeIsBuilt and CircularTraining.
     """
 
-    def filled(name: str, below: tuple[str, ...]) -> Recipe:
+    def recipe_of(spec: RecipeSpec, profile: ProfileSpec | None) -> Recipe:
+        written = {field: getattr(spec, field) for field in RecipeSpec.model_fields}
+        needed = {} if spec.image is not None else kconfig
+        return Recipe.model_validate({**written, "kconfig": {**needed, **spec.kconfig}, "profile": profile})
+
+    def resolved(name: str, below: tuple[str, ...]) -> Recipe:
         if name in below:
             raise CircularTraining(circle=" -> ".join((*below, name)))
-        recipe = recipes[name]
-        if recipe.profile is None or recipe.profile.from_ is not None:
-            return recipe
+        spec = specs[name]
+        profile = spec.profile
+        if profile is None or profile.from_ is not None:
+            return recipe_of(spec, profile)
         trainee = Trainee(
-            variant=recipe.profile.on or name,
-            recipe=booted(recipe, name, (*below, name)),
-            load=load_of(recipe.profile.train or DEFAULT_LOAD),
+            variant=profile.on or name,
+            recipe=booted(name, spec, profile.on, (*below, name)),
+            load=load_of(profile.train or DEFAULT_LOAD),
         )
-        return recipe.model_copy(update={"profile": recipe.profile.model_copy(update={"trainee": trainee})})
+        return recipe_of(spec, Profile.model_validate({**profile.model_dump(exclude_unset=True), "trainee": trainee}))
 
-    def booted(recipe: Recipe, name: str, below: tuple[str, ...]) -> Recipe:
-        assert recipe.profile
-        trainee = recipe.model_copy(update={"profile": None})
-        if (on := recipe.profile.on) is not None:
-            if on not in recipes:
-                raise UnknownTrainee(name=name, trainee=on, known=", ".join(recipes))
-            trainee = filled(on, below)
+    def booted(name: str, spec: RecipeSpec, on: str | None, below: tuple[str, ...]) -> Recipe:
+        if on is not None and on not in specs:
+            raise UnknownTrainee(name=name, trainee=on, known=", ".join(specs))
+        trainee = recipe_of(spec, None) if on is None else resolved(on, below)
         if trainee.image is not None:
-            raise TraineeIsBuilt(name=name, trainee=recipe.profile.on)
+            raise TraineeIsBuilt(name=name, trainee=on)
         own = {"source": trainee.source or source, "config": trainee.config or config}
         return trainee.model_copy(update=own)
 
-    return {name: filled(name, ()) for name in recipes}
+    return {name: resolved(name, ()) for name in specs}
 
 
 def _inherited(name: str, specs: Mapping[str, VariantSpec], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -165,7 +172,7 @@ def _inherited(name: str, specs: Mapping[str, VariantSpec], known: dict[str, dic
     settings = known[step] if step is not None else {}
     for link in reversed(chain):
         spec = specs[link]
-        own = {key: getattr(spec, key) for key in spec.model_fields_set if key in Recipe.model_fields}
+        own = {key: getattr(spec, key) for key in spec.model_fields_set if key in RecipeSpec.model_fields}
         settings = known[link] = _merged(settings, own)
         for key, value in settings.items():
             if isinstance(value, dict | tuple) and len(value) > MOST_ENTRIES:
