@@ -13,9 +13,9 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
 from kdyno.kernel.source_trees import tree_path
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.images import build_images
 from kdyno.run.prepare import plan_builds

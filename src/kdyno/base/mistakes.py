@@ -231,3 +231,19 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     elif get_origin(annotation) in (Union, UnionType, tuple, list, dict):
         for part in get_args(annotation):
             yield from _models(part)
+
+
+def unfit(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """The keys of values that nothing can take, wherever they stand, and why."""
+    left: list[tuple[tuple[int | str, ...], Any]] = [((), written)]
+    while left:
+        keys, value = left.pop()
+        if isinstance(value, dict):
+            left += [((*keys, key), inner) for key, inner in value.items()]
+            value = "".join(value)
+        elif isinstance(value, list | tuple):
+            left += [((*keys, place), inner) for place, inner in enumerate(value)]
+        if isinstance(value, str) and "\0" in value:
+            yield keys, "a NUL character, which no name, path or word can hold"
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield keys, "a number of more than 64 bits"

@@ -21,6 +21,7 @@ from kdyno.boot.platforms import Output
 from kdyno.measure.guest.job import Channel, Job, Program, TestOrder, VirtioPort
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.needs import Needs
 
 
 class CpuLacks(UserError):
@@ -80,8 +81,8 @@ class MachineSettings(Frozen):
         """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
         raise NotImplementedError
 
-    def suited(self, memory_mb: int, cpus: int) -> Self:  # noqa: ARG002
-        """The same machine with at least so much memory and so many CPUs, where it can choose."""
+    def suited(self, needs: Needs, cpus: int = 1) -> Self:  # noqa: ARG002
+        """The same machine with at least the memory that is needed and so many CPUs, where it can choose."""
         return self
 
     def counting(self, pmu: PmuConfig) -> Self:  # noqa: ARG002
@@ -241,9 +242,10 @@ class Machine(Protocol):
         """Raise KdynoError for words of the command line that it can't heed; `what` has them, for people."""
         ...
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
-        """Have the programs of these Debian packages at hand in every boot, and those members of archives in them that
-        match a pattern; raise KdynoError if that can't be."""
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
+        """Have at hand in every boot the programs of the Debian packages that are needed, and the members of archives
+        in them. Raises KdynoError if that can't be.
+        """
         ...
 
     def stand_in(self, variant: str, block: int) -> str:

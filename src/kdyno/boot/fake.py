@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -24,6 +24,7 @@ from kdyno.boot.platforms import Output
 from kdyno.measure.guest.agent import asked_of
 from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 LARGEST_FILE = 1 << 27
 """Bytes of a file in a recording: more than any machine keeps of a boot."""
@@ -108,7 +109,7 @@ class FakeMachine:
     def require_cmdline(self, words: Sequence[str], what: str) -> None:
         """A recording runs nothing."""
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
         """A recording runs nothing."""
 
     def stand_in(self, variant: str, block: int) -> str:

@@ -38,6 +38,7 @@ from kdyno.boot.platforms import Output
 from kdyno.measure.guest.agent import asked_of, find_agent
 from kdyno.measure.guest.job import FileChannel
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 POLL_SECONDS = 0.05
 ROUNDS = (
@@ -120,18 +121,14 @@ class LocalMachine:
             if not os.access(self.root / path, os.W_OK):
                 raise Refused(path=path, value=f"{value} for {what}", why="this user may not")
 
-    def provide(
-        self,
-        packages: Sequence[str],
-        unpack: Mapping[str, str],  # noqa: ARG002
-        state: State,  # noqa: ARG002
-        talk: Talk,
-    ) -> None:
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:  # noqa: ARG002
         """Nothing is installed or unpacked here. Raises NotInstalled."""
-        if names_here() == "unknown" and packages:
-            programs = ", ".join(packages)
+        if not needs.packages:
+            return
+        if names_here() == "unknown":
+            programs = ", ".join(needs.packages)
             talk.say(f"note: kdyno can't tell here whether the workload's programs are installed: Debian's {programs}")
-        elif missing := missing_packages(packages):
+        elif missing := missing_packages(needs.packages):
             raise NotInstalled(missing=", ".join(missing), way=way_to_install(*missing))
 
     def stand_in(self, variant: str, block: int) -> str:  # noqa: ARG002

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,7 @@ from kdyno.measure.guest.agent import asked_of, find_agent
 from kdyno.measure.guest.counters import COUNTERS
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
 from kdyno.measure.guest.stream import read_stream
+from kdyno.measure.workload.needs import Needs
 
 if TYPE_CHECKING:
     from kdyno.measure.cycles.family import GuestCpu
@@ -200,8 +201,9 @@ class QemuMachine:
         if ignored and self.config.memory_mb < HUGE_PAGES_FROM_MB:
             raise TooSmallForHugePages(what=what, word=ignored[0], memory=self.config.memory_mb)
 
-    def provide(self, packages: Sequence[str], unpack: Mapping[str, str], state: State, talk: Talk) -> None:
-        self._root = guest_root(packages, unpack, state, talk)
+    def provide(self, needs: Needs, state: State, talk: Talk) -> None:
+        if needs.packages:
+            self._root = guest_root(needs.packages, needs.unpack, state, talk)
 
     def stand_in(self, variant: str, block: int) -> str:
         raise AssertionError(f"{variant}, block {block}: this machine boots images")

@@ -16,6 +16,7 @@ from kdyno.boot.disk import MOST_DISK_MB, NEED
 from kdyno.boot.platforms import NEEDS, Need, Platform, lacks, require_cpus, require_startable
 from kdyno.boot.pmu import PmuOutsideModelLane
 from kdyno.measure.guest.pmu import PmuConfig
+from kdyno.measure.workload.needs import Needs
 
 MOST_MEMORY_MB = 1 << 20
 """Of a guest: a TiB."""
@@ -54,9 +55,9 @@ class QemuConfig(MachineSettings):
             pmu = pmu.model_copy(update={"family": f"file:{family}"})
         return self.model_copy(update={"share": share, "pmu": pmu})
 
-    def suited(self, memory_mb: int, cpus: int) -> Self:
+    def suited(self, needs: Needs, cpus: int = 1) -> Self:
         cpus = max(self.cpus, cpus if self.lane == "wall" else 1)
-        return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
+        return self.model_copy(update={"memory_mb": max(self.memory_mb, needs.memory_mb or 0), "cpus": cpus})
 
     def counting(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": "model", "accel": "auto", "cpus": 1, "pmu": pmu})

@@ -15,6 +15,7 @@ from kdyno.base.text import harmless_json
 
 if TYPE_CHECKING:
     from kdyno.store.database import Access
+    from kdyno.store.records import RunRecord
     from kdyno.store.store import Store
     from kdyno.store.url import StoreUrl
 
@@ -102,6 +103,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's id or the start of it; `latest` is the newest")
 
 
-def run_id_of(store: Store, named: str) -> str:
-    """The id that a user means by RUN."""
-    return (named == "latest" and store.newest()) or store.run(named).id
+def run_of(args: argparse.Namespace, store: Store, named: str) -> RunRecord:
+    """The run that a user means by RUN."""
+    from kdyno.run.subject import find_run
+
+    return find_run(named, state_of(args), store)

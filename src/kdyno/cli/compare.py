@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line
-from kdyno.cli.common import add_run, print_json, run_id_of, state_of, store_of
+from kdyno.cli.common import add_run, print_json, run_of, state_of, store_of
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.model import RunReport
@@ -41,9 +41,9 @@ def _reports(args: argparse.Namespace) -> list[RunReport]:
 
     artefacts = Artefacts(state_of(args).artefacts)
     with store_of(args, "read") as store:
-        run = run_id_of(store, args.run)
+        run = run_of(args, store, args.run).id
         if args.other is None:
             reports = [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
         else:
-            reports = across(store, run, run_id_of(store, args.other), artefacts, analysed=args.json)
+            reports = across(store, run, run_of(args, store, args.other).id, artefacts, analysed=args.json)
     return [with_budgets(report, artefacts) for report in reports] if args.json else reports

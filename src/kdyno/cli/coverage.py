@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TEST,...",
-        help="what an image executes: tests, suites, experiment files (default: lmbench, which is 19 tests); "
+        help="what an image executes: tests, suites, workloads by name or file (default: lmbench, which is 19 tests); "
         "--diff: once for each",
     )
     parser.add_argument("--boot", action="store_true", help="count what ran outside of the benchmarks' loops, too")

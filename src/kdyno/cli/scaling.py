@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdyno.cli.common import number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import number_from, print_json, run_of, state_of, store_of, talk_of
 from kdyno.cli.judge import COLUMNS
 from kdyno.judge.stats.scaling.levels import LARGEST_N
 from kdyno.measure.readers.request import JudgeRequest
@@ -93,6 +93,6 @@ def _of_run(args: argparse.Namespace) -> ScalingReport:
     from kdyno.store.artefacts import Artefacts
 
     with store_of(args, "read") as store:
-        run = run_id_of(store, args.of)
+        run = run_of(args, store, args.of).id
         report = assemble(store, run, Artefacts(state_of(args).artefacts), Rejudge(args.baseline), analysed=False)
     return of_run(report, work=args.work, only=args.only, largest=args.to)

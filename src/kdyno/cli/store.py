@@ -12,7 +12,7 @@ from kdyno.base import terminal
 from kdyno.base.errors import UserError
 from kdyno.base.state_marker import is_marked
 from kdyno.base.text import counted
-from kdyno.cli.common import add_action, add_run, number_from, print_json, run_id_of, state_of, store_of, talk_of
+from kdyno.cli.common import add_action, add_run, number_from, print_json, run_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.base.state import State
@@ -158,7 +158,7 @@ def _rm(args: argparse.Namespace) -> None:
 
     state = state_of(args)
     with _stores(args, state, "change") as (store, others):
-        run = store.run(run_id_of(store, args.run))
+        run = run_of(args, store, args.run)
         question = f"remove run {run.id} ({run.name}, {run.created:%Y-%m-%d %H:%M}) for good?"
         if not args.yes:
             if not terminal.can_ask():
@@ -176,7 +176,7 @@ def _export(args: argparse.Namespace) -> None:
     require_writable(args.file)
     state, talk = state_of(args), talk_of(args)
     with store_of(args, "read") as store:
-        run_id = run_id_of(store, args.run)
+        run_id = run_of(args, store, args.run).id
         missing = export_run(run_id, args.file, state, store)
     if missing:
         talk.warn(f"{len(missing):,} artefacts of run {run_id} are lost or damaged, and not in the file")

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
-from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.boot.base import MachineSettings
-    from kdyno.measure.workload.definition import Value
     from kdyno.run.trial import Trial
 
 OUTPUT_SHOWN = 20
 """Lines of a step."""
 PATIENCE = 7200.0
 """Seconds that a guest may take, and be silent meanwhile: a compiler says nothing while all goes well."""
-
-
-class NotAnAssignment(UserError):
-    message = "--set takes NAME=VALUE, not {word}"
-    hint = "`kdyno workload show NAME` prints the parameters of a workload"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +72,7 @@ def _try(args: argparse.Namespace) -> int:
     from kdyno.boot.local import LocalConfig
     from kdyno.boot.qemu_config import QemuConfig
     from kdyno.measure.workload.definition import definition
+    from kdyno.measure.workload.named import assigned
     from kdyno.run.bootone import find_kernel
     from kdyno.run.trial import try_workload
 
@@ -89,24 +82,12 @@ def _try(args: argparse.Namespace) -> int:
     settings: MachineSettings = (
         QemuConfig(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else LocalConfig()
     )
-    trial = try_workload(workload, _values(args.set, workload.parameters), settings, kernel, state=state, talk=talk)
+    trial = try_workload(workload, assigned(args.set, workload), settings, kernel, state=state, talk=talk)
     if args.json:
         print_json(trial.model_dump(mode="json"))
     else:
         _print(trial)
     return 0 if trial.ok else 2
-
-
-def _values(words: list[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
-    from kdyno.measure.workload.definition import as_parameter
-
-    values: dict[str, Value] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals):
-            raise NotAnAssignment(word=word)
-        values[name] = as_parameter(value, defaults.get(name))
-    return values
 
 
 def _print(trial: Trial) -> None:

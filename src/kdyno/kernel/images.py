@@ -136,13 +136,27 @@ def find_image(named: str, state: State) -> Image:
     """
     path = Path(named)
     folder = path.parent if path.is_file() else path
-    if folder.is_dir() and folder.resolve().parent == state.images.resolve():
+    if is_of_image(folder, state):
         return load_image(folder.resolve().name, state)
-    if len(named) >= KEY_DIGITS_NEEDED and named.isalnum():
-        matches = list(state.images.glob(f"{named}*"))
-        if len(matches) == 1:
-            return load_image(matches[0].name, state)
+    if len(keys := keys_from(named, state)) == 1:
+        return load_image(keys[0], state)
     raise NoSuchImage(named=named, images=state.images)
+
+
+def is_of_image(folder: Path, state: State) -> bool:
+    """Whether this is the directory of an image."""
+    return folder.is_dir() and folder.resolve().parent == state.images.resolve()
+
+
+def keys_from(start: str, state: State) -> list[str]:
+    """The keys of images that start so; none where these are too few digits to tell."""
+    is_enough = len(start) >= KEY_DIGITS_NEEDED and start.isalnum()
+    return [key for key in all_keys(state) if is_enough and key.startswith(start)]
+
+
+def all_keys(state: State) -> list[str]:
+    """The keys of all images, in order."""
+    return sorted(place.name for place in state.images.glob("[!.]*"))
 
 
 def read_record(place: Path) -> ImageRecord:

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
 from kdyno.kernel.delegation.plan_file import PlanOrPath
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 
 KconfigValue = str | int | bool
 
@@ -83,8 +83,8 @@ class ProfileSpec(ProfileSettings):
     `propeller`: clang lays out the blocks of hot functions; `pgo`: gcc or clang compiles by what a kernel counted that
     it had instrumented."""
     train: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
-    """What is trained on: tests, suites (`general`, `lmbench`), or experiment files whose workload it is. None:
-    `general`."""
+    """What is trained on: tests, suites (`general`, `lmbench`), workloads by name or file, or experiment files whose
+    workload it is. None: `general`."""
     seeds: Annotated[int, Field(ge=1, le=100)] = 3
     """Boots that a profile is made of, each with a seed of its own."""
     rounds: Annotated[int, Field(ge=1, le=5)] = 1

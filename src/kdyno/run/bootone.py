@@ -15,17 +15,18 @@ from kdyno.boot.base import BootOrder, Description, Machine, MachineSettings
 from kdyno.boot.console import read_console
 from kdyno.boot.platforms import Output
 from kdyno.boot.registry import open_machine
-from kdyno.kernel.image import ImageRecord
-from kdyno.kernel.images import RECORD, ImageCorrupt, NoSuchImage, find_image, image_in
+from kdyno.kernel.image import Image, ImageRecord
+from kdyno.kernel.images import RECORD, ImageCorrupt, image_in
 from kdyno.measure.guest.follow import follow_output, is_interactive
 from kdyno.measure.guest.job import Program
+from kdyno.run.subject import NamedDirectory, NamedFile, find_subject
 
 CONSOLE_LINES_SHOWN = 40
 
 
-class NoSuchKernel(UserError):
-    message = "{kernel} is neither a bzImage, nor a kernel build directory, nor the key of an image in {images}"
-    hint = "`kdyno build EXPERIMENT` builds images and prints where they are"
+class NoKernelInDirectory(UserError):
+    message = "{directory} has no bzImage, neither at its top nor in arch/x86/boot"
+    hint = "name the directory of a kernel build that has ended, a bzImage, or the key of an image"
 
 
 class NotAKernel(UserError):
@@ -58,16 +59,17 @@ class BootNeedsMore(BootFailed):
 
 
 def find_kernel(named: str, state: State) -> Path:
-    """The bzImage that a user means."""
-    path = Path(named)
+    """The bzImage that a user means. Raises what find_subject raises, NoKernelInDirectory and NotOfItsRecord."""
+    subject = find_subject(named, ("image", "kernel", "directory"), state)
+    if isinstance(subject, Image):
+        return subject.bzimage
+    assert isinstance(subject, NamedFile | NamedDirectory)
+    path = subject.path
     for candidate in (path, path / "arch" / "x86" / "boot" / "bzImage", path / "bzImage"):
         if candidate.is_file():
             _record_beside(candidate, state)
             return _checked(candidate.resolve())
-    try:
-        return find_image(named, state).bzimage
-    except NoSuchImage:
-        raise NoSuchKernel(kernel=named, images=state.images) from None
+    raise NoKernelInDirectory(directory=path)
 
 
 def _record_beside(kernel: Path, state: State) -> ImageRecord | None:

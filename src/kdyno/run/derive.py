@@ -18,8 +18,9 @@ from kdyno.kernel.plan import BuildPlan, plan_build
 from kdyno.kernel.recipe import Training
 from kdyno.kernel.source import Source
 from kdyno.measure.cycles.family import Family, load_family
-from kdyno.measure.guest.job import Counters, Load
+from kdyno.measure.guest.job import Counters
 from kdyno.measure.guest.pmu import Events
+from kdyno.measure.workload.needs import Load
 from kdyno.run.exporters import EXPORTERS
 from kdyno.run.keys import boot_key
 from kdyno.run.single_boots import training_job, training_machine
@@ -78,7 +79,7 @@ class TrainingPlanner:
 
     def _machine_for(self, counts: Events | Counters, load: Load) -> tuple[Machine, Description]:
         """Looked at once for all trainings that need the same of it."""
-        needs = repr((counts, load.packages, load.unpack, load.memory_mb, bool(load.programs)))
+        needs = repr((counts, load.needs, bool(load.programs)))
         if needs not in self._machines:
             machine = training_machine(counts, load, self.state, self.talk)
             self._machines[needs] = machine, machine.describe()

@@ -103,9 +103,7 @@ def prepare(experiment: Experiment, state: State, talk: Talk) -> Prepared:
     given = given_plans(experiment, variants, state, talk)
     settings = fit_machine(experiment.machine, given)
     machine = open_machine(settings)
-    needs = experiment.workload.needs()
-    if needs.packages:
-        machine.provide(needs.packages, needs.unpack, state, talk)
+    machine.provide(experiment.workload.needs(), state, talk)
     about = machine.describe()
     for notice in about.notices:
         talk.say(f"note: {notice}")  # not a warning: the report has it in its first line

@@ -22,11 +22,12 @@ from kdyno.boot.registry import open_machine
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Training
 from kdyno.measure.guest.agent import test_orders
-from kdyno.measure.guest.job import Counters, Job, Load
+from kdyno.measure.guest.job import Counters, Job
 from kdyno.measure.guest.pmu import Events, PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record, with_benchmarks
 from kdyno.measure.guest.steps import failure
 from kdyno.measure.workload.base import WorkloadSettings
+from kdyno.measure.workload.needs import Load, Needs
 from kdyno.run.keys import boot_key
 from kdyno.run.one_boot import Wanted, boot_record, measured
 from kdyno.run.session import Session
@@ -193,11 +194,10 @@ class SingleBoots:
         shutil.copyfile(counted, out)
 
 
-def equipped(settings: MachineSettings, load: Load, state: State, talk: Talk) -> Machine:
-    """A machine that has what the load needs. Raises what making a root file system raises."""
-    machine = open_machine(settings.suited(load.memory_mb, 1))
-    if load.packages:
-        machine.provide(load.packages, load.unpack, state, talk)
+def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> Machine:
+    """A machine with one CPU that has what is needed. Raises what making a root file system raises."""
+    machine = open_machine(settings.suited(needs))
+    machine.provide(needs, state, talk)
     return machine
 
 

@@ -70,11 +70,10 @@ def try_workload(
     """Carry the workload out once: in a guest of this kernel, or on this host. Raises what machines raise."""
     config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
     needs = config.needs()
-    machine = open_machine(settings.suited(needs.memory_mb, needs.cpus))
+    machine = open_machine(settings.suited(needs, config.cpus()))
     if kernel:
         machine.require_options(kernel, "stream")
-    if needs.packages:
-        machine.provide(needs.packages, needs.unpack, state, talk)
+    machine.provide(needs, state, talk)
     about = machine.describe()
     part = config.part(about.lane)
     job = about.job(part.iterations, programs=part.programs)

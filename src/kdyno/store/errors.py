@@ -51,6 +51,11 @@ class RunAmbiguous(UserError):
     hint = "give more digits: {nearest}"
 
 
+class NoSuchVariant(UserError):
+    message = "run {run} has no variant {name}"
+    hint = "did you mean {near}? variants: {known}"
+
+
 class RunThere(UserError):
     message = "run {run} is in {where} already"
     hint = "nothing was changed; `kdyno show {run}` shows it"

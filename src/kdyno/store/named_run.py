@@ -1,16 +1,16 @@
-"""Which run is meant by the beginning of its id, and if it is none, which are the nearest."""
+"""Which run is meant by the beginning of its id, which variant by its name, and if none is, which are the nearest."""
 
 from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
 from kdyno.store import schema
-from kdyno.store.errors import RunAmbiguous, RunUnknown
+from kdyno.store.errors import NoSuchVariant, RunAmbiguous, RunUnknown
 from kdyno.store.url import StoreUrl
 
 
@@ -35,3 +35,10 @@ def row_of(connection: Connection, store: StoreUrl, prefix: str) -> Row[Any]:
 
 def _listed(runs: Iterable[Any]) -> str:
     return ", ".join(f"{str(row.id)[:12]} ({row.name})" for row in itertools.islice(runs, 5))
+
+
+def require_variant(run: str, name: str, known: Sequence[str]) -> None:
+    """Raise NoSuchVariant, which names the nearest, unless the run has this variant."""
+    if name not in known:
+        near = (difflib.get_close_matches(name, known, n=1, cutoff=0.0) or known)[0]
+        raise NoSuchVariant(run=run, name=name, near=near, known=", ".join(known))

@@ -20,8 +20,8 @@ from kdyno.kernel.knobs.profile_given import ProfileOfOtherGcc, ProfileUnfit
 from kdyno.kernel.knobs.profile_pgo import NotCounting
 from kdyno.kernel.lkd import ORDER
 from kdyno.kernel.recipe import USES, Profile, Recipe, Trainee, Training
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.clang import is_record, samples
 from tests.unit.kernel.test_kernel_knobs import context, contribute
 

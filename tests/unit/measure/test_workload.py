@@ -14,13 +14,14 @@ from pydantic import TypeAdapter, ValidationError
 from kdyno.base.measurement import Benchmark, BootStatus, Sample
 from kdyno.boot.base import BootEnd
 from kdyno.measure.guest.agent import UnknownTest
-from kdyno.measure.guest.job import Load, Program
+from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import MOST_STDERR, MOST_STDOUT, StepReport
 from kdyno.measure.guest.stream import AgentReport, Asked, read_stream
 from kdyno.measure.workload.base import NoTests, NotRead, WorkloadSettings
 from kdyno.measure.workload.command import CommandWorkload
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
+from kdyno.measure.workload.needs import Load
 from kdyno.measure.workload.registry import WORKLOADS, WorkloadConfig
 from kdyno.run.one_boot import measured
 from kdyno.run.run_plan import plan_run

@@ -18,7 +18,7 @@ from kdyno.boot.guest_root import FILES, NotUnpacked, UnfitPackage, filtered, gu
 from kdyno.boot.initramfs import initramfs
 from kdyno.boot.local import LocalConfig, LocalMachine, NotInstalled
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.measure.guest.job import Job, Load, Measured
+from kdyno.measure.guest.job import Job, Measured
 from kdyno.measure.guest.steps import MOST_STDOUT, Phase, StepReport
 from kdyno.measure.guest.stream import AgentReport
 from kdyno.measure.workload.base import NotRead
@@ -31,8 +31,9 @@ from kdyno.measure.workload.definition import (
     own_names,
 )
 from kdyno.measure.workload.metrics import AnyMetric, Output
+from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
+from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
-from kdyno.run.experiment.load import NoTrainingLoad, OneProgramTwice, training_load
 from kdyno.run.experiment.resolve import load_experiment
 from kdyno.run.one_boot import measured
 
@@ -300,8 +301,8 @@ def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_n
 
 
 def test_a_model_lane_has_one_cpu_whatever_a_workload_wishes() -> None:
-    assert QemuConfig().suited(100, 4).cpus == 1
-    assert QemuConfig(lane="wall").suited(100, 4) == QemuConfig(lane="wall", cpus=4)
+    assert QemuConfig().suited(Needs(memory_mb=100), 4).cpus == 1
+    assert QemuConfig(lane="wall").suited(Needs(memory_mb=100), 4) == QemuConfig(lane="wall", cpus=4)
 
 
 def test_a_root_is_an_archive_without_documentation_and_with_the_files_of_a_system() -> None:
@@ -379,7 +380,9 @@ def test_a_package_that_is_no_name_or_not_here_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UnfitPackage, match="no name of a Debian package"):
         guest_root(["--setup-hook=reboot"], {}, State(tmp_path), Talk(quiet=True))
     with pytest.raises(NotInstalled, match="kdyno-no-such-package"):
-        LocalMachine(LocalConfig()).provide(["kdyno-no-such-package"], {}, State(tmp_path), Talk(quiet=True))
+        LocalMachine(LocalConfig()).provide(
+            Needs(packages=("kdyno-no-such-package",)), State(tmp_path), Talk(quiet=True)
+        )
 
 
 def test_experiments_on_builds_and_specialised_kernels_have_the_same_kernels() -> None:

@@ -17,8 +17,8 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.base import Context, Contribution, Knob
 from kdyno.kernel.recipe import Profile, ProfileSettings, Recipe, Training
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.named import training_load
 from kdyno.run.derive import boots_left
-from kdyno.run.experiment.load import training_load
 from kdyno.run.experiment.models import Experiment
 from kdyno.run.experiment.variants import CircularTraining, UnknownTrainee, resolve_recipes
 from kdyno.run.exporters import EXPORTERS, Exporter

@@ -10,8 +10,8 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Recipe
-from kdyno.measure.guest.job import Load
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.run.session import Session
 from kdyno.run.single_boots import BootForFileFailed, PmuRun, SingleBoots
 from kdyno.store.store import Store

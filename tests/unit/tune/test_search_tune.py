@@ -16,7 +16,7 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.kernel.delegation.plan_file import DelegationPlan
 from kdyno.kernel.image import Image
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 from kdyno.profile.sources import Sources, Unit
 from kdyno.run.experiment.errors import BadExperiment, NoTuning
 from kdyno.run.experiment.resolve import load_experiment, load_tuning

@@ -175,7 +175,7 @@ def test_what_is_asked_for_in_vain_is_refused(compile_c: Compile, capsys: pytest
         assert main(["kernel", "lint", path, *words]) == 1
         assert why in capsys.readouterr().err
     assert main(["kernel", "lint", "no-such-image"]) == 1
-    assert "is not the key of one image" in capsys.readouterr().err
+    assert "there is nothing called no-such-image" in capsys.readouterr().err
 
 
 def test_the_json_is_as_its_schema_says(compile_c: Compile, capsys: pytest.CaptureFixture[str]) -> None:

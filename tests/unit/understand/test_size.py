@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdyno.base.state import State
-from kdyno.kernel.images import NoSuchImage
 from kdyno.kernel.recipe import Recipe
+from kdyno.run.subject import NothingOfThatName, OtherKind
 from kdyno.understand.size.compare import counted_as, section_rows, section_sizes, symbol_rows, symbol_sizes, totals
 from kdyno.understand.size.elf import Elf, ElfDamaged, NotElf, Section, Symbol, parse, read_elf
 from kdyno.understand.size.report import OtherMachine, size_report
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_whole_elf_file_is_refused(tmp_path: Path, state: Stat
     cases = {"text": b"hello", "empty": b"", "magic": b"\x7fELF"}
     for name, content in cases.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises((NotElf, ElfDamaged), match=str(tmp_path / name)):
+        with pytest.raises((OtherKind, ElfDamaged), match=str(tmp_path / name)):
             size_report(str(tmp_path / name), None, state)
     for length in range(64, len(whole) - 1, 7):
         (tmp_path / "cut.o").write_bytes(whole[:length])
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_whole_elf_file_is_refused(tmp_path: Path, state: Stat
     for path in (tmp_path / "nowhere.o", tmp_path, Path("/dev/null")):
         with pytest.raises(NotElf):
             read_elf(path)
-    with pytest.raises(NoSuchImage):
+    with pytest.raises(NothingOfThatName):
         size_report("abcdef123456", None, state)
 
 

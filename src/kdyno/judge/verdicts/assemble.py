@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 
-from kdyno.base.errors import KdynoError, UserError
+from kdyno.base.errors import KdynoError
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark, Correction
 from kdyno.base.text import clean, clean_lines, harmless_json
@@ -26,16 +26,12 @@ from kdyno.judge.verdicts.model import ConsoleText, RunReport, Value
 from kdyno.judge.verdicts.selftest import SelfTests, selftests_of
 from kdyno.judge.verdicts.values import observations
 from kdyno.store.artefacts import Artefacts
+from kdyno.store.named_run import require_variant
 from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 
 CONSOLE_BYTES = 64 * 1024
 """How much of the end of a console goes into a report; the whole is in the artefacts."""
-
-
-class NoSuchVariant(UserError):
-    message = "run {run} has no variant {name}"
-    hint = "variants: {known}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +45,8 @@ class Rejudge:
 
     def applied(self, run: RunRecord) -> RunRecord:
         """The run with these settings, and with a notice if they are others than its own. Raises NoSuchVariant."""
-        names = [variant.name for variant in run.variants]
-        if self.baseline is not None and self.baseline not in names:
-            raise NoSuchVariant(run=run.id, name=self.baseline, known=", ".join(names))
+        if self.baseline is not None:
+            require_variant(run.id, self.baseline, [variant.name for variant in run.variants])
         others = {name: value for name, value in asdict(self).items() if value not in (None, getattr(run, name))}
         planned = ", ".join(f"{name} {_setting(getattr(run, name))}" for name in others if name != "baseline")
         judged_by = ", ".join(f"{name} {_setting(value)}" for name, value in others.items() if name != "baseline")

@@ -20,6 +20,7 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob, combined
 from kdyno.kernel.knobs.layout_seed import ordered
 from kdyno.kernel.recipe import USES, Profile, ProfileSettings, ProfileSpec, ProfileUse, Recipe, Training
 from kdyno.kernel.toolchain import Toolchain
+from kdyno.measure.workload.definition import is_file
 
 NAME = "profile"
 OLDEST_CLANG = {"autofdo": 17, "propeller": 19}
@@ -183,7 +184,7 @@ def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
 def located(value: ProfileSpec | None, base: Path) -> ProfileSpec | None:
     if value is None:
         return None
-    train = value.train and tuple(absolute(name, base) if name.endswith(".toml") else name for name in value.train)
+    train = value.train and tuple(absolute(name, base) if is_file(name) else name for name in value.train)
     from_ = None if value.from_ is None else absolute(value.from_, base)
     families = tuple(_located_family(name, base) for name in value.families)
     return value.model_copy(update={"train": train, "from_": from_, "families": families})

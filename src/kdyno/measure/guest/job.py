@@ -111,29 +111,6 @@ class Program(Frozen):
         return tuple(step for step in (self.set_up, self.command, self.report, self.tear_down) if step)
 
 
-class Load(Frozen):
-    """What is carried out in a boot that is made to be counted, and what it needs of the machine."""
-
-    tests: tuple[str, ...] = ()
-    """Names of tests and suites, as the agent knows them."""
-    params: dict[str, dict[str, int]] = {}
-    """By test: parameters that differ from the test's defaults."""
-    programs: tuple[Program, ...] = ()
-    packages: tuple[str, ...] = ()
-    """Debian packages with the programs."""
-    unpack: dict[str, str] = {}
-    """Archives in them, and the pattern of the members that the guest finds unpacked."""
-    memory_mb: int = 0
-    """The least that the guest has."""
-    kconfig: dict[str, bool | str | int] = {}
-    """What the kernel must have."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the tests and programs, for people."""
-        return (*self.tests, *(program.name for program in self.programs))
-
-
 class Soak(Frozen):
     """All programs run side by side, each again and again: set-up, commands, after a failure tear-down and set-up."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,8 +11,9 @@ from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
 from kdyno.base.measurement import Benchmark
-from kdyno.measure.guest.job import Load, Program, TestOrder
+from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.stream import AgentReport
+from kdyno.measure.workload.needs import Load, Needs
 
 
 class NoTests(UserError):
@@ -34,25 +35,6 @@ class JobPart:
     programs: tuple[Program, ...] = ()
 
 
-@dataclass(frozen=True)
-class Needs:
-    """What a workload needs of the machine that it runs on."""
-
-    packages: tuple[str, ...] = ()
-    """Debian packages with its programs."""
-    unpack: Mapping[str, str] = field(default_factory=dict)
-    """Archives in them, and the pattern of the members that a guest finds unpacked."""
-    kconfig: Mapping[str, bool | str | int] = field(default_factory=dict)
-    """Of the kernel."""
-    memory_mb: int = 0
-    cpus: int = 1
-
-
-OF_PROGRAMS: Mapping[str, bool | str | int] = {"NET": True, "UNIX": True}
-"""What a kernel needs so that the agent can start a program: it hears of one that can't be executed by a Unix socket
-(Rust's standard library does)."""
-
-
 class WorkloadSettings(Frozen):
     """What an experiment says of its workload: every kind has a class of its own, which adds to this."""
 
@@ -69,6 +51,10 @@ class WorkloadSettings(Frozen):
         """What it needs of the machine, beside what every guest has."""
         return Needs()
 
+    def cpus(self) -> int:
+        """How many CPUs it should have, where the lane allows more than one."""
+        return 1
+
     def part(self, lane: Lane) -> JobPart:
         """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""
         raise NotImplementedError
@@ -78,25 +64,16 @@ class WorkloadSettings(Frozen):
 
         Nothing where a program says all numbers itself. Raises what `part` raises.
         """
-        part, needs = self.part("model"), self.needs()
+        part = self.part("model")
         orders = [order for order in part.tests if not tests or order.name in tests]
         programs = tuple(
             program for program in part.programs if program.measured and (not tests or program.name in tests)
         )
-        of_tests = Load(
+        return Load(
             tests=tuple(order.name for order in orders),
             params={order.name: order.params for order in orders if order.params},
-        )
-        if not programs:
-            return of_tests
-        return of_tests.model_copy(
-            update={
-                "programs": programs,
-                "packages": needs.packages,
-                "unpack": dict(needs.unpack),
-                "memory_mb": needs.memory_mb,
-                "kconfig": dict(needs.kconfig),
-            }
+            programs=programs,
+            **dict(self.needs() if programs else Needs()),
         )
 
     def reading(self) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import StepReport, last_words
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.base import JobPart, NotRead, WorkloadSettings
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
 TEST = "command"
@@ -33,7 +34,7 @@ class CommandWorkload(WorkloadSettings):
     """By the name of the benchmark: where its number is."""
 
     def needs(self) -> Needs:
-        return Needs(kconfig=OF_PROGRAMS)
+        return Needs().of_programs()
 
     def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
         return JobPart(iterations=1, programs=(self._program(),))

@@ -17,13 +17,16 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
-from kdyno.base.mistakes import problems
+from kdyno.base.mistakes import problems, unfit
 from kdyno.base.regex import BadPattern, compiled
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
+from kdyno.measure.workload.needs import Needs
 
-MOST_BYTES = 200_000
+MOST_BYTES = 1_000_000
+"""Of a file; one of a workload is never that long, but an experiment may stand in its place."""
 SUFFIX = ".toml"
+OF_EXPERIMENTS = frozenset(("baseline", "variants"))
 PROBLEMS_SHOWN = 5
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=40)]
@@ -55,6 +58,11 @@ class WorkloadUnfit(UserError):
     hint = "docs/workloads.md says what such a file holds; `kdyno workload show NAME` prints one of kdyno's own"
 
 
+class NotAWorkload(UserError):
+    message = "{path} is an experiment file, and a workload file is needed here"
+    hint = "name the workloads that its [workload] uses; docs/workloads.md says what a workload file holds"
+
+
 class NoSuchParameter(UserError):
     message = "the workload {workload} has no parameter {name}"
     hint = "it has {known}"
@@ -74,7 +82,7 @@ class Operation(Frozen):
     """How many: the product of these numbers and parameters."""
 
 
-class Definition(Frozen):
+class Definition(Needs):
     """What a workload is."""
 
     name: Name
@@ -82,15 +90,8 @@ class Definition(Frozen):
     caution: Annotated[str, StringConstraints(max_length=500)] = ""
     """What a reader of its numbers must know first; shown with every run."""
     packages: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{1,80}$")], ...] = ()
-    """Debian packages with its programs. A guest gets a root file system of them; on the machine `local` they must be
-    installed. Without any, a guest's programs are busybox's and kdyno's own."""
     unpack: Annotated[dict[ArchivePath, MemberPattern], Field(max_length=10)] = {}
-    """Archives (tar) in its packages, by their path from the root, and a pattern of the names of members. A guest finds
-    these members unpacked beside where the archive was; `local` finds the archive."""
-    kconfig: dict[str, bool | str | int] = {}
-    """What a kernel must have for it, beside what a root file system needs."""
     memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
-    """The least that a guest should have."""
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     """CPUs that it should have, where the lane allows more than one."""
     lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")
@@ -199,12 +200,22 @@ def own_text(name: str) -> str:
     return files("kdyno").joinpath("data", "workloads", f"{name}{SUFFIX}").read_text(encoding="utf-8")
 
 
+def is_file(name: str) -> bool:
+    """Whether the path of a file is meant, not the name of something of kdyno's or of the agent's."""
+    return name.endswith(SUFFIX) or "/" in name
+
+
+def is_experiment(written: Mapping[str, object]) -> bool:
+    """Whether a file is an experiment: it has a key that every experiment must have, and no workload can."""
+    return not OF_EXPERIMENTS.isdisjoint(written)
+
+
 def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
     """The file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
 
     Raises NoSuchWorkload and WorkloadUnfit.
     """
-    if not (name.endswith(SUFFIX) or "/" in name):
+    if not is_file(name):
         return own_text(name), name
     path = base / Path(name).expanduser()
     try:
@@ -215,13 +226,23 @@ def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
         raise WorkloadUnfit(path=path, why="it is not UTF-8") from None
 
 
-def definition(name: str, base: Path = Path()) -> Definition:
-    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
+def read(name: str, base: Path = Path()) -> tuple[dict[str, object], str]:
+    """What that file says, and its name for messages. Raises NoSuchWorkload and WorkloadUnfit."""
     text, path = text_of(name, base)
     try:
         written = toml.parse(text)
     except ValueError as error:
         raise WorkloadUnfit(path=path, why=f"not TOML: {error}") from None
+    for keys, why in unfit(written):
+        raise WorkloadUnfit(path=path, why=f"`{'.'.join(map(str, keys))[: toml.KEY_SHOWN]}`: {why}")
+    return written, path
+
+
+def definition(name: str, base: Path = Path()) -> Definition:
+    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload, NotAWorkload and WorkloadUnfit."""
+    written, path = read(name, base)
+    if is_experiment(written):
+        raise NotAWorkload(path=path)
     try:
         return Definition.model_validate(written)
     except ValidationError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -15,28 +17,12 @@ from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.steps import failure
 from kdyno.measure.guest.stream import AgentReport
-from kdyno.measure.workload.base import OF_PROGRAMS, JobPart, Needs, NotRead, WorkloadSettings
+from kdyno.measure.workload.base import JobPart, NotRead, WorkloadSettings
 from kdyno.measure.workload.definition import Definition, Value, definition
+from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
 RENAMED = re.compile(r"([a-z0-9][a-z0-9-]{0,39})=(.+)")
-OF_ROOT = {
-    "BLOCK": True,
-    "BLK_DEV": True,
-    "BLK_DEV_LOOP": True,
-    "MISC_FILESYSTEMS": True,
-    "SQUASHFS": True,
-    "SQUASHFS_LZ4": True,
-    "OVERLAY_FS": True,
-    "TIMERFD": True,
-    "SIGNALFD": True,
-    "INOTIFY_USER": True,
-    "SYSVIPC": True,
-    "AIO": True,
-}
-"""What a kernel needs for a guest's root file system, and what programs of a distribution take for granted."""
-
-
 RUN_SECONDS = 10.0
 """A guess: in the model lane, with the emulated PMU, one run of kdyno's own workloads took 5 to 15 s."""
 
@@ -87,18 +73,10 @@ class ProgramsWorkload(WorkloadSettings):
         return self.model_copy(update={"definitions": definitions})
 
     def needs(self) -> Needs:
-        packages = tuple(dict.fromkeys(name for workload in self.definitions for name in workload.packages))
-        unpack = {archive: members for workload in self.definitions for archive, members in workload.unpack.items()}
-        kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
-        for workload in self.definitions:
-            kconfig |= workload.kconfig
-        return Needs(
-            packages,
-            unpack,
-            kconfig,
-            memory_mb=max((workload.memory_mb or 0 for workload in self.definitions), default=0),
-            cpus=max((workload.cpus for workload in self.definitions), default=1),
-        )
+        return reduce(or_, self.definitions, Needs()).of_programs()
+
+    def cpus(self) -> int:
+        return max((workload.cpus for workload in self.definitions), default=1)
 
     def part(self, lane: Lane) -> JobPart:
         """Raises OtherLane, NoSuchParameter and UnknownTest."""
@@ -171,8 +149,12 @@ def _named(entry: str, base: Path) -> Definition:
     """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
     WorkloadUnfit.
     """
-    renamed = RENAMED.fullmatch(entry)
-    if not renamed:
-        return definition(entry, base)
-    name, of = renamed.groups()
-    return definition(of, base).model_copy(update={"name": name})
+    name, of = renamed(entry)
+    workload = definition(of, base)
+    return workload.model_copy(update={"name": name}) if name else workload
+
+
+def renamed(entry: str) -> tuple[str, str]:
+    """The name that an entry of `use` gives a workload, empty if none, and what it names."""
+    match = RENAMED.fullmatch(entry)
+    return (match[1], match[2]) if match else ("", entry)

@@ -27,7 +27,7 @@ from kdyno.kernel.knobs.origin import CONFIG, SOURCE
 from kdyno.kernel.recipe import RecipeSpec
 from kdyno.kernel.source import FETCHERS
 from kdyno.kernel.version import NotAKernelTree, kernel_version
-from kdyno.measure.workload.definition import SUFFIX, own_names
+from kdyno.measure.workload.definition import is_file, own_names
 from kdyno.run.experiment.models import Experiment
 from kdyno.run.experiment.resolve import experiment_of
 from kdyno.run.experiment.short import SHOWN, Piece, pieces, table
@@ -233,7 +233,7 @@ def _machine(options: Options, base: Path) -> tuple[MachineSettings, dict[str, A
 def _workload(names: Sequence[str], base: Path) -> dict[str, Any]:
     """[workload] with these tests and programs; what is no program is a test, or an error that names the nearest."""
     own = own_names()
-    programs = [name for name in names if "/" in name or name.endswith(SUFFIX) or name.rpartition("=")[2] in own]
+    programs = [name for name in names if is_file(name) or name.rpartition("=")[2] in own]
     tests = [name for name in names if name not in programs]
     if not programs:
         return {"tests": tests} if tests else {}
@@ -243,8 +243,7 @@ def _workload(names: Sequence[str], base: Path) -> dict[str, Any]:
 
 def _absolute_use(name: str, base: Path) -> str:
     called, equals, where = name.rpartition("=")
-    is_file = "/" in where or where.endswith(SUFFIX)
-    return f"{called}{equals}{(base / Path(where).expanduser()).resolve()}" if is_file else name
+    return f"{called}{equals}{(base / Path(where).expanduser()).resolve()}" if is_file(where) else name
 
 
 def _written(located: Frozen, given: Frozen) -> dict[str, Any]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from kdyno.base import toml
 from kdyno.base.files import read_whole
-from kdyno.base.mistakes import SHOWN, Mistake, mistakes, problem
+from kdyno.base.mistakes import SHOWN, Mistake, mistakes, problem, unfit
 from kdyno.run.experiment.errors import BadExperiment, NoExperiment, NotToml
 from kdyno.run.experiment.models import ExperimentFile
 from kdyno.run.experiment.toml_lines import line_of
@@ -67,25 +66,9 @@ def parse_file(text: str, path: Path) -> ReadFile:
         table = toml.parse(text)
     except ValueError as error:
         raise NotToml(path=path, why=error) from error
-    for keys, why in unfit_values(table):
+    for keys, why in unfit(table):
         raise written.refused([Mistake(keys, keys, "", why)])
     try:
         return ReadFile(written, ExperimentFile.model_validate(table))
     except ValidationError as error:
         raise written.refused(mistakes(error, ExperimentFile, table)) from None
-
-
-def unfit_values(written: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    """The keys of values that nothing can take, wherever they stand, and why."""
-    left: list[tuple[tuple[int | str, ...], Any]] = [((), written)]
-    while left:
-        keys, value = left.pop()
-        if isinstance(value, dict):
-            left += [((*keys, key), inner) for key, inner in value.items()]
-            value = "".join(value)
-        elif isinstance(value, list | tuple):
-            left += [((*keys, place), inner) for place, inner in enumerate(value)]
-        if isinstance(value, str) and "\0" in value:
-            yield keys, "a NUL character, which no name, path or word can hold"
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            yield keys, "a number of more than 64 bits"

@@ -11,10 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kdyno.base.mistakes import Mistake, first_fault
+from kdyno.base.mistakes import Mistake, first_fault, unfit
 from kdyno.kernel import knobs
 from kdyno.kernel.knobs.origin import CONFIG, SOURCE
-from kdyno.kernel.recipe import RecipeSpec
+from kdyno.kernel.recipe import KconfigValue, RecipeSpec
+from kdyno.measure.workload.named import training_load
 from kdyno.run.experiment.errors import (
     BadRecordedExperiment,
     LayoutOfBuiltKernel,
@@ -24,8 +25,7 @@ from kdyno.run.experiment.errors import (
     TooManyBoots,
     TooManyLayouts,
 )
-from kdyno.run.experiment.file import ReadFile, parse_file, read_file, unfit_values
-from kdyno.run.experiment.load import training_load
+from kdyno.run.experiment.file import ReadFile, parse_file, read_file
 from kdyno.run.experiment.models import MOST_RECORDED_BYTES, Experiment, too_many_boots
 from kdyno.run.experiment.plan import pilot_blocks
 from kdyno.run.experiment.tune import TuneConfig
@@ -46,7 +46,7 @@ def read_experiment(named: str) -> Experiment:
         experiment = Experiment.model_validate_json(written)
     except ValidationError as error:
         raise BadRecordedExperiment(why=first_fault(error)) from None
-    for keys, why in unfit_values(experiment.model_dump(mode="json")):
+    for keys, why in unfit(experiment.model_dump(mode="json")):
         raise BadRecordedExperiment(why=f"{'.'.join(map(str, keys))}: {why}")
     return experiment
 
@@ -82,13 +82,13 @@ def resolve(file: ReadFile) -> Experiment:
     source, config = SOURCE.located(content.source or None, base) or "", CONFIG.located(content.config, base)
     workload = content.workload.located(base)
     needs = workload.needs()
-    machine = content.machine.located(base).suited(needs.memory_mb, needs.cpus)
+    machine = content.machine.located(base).suited(needs, workload.cpus())
     load_of = cache(training_load)
-    kconfig = dict(needs.kconfig) if machine.starts_kernels else {}
+    needed: dict[str, KconfigValue] = {}
     if machine.starts_kernels:
         trained_on = [spec.profile.train for spec in variants.values() if spec.profile and spec.profile.train]
-        kconfig = reduce(or_, (load_of(train).kconfig for train in trained_on), kconfig)
-    recipes = resolve_recipes(variants, source, config, kconfig, load_of)
+        needed = reduce(or_, map(load_of, trained_on), needs).kconfig
+    recipes = resolve_recipes(variants, source, config, needed, load_of)
     own = {"source": source, "config": config, "workload": workload, "machine": machine, "variants": recipes}
     return Experiment(**settings | own)
 

@@ -15,7 +15,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.mistakes import Mistake, mistakes, problems
 from kdyno.kernel.knobs import MATRIX_KNOBS
 from kdyno.kernel.recipe import KconfigValue, Profile, ProfileSpec, Recipe, RecipeSpec, Trainee
-from kdyno.measure.guest.job import Load
+from kdyno.measure.workload.needs import Load
 from kdyno.run.experiment.models import MOST_ENTRIES, MOST_NAME, MOST_RECORDED_BYTES, MOST_VARIANTS, VariantSpec
 
 DEFAULT_LOAD = ("general",)

@@ -40,7 +40,7 @@ from kdyno.measure.guest.stream_records import (
     look_of,
     tally_of,
 )
-from kdyno.measure.workload.programs import OF_ROOT
+from kdyno.measure.workload.needs import OF_ROOT
 from kdyno.run.checks import WORDS as KUNIT_WORDS
 from kdyno.run.checks import has_kunit
 from kdyno.run.soak.growth import blocks_of, megabytes, slopes
@@ -168,7 +168,7 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Descri
     record, need = order.image.record, needs(order.loads)
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
     lacking = [symbol for symbol, value in need.kconfig.items() if value is True and config.get(symbol) != "y"]
-    if need.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT]):
+    if need.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT.kconfig]):
         raise KernelUnfit(image=record.key[:12], missing=listed([f"CONFIG_{symbol}" for symbol in missing], 20))
     if lacking:
         talk.warn(f"note: the kernel lacks {listed(lacking, 10)}, which a load asks for: it may fail")
@@ -179,15 +179,14 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Descri
         total=total,
         console_mb=TAIL_BYTES / 1e6,
     )
-    memory = order.memory_mb or max(SMALLEST_MB, need.memory_mb)
+    memory = order.memory_mb or max(SMALLEST_MB, need.memory_mb or 0)
     settings = QemuConfig(lane=LANE, cpus=order.cpus, memory_mb=memory, limits=limits)
     settings.require_cpus(config, f"image {record.key[:12]}")
     machine = open_machine(settings)
     machine.require_options(order.image.bzimage, "stream")
     machine.require_cpu(record.needs, f"image {record.key[:12]}")
     machine.require_cmdline(order.words, "--append")
-    if need.packages:
-        machine.provide(need.packages, need.unpack, state, talk)
+    machine.provide(need, state, talk)
     about = machine.describe()
     for notice in about.notices:
         talk.warn(f"note: {notice}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import Lane
 from kdyno.measure.guest.job import Program
-from kdyno.measure.workload.base import OF_PROGRAMS, Needs
-from kdyno.measure.workload.definition import Definition, Value, as_parameter, definition
-from kdyno.measure.workload.programs import OF_ROOT, OtherLane
+from kdyno.measure.workload.definition import Definition, Value, definition
+from kdyno.measure.workload.named import assigned
+from kdyno.measure.workload.needs import Needs
+from kdyno.measure.workload.programs import OtherLane
 
 LANE: Lane = "wall"
 DEFAULT_LOADS = (
@@ -60,7 +62,7 @@ class SoakLoad:
 
 
 def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
-    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane and what reading a workload raises."""
+    """The loads that are named. Raises LoadUnclear, LoadTwice, OtherLane, NotAnAssignment and what reading raises."""
     loads = tuple(_load(words) for words in named or DEFAULT_LOADS)
     names = [load.name for load in loads]
     for name in names:
@@ -71,14 +73,7 @@ def loads_of(named: Sequence[str]) -> tuple[SoakLoad, ...]:
 
 def needs(loads: Sequence[SoakLoad]) -> Needs:
     """What all of them need together of a guest: packages, Kconfig, and as much memory as each asks for."""
-    workloads = {load.workload.name: load.workload for load in loads}
-    packages = tuple(dict.fromkeys(name for workload in workloads.values() for name in workload.packages))
-    kconfig = {**OF_PROGRAMS, **(OF_ROOT if packages else {})}
-    for workload in workloads.values():
-        kconfig |= workload.kconfig
-    unpack = {archive: members for workload in workloads.values() for archive, members in workload.unpack.items()}
-    memory = sum(load.workload.memory_mb or 0 for load in loads)
-    return Needs(packages, unpack, kconfig, memory_mb=memory)
+    return reduce(Needs.at_once, (load.workload for load in loads), Needs()).of_programs()
 
 
 def _load(words: str) -> SoakLoad:
@@ -86,12 +81,7 @@ def _load(words: str) -> SoakLoad:
     if not name or "=" in name:
         raise LoadUnclear(words=repr(words))
     workload = definition(name)
-    values: dict[str, Value] = {}
-    for word in assignments:
-        parameter, equals, value = word.partition("=")
-        if not (parameter and equals):
-            raise LoadUnclear(words=repr(word))
-        values[parameter] = as_parameter(value, workload.parameters.get(parameter))
+    values = assigned(assignments, workload)
     if LANE not in workload.lanes:
         raise OtherLane(name=workload.name, lane=LANE, lanes=" and ".join(workload.lanes), first=workload.lanes[0])
     load = SoakLoad(" ".join([workload.name, *assignments]), workload, values)

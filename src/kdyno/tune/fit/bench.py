@@ -12,7 +12,6 @@ from kdyno.base.text import clean
 from kdyno.boot.base import Limits
 from kdyno.boot.platforms import NEEDS
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
 from kdyno.kernel.build import BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import QUOTED, read_fragments
@@ -22,13 +21,13 @@ from kdyno.kernel.source import Source, fetch
 from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
+from kdyno.measure.workload.named import load_named
 from kdyno.run.images import build_images
 from kdyno.run.one_boot import Wanted as WantedBoot
 from kdyno.run.prepare import KUNIT
 from kdyno.run.session import Session
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots
+from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
 from kdyno.store.records import Boot
-from kdyno.tune.fit.load import load_of
 from kdyno.understand.coverage.measure import Measured, Wanted, measure
 
 ESCAPED = re.compile(r"\\(.)")
@@ -71,12 +70,11 @@ class Bench:
 
     def __init__(self, request: Request, session: Session) -> None:
         self.request, self.session = request, session
-        self.workload = load_of(request.load)
+        self.workload = load_named(request.load)
         needs = self.workload.needs()
-        settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
-        self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
-        if needs.packages:
-            self.machine.provide(needs.packages, needs.unpack, session.state, session.talk)
+        settings = QemuConfig(limits=Limits(silence=Limits().total))
+        counting = settings.counting(PmuConfig(events="edges", clock="instructions"))
+        self.machine = equipped(counting, needs, session.state, session.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)
         self.job = self.about.job(part.iterations, tests=part.tests, programs=part.programs)

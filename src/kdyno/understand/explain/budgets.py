@@ -16,7 +16,8 @@ from kdyno.measure.cycles.predict import cycles, parts
 from kdyno.measure.guest.pmu import Events
 from kdyno.run.session import Session
 from kdyno.store.artefacts import Artefacts
-from kdyno.understand.explain.command import OnlyValues, has_region, refuse_unknown
+from kdyno.store.named_run import require_variant
+from kdyno.understand.explain.command import OnlyValues, has_region
 from kdyno.understand.explain.measured import INTERRUPT, refuse_unlike
 from kdyno.understand.explain.records import (
     BYTES_OF_KIB,
@@ -53,13 +54,13 @@ def explain_budgets(
 ) -> Budgets:
     """The budgets of one benchmark, or of all, in the baseline and in a variant, which may be the baseline.
 
-    Raises EdgesAreNoBudget, UnknownVariant, UnknownBenchmark, OnlyValues, NotMeasured and what `find_sides` raises.
+    Raises EdgesAreNoBudget, NoSuchVariant, UnknownBenchmark, OnlyValues, NotMeasured and what `find_sides` raises.
     """
     run = report.run
     if events == "edges":
         raise EdgesAreNoBudget()
     variants = {known.name: known for known in run.variants}
-    refuse_unknown(run.id, variant, list(variants))
+    require_variant(run.id, variant, list(variants))
     named = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
     benchmarks = [benchmark for benchmark in named if has_region(report, benchmark)]
     if not benchmarks:

@@ -21,9 +21,10 @@ from kdyno.kernel.recipe import KconfigValue, Recipe
 from kdyno.kernel.source import fetch
 from kdyno.measure.cycles.family import Family
 from kdyno.measure.cycles.predict import cycles
-from kdyno.measure.guest.job import Load, Program, TestOrder
+from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.pmu_parts import CONTEXTS
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
+from kdyno.measure.workload.needs import Load
 from kdyno.run.session import Session
 from kdyno.run.single_boots import PmuRun, SingleBoots
 from kdyno.understand.validate.mitigations import VULNERABILITIES, parse_listing
