@@ -13,7 +13,7 @@ from pydantic import Field
 from kdyno.base.cpu import Cpu
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import DEFAULT_LANE, LaneName
 from kdyno.base.measurement import BootStatus
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
@@ -74,7 +74,7 @@ class MachineSettings(Frozen):
     """False: it takes the kernel that runs, so that variants can say only what that can be told."""
 
     type: str
-    lane: Lane = "model"
+    lane: LaneName = DEFAULT_LANE.name
 
     def located(self, base: Path) -> Self:
         """The same with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
@@ -178,7 +178,7 @@ class BootEnd:
 class Description:
     """What a machine says of itself before the first boot."""
 
-    lane: Lane
+    lane: LaneName
     parallel: int
     """Boots that may run side by side without disturbing each other's samples."""
     facts: dict[str, Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import LANES, TIMED_LANE
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     trial.add_argument("name", help="one of kdyno's own, or a file of yours")
     trial.add_argument("--kernel", help="in a guest: a bzImage, a kernel build directory, or the key of an image")
-    trial.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
+    trial.add_argument(
+        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+    )
     trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of a parameter")
     trial.add_argument("--json", action="store_true", help="everything as JSON")
     trial.set_defaults(do=_try)

@@ -157,7 +157,7 @@ def judged(
 
 def nouns_of(run: RunRecord) -> Nouns:
     """What its replicates are called: where instructions are counted, blocks differ in their seeds alone."""
-    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].icount else NOUNS
+    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].is_repeatable else NOUNS
 
 
 def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, family: int) -> tuple[Analysis, ...]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import TIMED_LANE
 from kdyno.measure.guest.job import Program
 from kdyno.measure.workload.base import OF_PROGRAMS, Needs
 from kdyno.measure.workload.definition import Definition, Value, as_parameter, definition
 from kdyno.measure.workload.programs import OF_ROOT, OtherLane
 
-LANE: Lane = "wall"
+LANE = TIMED_LANE.name
 DEFAULT_LOADS = (
     "build files=5",
     "fio",

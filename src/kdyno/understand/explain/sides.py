@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
+from kdyno.base.lanes import LANES
 from kdyno.base.state import State
 from kdyno.boot.base import MachineSettings
 from kdyno.boot.qemu import cpu_of
@@ -137,7 +138,7 @@ def _as_booted(run: RunRecord, settings: MachineSettings) -> MachineSettings:
     """The run's machine; in the model lane with the CPU on record, where the same settings mean another today."""
     cpu = run.machine.get("cpu")
     booted_today = cpu_of(settings)
-    if run.lane != "model" or not isinstance(cpu, str) or booted_today in (None, cpu):
+    if not LANES[run.lane].is_icount or not isinstance(cpu, str) or booted_today in (None, cpu):
         return settings
     return settings.model_copy(update={"cpu": cpu})
 

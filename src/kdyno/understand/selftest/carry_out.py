@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.text import counted
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.boot.registry import open_machine
@@ -67,7 +67,7 @@ class OrderedAnyway(UserError):
     hint = "name an experiment whose baseline has no lto"
 
 
-def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
+def own_experiment(lane: LaneName, kind: Kind = "aa") -> Experiment:
     """What is tested if no experiment is named: the kernel that is the demo's baseline.
 
     Without line tables where it is linked many times: they are four fifths of each image.

@@ -10,6 +10,7 @@ from pathlib import Path
 from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.host import host_facts
+from kdyno.base.lanes import TIMED_LANE
 from kdyno.base.measurement import Benchmark
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.measure.cycles.family import Family, load_family
@@ -136,7 +137,7 @@ def comparable_tests(known: Catalogue) -> tuple[CatalogueTest, ...]:
 
 
 def _described(known: Catalogue, tests: Sequence[CatalogueTest]) -> tuple[Benchmark, ...]:
-    return known.benchmarks([test.name for test in tests], "wall")
+    return known.benchmarks([test.name for test in tests], TIMED_LANE.name)
 
 
 def joined(
