@@ -23,7 +23,7 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
-from kdyno.base.lanes import TIMED_LANE, RealTimeLaneName
+from kdyno.base.lanes import HOST_CLOCK, TIMED_LANE, Clock, RealTimeLaneName
 from kdyno.base.ownership import is_root
 from kdyno.base.packages import missing_packages, names_here, way_to_install
 from kdyno.base.process import spawned
@@ -63,6 +63,7 @@ class LocalConfig(MachineSettings):
     """Measures on this host, for variants that need no new kernel."""
 
     starts_kernels: ClassVar[bool] = False
+    own_clock: ClassVar[Clock | None] = HOST_CLOCK
 
     type: Literal["local"] = "local"
     lane: RealTimeLaneName = TIMED_LANE.name

@@ -54,17 +54,17 @@ class QemuConfig(MachineSettings):
             pmu = pmu.model_copy(update={"family": f"file:{family}"})
         return self.model_copy(update={"share": share, "pmu": pmu})
 
-    def suited(self, memory_mb: int, cpus: int) -> Self:
+    def at_least(self, memory_mb: int, cpus: int) -> Self:
         cpus = max(self.cpus, 1 if LANES[self.lane].is_icount else cpus)
         return self.model_copy(update={"memory_mb": max(self.memory_mb, memory_mb), "cpus": cpus})
 
-    def counting(self, pmu: PmuConfig) -> Self:
+    def with_pmu(self, pmu: PmuConfig) -> Self:
         return self.model_copy(update={"lane": COUNTED_LANE.name, "accel": "auto", "cpus": 1, "pmu": pmu})
 
-    def timed(self) -> Self:
+    def in_timed_lane(self) -> Self:
         return self.model_copy(update={"lane": TIMED_LANE.name, "accel": "kvm", "cpus": 1, "pmu": None})
 
-    def starting(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
+    def with_platform_for(self, kernels: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Self:
         if "platform" in self.model_fields_set:
             return self
 
@@ -86,7 +86,7 @@ class QemuConfig(MachineSettings):
     def require_cpus(self, config: Mapping[str, str], what: str) -> None:
         require_cpus(config, self.cpus, what)
 
-    def checking(self) -> Self:
+    def for_check_boot(self) -> Self:
         # One instruction takes 1 ns of the guest's time: the kernel's limits on time are made for fast CPUs.
         limits = self.limits.model_copy(update={"boot": self.limits.total, "silence": self.limits.total})
         return self.model_copy(update={"icount_shift": 0, "limits": limits})

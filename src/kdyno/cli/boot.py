@@ -45,12 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
-    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.boot.registry import default_machine
     from kdyno.run.bootone import boot_command, boot_shell, find_kernel
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)
-    config = QemuConfig(
+    config = default_machine(
         lane=args.lane,
         accel=args.accel,
         platform=args.platform,

@@ -79,8 +79,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
-    from kdyno.boot.local import LocalConfig
-    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.boot.registry import default_machine, host_machine
     from kdyno.measure.workload.definition import definition
     from kdyno.run.bootone import find_kernel
     from kdyno.run.trial import try_workload
@@ -89,7 +88,7 @@ def _try(args: argparse.Namespace) -> int:
     workload = definition(args.name)
     kernel = find_kernel(args.kernel, state) if args.kernel else None
     settings: MachineSettings = (
-        QemuConfig(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else LocalConfig()
+        default_machine(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else host_machine()
     )
     trial = try_workload(workload, _values(args.set, workload.parameters), settings, kernel, state=state, talk=talk)
     if args.json:

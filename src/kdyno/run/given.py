@@ -51,7 +51,7 @@ def on_fit_machine(experiment: Experiment, given: Mapping[str, GivenPlan]) -> Ex
     if not given:
         return experiment
     kernels = [(plan.asked, plan.record.modules) for plan in given.values()]
-    return experiment.model_copy(update={"machine": experiment.machine.starting(kernels)})
+    return experiment.model_copy(update={"machine": experiment.machine.with_platform_for(kernels)})
 
 
 def require_startable(experiment: Experiment, variant: str, plan: BuildPlan | GivenPlan) -> None:

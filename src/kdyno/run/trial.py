@@ -70,7 +70,7 @@ def try_workload(
     """Carry the workload out once: in a guest of this kernel, or on this host. Raises what machines raise."""
     config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
     needs = config.needs()
-    machine = open_machine(settings.suited(needs.memory_mb, needs.cpus))
+    machine = open_machine(settings.at_least(needs.memory_mb, needs.cpus))
     if kernel:
         machine.require_options(kernel, "stream")
     if needs.packages:

@@ -208,4 +208,4 @@ def test_a_run_with_lost_boots_is_not_compared(tmp_path: Path, monkeypatch: pyte
 
 def test_a_recording_can_not_be_timed(tmp_path: Path) -> None:
     with pytest.raises(NotTimed, match="`fake`"):
-        FakeConfig(recording=tmp_path).timed()
+        FakeConfig(recording=tmp_path).in_timed_lane()

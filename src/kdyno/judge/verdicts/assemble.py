@@ -12,6 +12,7 @@ from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark, Correction
 from kdyno.base.text import clean, clean_lines, harmless_json
+from kdyno.boot.registry import kind_on_record
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.observations import Observations
@@ -89,7 +90,7 @@ def assemble(
 
 def _scope(run: RunRecord) -> Scope:
     """What verdicts of a run are about; nothing was built for what ran on this host."""
-    if run.machine.get("type") == "local":
+    if not kind_on_record(run.machine).starts_kernels:
         return "rounds"
     return "kernels" if run.layouts else "images"
 

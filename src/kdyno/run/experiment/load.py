@@ -211,7 +211,7 @@ def _expanded(path: Path, text: str, spec: ExperimentFile) -> Experiment:
     settings["config"] = CONFIG.located(spec.config, path.parent)
     workload = settings["workload"] = spec.workload.located(path.parent)
     needs = workload.needs()
-    settings["machine"] = spec.machine.located(path.parent).suited(needs.memory_mb, needs.cpus)
+    settings["machine"] = spec.machine.located(path.parent).at_least(needs.memory_mb, needs.cpus)
     load_of = cache(training_load)
     if spec.machine.starts_kernels:
         trained_on = [recipe.profile.train for recipe in recipes.values() if recipe.profile and recipe.profile.train]

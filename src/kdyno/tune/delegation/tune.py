@@ -100,7 +100,7 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
     if both := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(both))
     pmu: PmuConfig = getattr(experiment.machine, "pmu", None) or PmuConfig()
-    machine = experiment.machine.counting(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
+    machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
         experiment=experiment.model_copy(update={"machine": machine, "name": f"{experiment.name}-tuned"}),
         config=config,

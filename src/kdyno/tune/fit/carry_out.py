@@ -14,8 +14,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.text import clean, counted
 from kdyno.boot.base import Limits
 from kdyno.boot.platforms import NEEDS
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
+from kdyno.boot.registry import default_machine, open_machine
 from kdyno.kernel.build import BuildFailed, BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.kconfig_check import ConfigRefused, explain, read_config, selectors
@@ -116,8 +115,8 @@ class Bench:
     def __post_init__(self) -> None:
         self.workload = load_of(self.request.load)
         needs = self.workload.needs()
-        settings = QemuConfig(limits=Limits(silence=Limits().total)).suited(needs.memory_mb, needs.cpus)
-        self.machine = open_machine(settings.counting(PmuConfig(events="edges", clock="instructions")))
+        settings = default_machine(limits=Limits(silence=Limits().total)).at_least(needs.memory_mb, needs.cpus)
+        self.machine = open_machine(settings.with_pmu(PmuConfig(events="edges", clock="instructions")))
         if needs.packages:
             self.machine.provide(needs.packages, needs.unpack, self.session.state, self.session.talk)
         self.about = self.machine.describe()

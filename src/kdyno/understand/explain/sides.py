@@ -105,7 +105,7 @@ def _booted(report: RunReport, wanted: Wanted, session: Session) -> RecordsAndBo
     load, events = experiment.workload.load(wanted.tests), wanted.events or "all"
     family = wanted.family or (getattr(experiment.machine, "pmu", None) or PmuConfig()).family
     settings = experiment.machine if wanted.family else _as_booted(report.run, experiment.machine)
-    is_the_runs = cpu_of(settings.counting(PmuConfig(family=family))) == report.run.machine.get("cpu")
+    is_the_runs = cpu_of(settings.with_pmu(PmuConfig(family=family))) == report.run.machine.get("cpu")
     other = "" if is_the_runs else f", on the CPU of {family}: the run's was another"
     records = []
     with session.talk.working("booting with the emulated PMU") as advance:
