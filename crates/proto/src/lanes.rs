@@ -15,8 +15,6 @@ pub enum Lane {
     Model,
     /// Nanoseconds of CLOCK_MONOTONIC_RAW.
     Wall,
-    /// Nanojoules of the package.
-    Energy,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -44,13 +42,6 @@ pub const LANES: &[LaneRow] = &[
         name: Lane::Wall,
         cost_unit: Unit::Nanoseconds,
         bandwidth_unit: Unit::MegabytesPerSecond,
-        iterations: 11,
-        icount: false,
-    },
-    LaneRow {
-        name: Lane::Energy,
-        cost_unit: Unit::Nanojoules,
-        bandwidth_unit: Unit::MegabytesPerJoule,
         iterations: 11,
         icount: false,
     },
@@ -102,12 +93,6 @@ pub enum Unit {
     /// 10^6 bytes per second.
     #[serde(rename = "MB/s")]
     MegabytesPerSecond,
-    /// Nanojoules per operation.
-    #[serde(rename = "nJ")]
-    Nanojoules,
-    /// 10^6 bytes per joule.
-    #[serde(rename = "MB/J")]
-    MegabytesPerJoule,
 }
 
 impl Unit {
@@ -115,9 +100,9 @@ impl Unit {
     pub fn value(self, elapsed: u64, work: u64) -> f64 {
         let (elapsed, work) = (elapsed as f64, work as f64);
         match self {
-            Unit::Instructions | Unit::Nanoseconds | Unit::Nanojoules => elapsed / work,
+            Unit::Instructions | Unit::Nanoseconds => elapsed / work,
             Unit::BytesPerInstruction => work / elapsed,
-            Unit::MegabytesPerSecond | Unit::MegabytesPerJoule => work / elapsed * 1e3,
+            Unit::MegabytesPerSecond => work / elapsed * 1e3,
         }
     }
 }

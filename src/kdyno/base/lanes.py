@@ -75,18 +75,8 @@ WALL = Lane(
     is_parallel=False,
     first_boot_seconds=20.0,
 )
-ENERGY = Lane(
-    name="energy",
-    clock=Clock("nanojoules of the package", "nJ", "MB/J"),
-    iterations=11,
-    is_icount=False,
-    is_repeatable=False,
-    is_disturbed_by_host=True,
-    is_parallel=False,
-    first_boot_seconds=20.0,
-)
 
-LANES: dict[str, Lane] = {lane.name: lane for lane in (MODEL, WALL, ENERGY)}
+LANES: dict[str, Lane] = {lane.name: lane for lane in (MODEL, WALL)}
 DEFAULT_LANE = MODEL
 """Meant where an experiment names none."""
 COUNTED_LANE = MODEL
