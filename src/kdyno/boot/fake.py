@@ -87,7 +87,7 @@ class FakeMachine:
         return Description(
             lane=self.config.lane,
             parallel=1,
-            facts={"type": "fake"},
+            facts={"type": self.config.type},
             host=host_facts(),
             needs_images=False,
             notices=("these samples are replayed from a recording",),
