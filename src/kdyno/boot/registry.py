@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from kdyno.base.frozen import one_of
 from kdyno.base.lanes import PMU_CLOCKS, Clock
 from kdyno.boot.base import Machine, MachineSettings
-from kdyno.boot.echo import EchoConfig, EchoMachine
 from kdyno.boot.fake import FakeConfig, FakeMachine
 from kdyno.boot.local import LocalConfig, LocalMachine
 from kdyno.boot.qemu import QemuMachine
@@ -30,7 +29,6 @@ MACHINES = {
     "qemu": Kind(QemuConfig, QemuMachine),
     "local": Kind(LocalConfig, LocalMachine),
     "fake": Kind(FakeConfig, FakeMachine),
-    "echo": Kind(EchoConfig, EchoMachine),
 }
 """By `type` in [machine]; the first is meant where none is named."""
 
