@@ -16,7 +16,7 @@ from threading import Thread
 from bench_figures import Row
 
 from kdyno.base.cpu import read_cpu
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import value
 from kdyno.base.process import output, spawned
 from kdyno.base.state import State
@@ -142,10 +142,10 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
     variants = {experiment.baseline: fit}
     plans = plan_builds(experiment.model_copy(update={"variants": variants}), read_cpu, state, Talk()).plans
     kernel = build_images(plans, state, Talk())[experiment.baseline][0].bzimage
-    return [root_row(kernel, lane, state, scratch, pairs) for lane in ("model", "wall")]
+    return [root_row(kernel, lane, state, scratch, pairs) for lane in LANES]
 
 
-def root_row(kernel: Path, lane: Lane, state: State, scratch: Path, pairs: int) -> Row:
+def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: int) -> Row:
     """Both are the same guest up to where the program is run, and take turns."""
     machine = QemuMachine(QemuConfig(lane=lane))
     machine.provide(ROOT_PACKAGES, {}, state, Talk())

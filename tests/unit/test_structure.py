@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from kdyno.base.lanes import LANES
+from kdyno.boot.registry import MACHINES
 from kdyno.cli.schemas import FORMATS
 from kdyno.cli.verbs import VERBS
+from kdyno.measure.workload.registry import WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
@@ -21,8 +24,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 WORDS_OF_MEASURING = tuple(f"kdyno.base.{name}" for name in ("arrays", "measurement", "text", "errors", "frozen"))
 NOT_DECIDING = ("diagnostics", "planning", "checks")
 KINDS = {
-    "boot": {"QemuConfig", "FakeConfig", "QemuMachine", "FakeMachine"},
-    "measure.workload": {"LmbenchWorkload", "CommandWorkload"},
+    "boot": {
+        *(kind.settings.__name__ for kind in MACHINES.values()),
+        *(kind.machine.__name__ for kind in MACHINES.values()),
+    },
+    "measure.workload": {workload.__name__ for workload in WORKLOADS.values()},
 }
 """By package: what only the package itself may ask for."""
 
@@ -162,6 +168,45 @@ def test_only_machines_and_workloads_ask_of_what_kind_they_are(package: str) -> 
                 kinds |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
                 questions += [f"{name_of(file)}:{node.lineno}: {kind}" for kind in sorted(kinds & KINDS[package])]
     assert questions == []
+
+
+def test_only_the_registry_s_package_imports_the_settings_and_classes_of_machines() -> None:
+    imported = [
+        f"{name_of(file)}:{node.lineno}: {alias.name}"
+        for file in FILES
+        if not lies_in(name_of(file), "kdyno.boot")
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in KINDS["boot"]
+    ]
+    assert imported == []
+
+
+NOT_A_NAME = {
+    ("model", "kdyno.base.cpu"): "a field of /proc/cpuinfo",
+    ("model", "kdyno.measure.cycles.calibrate"): "a table of a family's file",
+    ("model", "kdyno.measure.cycles.kernel_fit"): "the same",
+    ("model", "kdyno.measure.cycles.kernel_measured"): "the same",
+    ("wall", "kdyno.measure.readers.units"): "what other tools call a time",
+    ("wall", "kdyno.measure.readers.headings"): "the same",
+    ("wall", "kdyno.measure.readers.roles"): "the same",
+    ("model", "kdyno.understand.validate.kvm"): "a field and a heading of its report",
+    ("wall", "kdyno.understand.validate.kvm"): "the same",
+}
+"""Words that only look like the name of a machine or of a lane."""
+
+
+@pytest.mark.parametrize(("names", "home"), [(set(MACHINES), "kdyno.boot"), (set(LANES), "kdyno.base.lanes")])
+def test_machines_and_lanes_are_asked_what_they_can_do_and_not_for_their_names(names: set[str], home: str) -> None:
+    named = {
+        (str(node.value), name_of(file))
+        for file in FILES
+        if not lies_in(name_of(file), home)
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert named - set(NOT_A_NAME) == set()
 
 
 WRITERS = ("kdyno.base.terminal", "kdyno.run.bootone")

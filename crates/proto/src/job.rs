@@ -153,7 +153,7 @@ impl Job {
             return Err(JobError::Version(v));
         }
         let job: Job = serde_json::from_str(text).map_err(JobError::NotAJob)?;
-        match (job.lane.row().icount, job.icount_shift) {
+        match (job.lane.is_icount(), job.icount_shift) {
             (true, None) => Err(JobError::NeedsShift(job.lane)),
             (false, Some(_)) => Err(JobError::TakesNoShift(job.lane)),
             (true, Some(shift)) if shift > LARGEST_SHIFT => Err(JobError::ShiftTooLarge(shift)),

@@ -13,7 +13,6 @@ from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen, digest
 from kdyno.base.host import host_facts
-from kdyno.base.lanes import Lane
 from kdyno.base.mistakes import first_fault
 from kdyno.base.names import absolute
 from kdyno.base.state import State
@@ -34,7 +33,6 @@ class FakeConfig(MachineSettings):
     """Replays recorded boots; for tests and for looking again at what a machine did."""
 
     type: Literal["fake"] = "fake"
-    lane: Lane = "model"
     recording: Path
     """Directory: VARIANT/BLOCK, VARIANT or the directory itself holds console.log, stream.jsonl and exit.json."""
 
@@ -91,7 +89,7 @@ class FakeMachine:
         return Description(
             lane=self.config.lane,
             parallel=1,
-            facts={"type": "fake"},
+            facts={"type": self.config.type},
             host=host_facts(),
             needs_images=False,
             notices=("these samples are replayed from a recording",),

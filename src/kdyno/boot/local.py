@@ -23,6 +23,7 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import digest
 from kdyno.base.host import host_facts
+from kdyno.base.lanes import HOST_CLOCK, TIMED_LANE, Clock, RealTimeLaneName
 from kdyno.base.ownership import is_root
 from kdyno.base.packages import missing_packages, names_here, way_to_install
 from kdyno.base.process import spawned
@@ -63,9 +64,10 @@ class LocalConfig(MachineSettings):
     """Measures on this host, for variants that need no new kernel."""
 
     starts_kernels: ClassVar[bool] = False
+    own_clock: ClassVar[Clock | None] = HOST_CLOCK
 
     type: Literal["local"] = "local"
-    lane: Literal["wall"] = "wall"
+    lane: RealTimeLaneName = TIMED_LANE.name
     cpus: Annotated[tuple[Annotated[int, Field(ge=0, lt=8192)], ...], Field(min_length=1)] | None = None
     """The CPUs that the workload may use; None: all that kdyno itself may."""
     limits: Limits = Limits()

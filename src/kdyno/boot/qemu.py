@@ -98,7 +98,7 @@ class QemuMachine:
     @cached_property
     def accel(self) -> Literal["kvm", "tcg"]:
         """What this machine really uses; raises KvmUnusable if KVM was demanded and doesn't work."""
-        if self.lane.icount or self.config.accel == "tcg":
+        if self.lane.is_icount or self.config.accel == "tcg":
             return "tcg"
         if self._kvm_fault is None:
             return "kvm"
@@ -117,7 +117,7 @@ class QemuMachine:
     @cached_property
     def _family_cpu(self) -> GuestCpu | None:
         """A family's CPU, where the guest has one: in the model lane, unless the user names another."""
-        if self.config.cpu or not self.lane.icount:
+        if self.config.cpu or not self.lane.is_icount:
             return None
         return family_of(self.config.pmu or PmuConfig()).cpu
 
@@ -137,7 +137,7 @@ class QemuMachine:
             "cpu": self.cpu_model,
             "cpus": config.cpus,
             "memory_mb": config.memory_mb,
-            "icount_shift": config.icount_shift if self.lane.icount else None,
+            "icount_shift": config.icount_shift if self.lane.is_icount else None,
             "cmdline": list(self._guest.cmdline),
             "agent": hashlib.sha256(find_agent().read_bytes()).hexdigest(),
             "busybox": hashlib.sha256(find_busybox().read_bytes()).hexdigest(),
@@ -153,11 +153,11 @@ class QemuMachine:
             facts |= self.pmu.facts()
         return Description(
             lane=config.lane,
-            parallel=SIDE_BY_SIDE if self.lane.side_by_side else 1,
+            parallel=SIDE_BY_SIDE if self.lane.is_parallel else 1,
             facts=facts,
             host=host_facts(),
             limits=config.limits,
-            icount_shift=config.icount_shift if self.lane.icount else None,
+            icount_shift=config.icount_shift if self.lane.is_icount else None,
             shared=(config.share,) if config.share else (),
             notices=self._notices(),
         )
@@ -178,7 +178,7 @@ class QemuMachine:
         if self.pmu:
             unlike = self._unlike_family()
             return (*self.pmu.notices(), *((unlike,) if unlike else ()))
-        if self.lane.icount or self.accel == "kvm":
+        if self.lane.is_icount or self.accel == "kvm":
             return ()
         why = f"KVM can't be used here ({self._kvm_fault}); " if self.config.accel == "auto" else ""
         return (f"{why}the wall lane runs on TCG: its times are an emulator's, not a processor's",)

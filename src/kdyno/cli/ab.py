@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import DEFAULT_LANE, LANES
 from kdyno.base.terminal import data
 from kdyno.cli.common import fraction, number_from
 from kdyno.cli.run import add_run_options, carry_out
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blocks", type=_blocks, metavar="N|auto", help="boots of each kernel (12)")
     parser.add_argument("--layouts", type=number_from(2, 1000), metavar="N", help="link orders of each kernel")
     parser.add_argument("--margin", type=fraction, metavar="F", help="effects within this fraction are equal (0.01)")
-    parser.add_argument("--lane", choices=tuple(LANES), help="which clock is read (model)")
+    parser.add_argument("--lane", choices=tuple(LANES), help=f"which clock is read ({DEFAULT_LANE.name})")
     parser.add_argument(
         "--machine", default="", metavar="TYPE,KEY=VALUE,...", help="[machine] of an experiment, in the same short form"
     )

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, PMU_CLOCKS
+from kdyno.base.lanes import DEFAULT_LANE, LANES, PMU_CLOCKS
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.run.session import Session
 
@@ -47,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="carry out N experiments with one kernel in two link orders: 2 N links, 10 s each (as many as the "
         "experiment has layouts, or 20)",
     )
-    parser.add_argument("--lane", choices=tuple(LANES), help="without an experiment: in which lane (model)")
+    parser.add_argument(
+        "--lane", choices=tuple(LANES), help=f"without an experiment: in which lane ({DEFAULT_LANE.name})"
+    )
     parser.add_argument("--experiments", type=number_from(20), metavar="N", help="A/A experiments (200)")
     parser.add_argument(
         "--blocks",
@@ -92,7 +94,7 @@ def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
     if args.experiments and not args.aa:
         raise NumberTwice(experiments=args.experiments)
     kind: Kind = "aa" if args.aa else "layouts"
-    of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or "model", kind)
+    of = read_experiment(args.experiment) if args.experiment else own_experiment(args.lane or DEFAULT_LANE.name, kind)
     tests = tuple(test for test in args.tests.split(",") if test)
     asked = request_of(of, kind, args.experiments if args.aa else args.layouts or None, args.blocks, tests)
     return selftest(of, asked, session=Session(state_of(args), store, talk_of(args)), again=args.again)

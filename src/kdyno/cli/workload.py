@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kdyno.base import terminal
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import LANES, TIMED_LANE
 from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     trial.add_argument("name", help="one of kdyno's own, or a file of yours")
     trial.add_argument("--kernel", help="in a guest: a bzImage, a kernel build directory, or the key of an image")
-    trial.add_argument("--lane", choices=tuple(LANES), default="wall", help="clock of the guest (default: wall)")
+    trial.add_argument(
+        "--lane", choices=tuple(LANES), default=TIMED_LANE.name, help="clock of the guest (default: %(default)s)"
+    )
     trial.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of a parameter")
     trial.add_argument("--json", action="store_true", help="everything as JSON")
     trial.set_defaults(do=_try)
@@ -69,8 +71,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
-    from kdyno.boot.local import LocalConfig
-    from kdyno.boot.qemu_config import QemuConfig
+    from kdyno.boot.registry import default_machine, host_machine
     from kdyno.measure.workload.definition import definition
     from kdyno.measure.workload.named import assigned
     from kdyno.run.bootone import find_kernel
@@ -80,7 +81,7 @@ def _try(args: argparse.Namespace) -> int:
     workload = definition(args.name)
     kernel = find_kernel(args.kernel, state) if args.kernel else None
     settings: MachineSettings = (
-        QemuConfig(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else LocalConfig()
+        default_machine(lane=args.lane, limits=Limits(silence=PATIENCE, total=PATIENCE)) if kernel else host_machine()
     )
     trial = try_workload(workload, assigned(args.set, workload), settings, kernel, state=state, talk=talk)
     if args.json:

@@ -53,7 +53,7 @@ def check_kernels(prepared: Prepared, images: Images, session: Session) -> dict[
     wanted = [(variant, image) for variant, layouts in images.items() for image in layouts if has_kunit(image)]
     if not wanted:
         return {}
-    checker = _Checker(prepared, open_machine(prepared.settings.checking()), session)
+    checker = _Checker(prepared, open_machine(prepared.settings.for_check_boot()), session)
     ends = {f"KUnit of {variant}": checker.check(variant, image) for variant, image in wanted}
     return {name: reason for name, reason in ends.items() if reason}
 

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import computed_field
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import COUNTED_LANE, LANES, LaneName
 from kdyno.base.state import State
 from kdyno.kernel import ccache, estimate
 from kdyno.kernel.build import BuildPlan
@@ -130,7 +130,9 @@ def forecast(prepared: Prepared, plan: RunPlan, state: State, store: Store) -> F
     left = boots_left(prepared.trainings, store)
     workload = prepared.experiment.workload
     boot_seconds, rests_on, boot_guess = _boot_time(about.lane, about.facts.get("pmu_events"), workload, store)
-    training = [(boots, *_boot_time("model", events, LmbenchWorkload(), store)) for events, boots in left.items()]
+    training = [
+        (boots, *_boot_time(COUNTED_LANE.name, events, LmbenchWorkload(), store)) for events, boots in left.items()
+    ]
     return Forecast(
         run=plan.id,
         builds=forecast_builds(prepared.plans, state, prepared.trainings),
@@ -230,7 +232,7 @@ def _seconds_of_likes(plan: BuildPlan, state: State) -> list[float]:
     ]
 
 
-def _boot_time(lane: Lane, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:
+def _boot_time(lane: LaneName, events: str | None, workload: WorkloadSettings, store: Store) -> tuple[float, str, bool]:
     """The same of a boot, from the newest run in the same lane with the same events and the same type of workload.
 
     The emulated PMU makes a boot take twice as long.

@@ -51,7 +51,7 @@ def unmet(needed: Mapping[str, KconfigValue], config: Mapping[str, str], modules
 def fit_machine(settings: MachineSettings, given: Mapping[str, GivenPlan]) -> MachineSettings:
     """The machine on which the built kernels can be started, as far as an experiment leaves that open."""
     kernels = [(plan.asked, plan.record.modules) for plan in given.values()]
-    return settings.starting(kernels) if kernels else settings
+    return settings.with_platform_for(kernels) if kernels else settings
 
 
 def require_startable(settings: MachineSettings, variant: str, plan: BuildPlan | GivenPlan, *, has_given: bool) -> None:

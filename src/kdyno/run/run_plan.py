@@ -54,7 +54,7 @@ def plan_run(prepared: Prepared, repeat: int = 0) -> RunPlan:
     """The run of a prepared experiment; `repeat` tells carryings-out of one experiment apart."""
     experiment, about = prepared.experiment, prepared.about
     boots = tuple(plan_boots(experiment))
-    series = _series(prepared) if LANES[about.lane].disturbed_by_host else ""
+    series = "" if LANES[about.lane].is_repeatable else _series(prepared)
     keys = {}
     for boot in boots:
         replicate: dict[str, Any] = {"repeat": repeat} if repeat else {}

@@ -17,8 +17,7 @@ from kdyno.base.measurement import Benchmark
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import Description, Machine, MachineSettings
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
+from kdyno.boot.registry import default_machine, open_machine
 from kdyno.kernel.image import Image
 from kdyno.kernel.recipe import Training
 from kdyno.measure.guest.agent import test_orders
@@ -196,7 +195,7 @@ class SingleBoots:
 
 def equipped(settings: MachineSettings, needs: Needs, state: State, talk: Talk) -> Machine:
     """A machine with one CPU that has what is needed. Raises what making a root file system raises."""
-    machine = open_machine(settings.suited(needs))
+    machine = open_machine(settings.at_least(needs))
     machine.provide(needs, state, talk)
     return machine
 
@@ -206,7 +205,7 @@ def pmu_machine(
 ) -> Machine:
     """The machine of a boot that counts; `settings` are those of a run's machine. Raises NotEmulated."""
     pmu = PmuConfig(events=events, family=family, clock="instructions")
-    return equipped((settings or QemuConfig()).counting(pmu), load, state, talk)
+    return equipped((settings or default_machine()).with_pmu(pmu), load, state, talk)
 
 
 def pmu_job(about: Description, load: Load) -> Job:
@@ -221,7 +220,7 @@ def training_machine(counts: Events | Counters, load: Load, state: State, talk: 
         return pmu_machine(counts, TRAINING_FAMILY, load, state=state, talk=talk)
     if load.programs:
         raise CountsNoPrograms(programs=", ".join(program.name for program in load.programs))
-    return open_machine(QemuConfig())
+    return open_machine(default_machine())
 
 
 def training_job(about: Description, training: Training, counts: Events | Counters) -> Job:

@@ -70,7 +70,7 @@ def try_workload(
     """Carry the workload out once: in a guest of this kernel, or on this host. Raises what machines raise."""
     config = ProgramsWorkload(use=(workload.name,), parameters={workload.name: dict(values)}, definitions=(workload,))
     needs = config.needs()
-    machine = open_machine(settings.suited(needs, config.cpus()))
+    machine = open_machine(settings.at_least(needs, config.cpus()))
     if kernel:
         machine.require_options(kernel, "stream")
     machine.provide(needs, state, talk)

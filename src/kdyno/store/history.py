@@ -8,7 +8,7 @@ from pydantic import BaseModel, Json
 from sqlalchemy import Connection, func, select
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.store import rows, schema
 from kdyno.store.records import BlockCount, Seconds
 from kdyno.store.url import StoreUrl
@@ -67,7 +67,7 @@ def sharing(connection: Connection, run_id: str) -> list[str]:
 
 
 def boot_seconds(
-    connection: Connection, store: StoreUrl, lane: Lane, events: str | None, workload: str, limit: int
+    connection: Connection, store: StoreUrl, lane: LaneName, events: str | None, workload: str, limit: int
 ) -> tuple[str, list[float]] | None:
     """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
     what so many of the last ones took.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, case, func, select
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.store import database, schema
 from kdyno.store.errors import RecordCorrupt, errors_are_said
 from kdyno.store.progress import is_given_up
@@ -25,7 +25,7 @@ class RunSummary:
     name: str
     created: datetime
     """In UTC."""
-    lane: Lane
+    lane: LaneName
     done: int
     """Boots that are `ok` or `failed`."""
     failed: int

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Field
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import BootStatus, Correction, Int64, Sample
 from kdyno.kernel.image import ImageRecord
 from kdyno.kernel.recipe import Recipe
@@ -100,7 +100,7 @@ class RunRecord(Frozen):
     stopped_at: BlockCount | None = None
     """Blocks after which the group-sequential rule ended the run; None while it hasn't."""
     seed: Int64
-    lane: Lane
+    lane: LaneName
     machine: dict[str, Any]
     """What the machine said of itself: type, accelerator, QEMU version, CPU model, ..."""
     host: dict[str, Any]

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, select
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
@@ -234,7 +234,7 @@ class Store:
             return [other.created for other in (run, *others) if other.created <= run.created]
 
     def boot_seconds(
-        self, lane: Lane, events: str | None, workload: str, limit: int = 50
+        self, lane: LaneName, events: str | None, workload: str, limit: int = 50
     ) -> tuple[str, list[float]] | None:
         """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
         what they took.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.process import spawned
 from kdyno.boot.base import BootEnd, BootOrder, Limits
 from kdyno.boot.fake import LARGEST_FILE, FakeConfig, FakeMachine, RecordedExit, RecordingUnfit
@@ -106,7 +106,7 @@ def test_a_limit_on_files_that_is_there_already_is_not_raised(tmp_path: Path) ->
 @pytest.mark.parametrize("platform", ["microvm", "q35"])
 @pytest.mark.parametrize("lane", ["model", "wall"])
 def test_no_guest_reaches_a_monitor_of_qemu_s(
-    qemu: FakeQemu, tmp_path: Path, lane: Lane, platform: Platform, on_terminal: bool
+    qemu: FakeQemu, tmp_path: Path, lane: LaneName, platform: Platform, on_terminal: bool
 ) -> None:
     machine = QemuMachine(
         QemuConfig(lane=lane, platform=platform, accel="tcg", share=tmp_path, disk_mb=1 if lane == "wall" else None)

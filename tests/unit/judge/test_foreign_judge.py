@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.cli.main import main
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import MOST_VALUES, judge_files
@@ -45,7 +45,7 @@ def has(report: FileReport, *words: str) -> bool:
 
 
 @pytest.mark.parametrize("lane", ["model", "wall"])
-def test_kdyno_s_own_csv_is_read_back_to_the_same_verdicts(tmp_path: Path, lane: Lane) -> None:
+def test_kdyno_s_own_csv_is_read_back_to_the_same_verdicts(tmp_path: Path, lane: LaneName) -> None:
     run = specimen.run_record(lane=lane)
     kept = {"lat_syscall.null", "lat_pipe.roundtrip", "lat_proc.fork", "bw_pipe.64k", "bw_unix.64k"}
     boots = [

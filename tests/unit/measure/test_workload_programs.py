@@ -301,8 +301,8 @@ def test_an_experiment_records_its_workloads_and_asks_the_kernel_for_what_they_n
 
 
 def test_a_model_lane_has_one_cpu_whatever_a_workload_wishes() -> None:
-    assert QemuConfig().suited(Needs(memory_mb=100), 4).cpus == 1
-    assert QemuConfig(lane="wall").suited(Needs(memory_mb=100), 4) == QemuConfig(lane="wall", cpus=4)
+    assert QemuConfig().at_least(Needs(memory_mb=100), 4).cpus == 1
+    assert QemuConfig(lane="wall").at_least(Needs(memory_mb=100), 4) == QemuConfig(lane="wall", cpus=4)
 
 
 def test_a_root_is_an_archive_without_documentation_and_with_the_files_of_a_system() -> None:

@@ -155,11 +155,11 @@ def test_a_base_configuration_may_have_kunit_unless_the_recipe_says_no() -> None
 
 
 def test_the_machine_of_a_check_has_time_and_a_quick_clock() -> None:
-    machine = QemuConfig(lane="model", icount_shift=5).checking()
+    machine = QemuConfig(lane="model", icount_shift=5).for_check_boot()
     assert machine.icount_shift == 0
     assert machine.limits.boot == machine.limits.silence == machine.limits.total
     fake = FakeConfig(recording=Path("/nowhere"))
-    assert fake.checking() == fake
+    assert fake.for_check_boot() == fake
 
 
 def test_a_check_is_not_counted_on_the_cpu_that_is_measured(
@@ -169,7 +169,7 @@ def test_a_check_is_not_counted_on_the_cpu_that_is_measured(
     checked(machine, images, state, store, monkeypatch)
     assert [order.is_counted for order in machine.orders] == [False]
     run = QemuConfig(pmu=PmuConfig(family="znver4"))
-    guest, counted = QemuMachine(run.checking()), QemuMachine(run)
+    guest, counted = QemuMachine(run.for_check_boot()), QemuMachine(run)
     assert (guest.cpu_model, guest._guest.cmdline) == (counted.cpu_model, counted._guest.cmdline)
     assert guest.cpu_model != QemuMachine(QemuConfig()).cpu_model
 

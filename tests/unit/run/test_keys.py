@@ -32,7 +32,7 @@ def changed(of: Prepared, **settings: Any) -> Prepared:
 
 def in_lane(lane: str, **facts: Any) -> Prepared:
     of = prepared()
-    about = replace(of.about, lane=lane, facts={"type": "qemu", **facts}, host={"cpu": "a"})  # type: ignore[arg-type]
+    about = replace(of.about, lane=lane, facts={"type": "qemu", **facts}, host={"cpu": "a"})
     return replace(of, about=about)
 
 

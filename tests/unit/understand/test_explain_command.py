@@ -216,7 +216,7 @@ def test_the_runs_own_cpu_is_booted_to_explain_it(
     )
     assert result.explanation.boots == "one boot of each, made to explain it, seed 1000"
     for order in orders:
-        counting = order["settings"].counting(PmuConfig(events=order["events"], family=order["family"]))
+        counting = order["settings"].with_pmu(PmuConfig(events=order["events"], family=order["family"]))
         assert (QemuMachine(counting).cpu_model, order["family"]) == (booted, family)
 
 

@@ -108,7 +108,7 @@ impl Meter<'_> {
         sink.emit(&Record::Benchmark {
             name: self.measured.benchmark.clone(),
             test: program.name.clone(),
-            unit: settings.lane().row().unit(Kind::Latency),
+            unit: settings.lane.row().unit(Kind::Latency),
             direction: Kind::Latency.direction(),
             description: self.measured.description.clone(),
         });

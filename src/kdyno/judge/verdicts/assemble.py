@@ -12,6 +12,7 @@ from kdyno.base.errors import KdynoError
 from kdyno.base.lanes import LANES
 from kdyno.base.measurement import Benchmark, Correction
 from kdyno.base.text import clean, clean_lines, harmless_json
+from kdyno.boot.registry import kind_on_record
 from kdyno.judge.stats.compare import judge
 from kdyno.judge.stats.diagnostics.tables import Analysis
 from kdyno.judge.stats.observations import Observations
@@ -84,7 +85,7 @@ def assemble(
 
 def _scope(run: RunRecord) -> Scope:
     """What verdicts of a run are about; nothing was built for what ran on this host."""
-    if run.machine.get("type") == "local":
+    if not kind_on_record(run.machine).starts_kernels:
         return "rounds"
     return "kernels" if run.layouts else "images"
 
@@ -152,7 +153,7 @@ def judged(
 
 def nouns_of(run: RunRecord) -> Nouns:
     """What its replicates are called: where instructions are counted, blocks differ in their seeds alone."""
-    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].icount else NOUNS
+    return {**NOUNS, "paired": "seeds"} if LANES[run.lane].is_repeatable else NOUNS
 
 
 def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, family: int) -> tuple[Analysis, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.boot.host.counters import OTHER_LOAD_LIMIT, STEAL_LIMIT
 from kdyno.store.records import BootRecord
 
@@ -135,9 +135,9 @@ RULES = (
 )
 
 
-def contamination(boots: Sequence[BootRecord], lane: Lane) -> tuple[Flag, ...]:
+def contamination(boots: Sequence[BootRecord], lane: LaneName) -> tuple[Flag, ...]:
     """Return the flags of a run's ok boots, in the order in which these were started."""
-    if not LANES[lane].disturbed_by_host:
+    if not LANES[lane].is_disturbed_by_host:
         return ()
     ok = sorted((boot for boot in boots if boot.status == "ok"), key=lambda boot: (boot.position, boot.attempt))
     limits = [rule.limit([b.conditions[rule.what] for b in ok if rule.what in b.conditions]) for rule in RULES]

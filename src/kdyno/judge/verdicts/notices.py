@@ -91,7 +91,7 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     counts = (
         f" (instruction counts, too: {listed(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
         "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
-        if aligning and LANES[run.lane].icount
+        if aligning and LANES[run.lane].is_icount
         else ""
     )
     return [

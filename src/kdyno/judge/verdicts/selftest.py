@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Correction
 from kdyno.base.text import counted
 from kdyno.judge.stats.verdict import Verdict
@@ -76,7 +76,7 @@ class SelfTest(Frozen):
     """The run that holds their boots."""
     created: AwareDatetime
     host: dict[str, Any]
-    lane: Lane
+    lane: LaneName
     machine: dict[str, Any]
     image: str | None
     """Key of the image; None where there is none, or two for each experiment."""
@@ -124,7 +124,7 @@ SelfTestList = tuple[SelfTest, ...]
 
 
 def last_of_host(
-    store: Store, host: Mapping[str, Any], lane: Lane, kind: Kind = "aa", clock: str | None = None
+    store: Store, host: Mapping[str, Any], lane: LaneName, kind: Kind = "aa", clock: str | None = None
 ) -> SelfTest | None:
     """The newest one on record of a host, as kdyno.base.host describes it, in a lane.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kdyno.base.errors import InfrastructureError
-from kdyno.base.lanes import LANES, PMU_CLOCKS
+from kdyno.base.lanes import COUNTED_LANE, PMU_CLOCKS
 from kdyno.base.measurement import INT64_MAX, Benchmark, Sample
 from kdyno.measure.guest.pmu import Clock
 
@@ -22,8 +22,7 @@ class RegionMissing(InfrastructureError):
 
 def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
     """Benchmarks as the clock's samples have them; failed boots name theirs in these units too."""
-    own = LANES["model"].clock  # the PMU counts in no other lane
-    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, own) for benchmark in benchmarks]
+    units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, COUNTED_LANE.clock) for benchmark in benchmarks]
     return tuple(benchmark.model_copy(update={"unit": unit}) for benchmark, unit in zip(benchmarks, units, strict=True))
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Benchmark, Direction
 from kdyno.base.mistakes import first_fault
 
@@ -26,7 +26,7 @@ class OtherAgent(InfrastructureError):
 class CatalogueLane(Frozen):
     """The agent's half of a lane's row; kdyno's is in kdyno.base.lanes."""
 
-    name: Lane
+    name: LaneName
     cost_unit: str
     bandwidth_unit: str
     iterations: int
@@ -48,7 +48,7 @@ class CatalogueParam(Frozen):
 
     name: str
     description: str
-    defaults: dict[Lane, int]
+    defaults: dict[LaneName, int]
     min: int
     max: int
 
@@ -77,7 +77,7 @@ class Catalogue(Frozen):
     lanes: tuple[CatalogueLane, ...]
     tests: tuple[CatalogueTest, ...]
 
-    def benchmarks(self, tests: Iterable[str], lane: Lane) -> tuple[Benchmark, ...]:
+    def benchmarks(self, tests: Iterable[str], lane: LaneName) -> tuple[Benchmark, ...]:
         """What these tests measure in this lane, in the order in which the agent does."""
         known = {test.name: test for test in self.tests}
         (row,) = (row for row in self.lanes if row.name == lane)

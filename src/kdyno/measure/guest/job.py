@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import DEFAULT_LANE, LaneName
 
 PROTOCOL: Final = 1
 """Version of the job and of the agent stream; crates/proto has the same number."""
@@ -124,7 +124,7 @@ class Job(Frozen):
     """What the agent does: run tests, then programs, or give a person a shell."""
 
     v: Literal[1] = PROTOCOL
-    lane: Lane
+    lane: LaneName
     icount_shift: int | None = None
     """Model lane: one instruction is 2**icount_shift nanoseconds of the guest's clock."""
     iterations: int
@@ -143,4 +143,4 @@ class Job(Frozen):
         return self.model_dump_json(exclude_none=True, exclude=usual).encode()
 
 
-USUAL = Job(lane="wall", iterations=1)
+USUAL = Job(lane=DEFAULT_LANE.name, iterations=1)

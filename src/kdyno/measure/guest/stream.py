@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.job import Program, Soak
 from kdyno.measure.guest.soak import SoakReader, SoakReport
@@ -45,7 +45,7 @@ from kdyno.measure.guest.stream_records import (
 class Asked:
     """What a job asks of the agent, and so all that a stream may say."""
 
-    lane: Lane
+    lane: LaneName
     iterations: int
     """Samples of each benchmark."""
     benchmarks: tuple[Benchmark, ...] = ()

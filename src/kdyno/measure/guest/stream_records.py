@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import ClockUnit, LaneName
 from kdyno.base.measurement import Direction
 from kdyno.base.mistakes import first_fault
 from kdyno.base.text import clean
@@ -49,7 +49,7 @@ class HelloRecord(_Record):
     type: Literal["hello"]
     agent: Text
     kernel: Text
-    lane: Lane
+    lane: LaneName
     icount_shift: Count | None = None
     cpus: Count
     init: bool
@@ -63,7 +63,7 @@ class BenchmarkRecord(_Record):
     type: Literal["benchmark"]
     name: Name
     test: Name
-    unit: Literal["instr", "ns", "B/instr", "MB/s"]
+    unit: ClockUnit
     direction: Direction
     description: Text
 

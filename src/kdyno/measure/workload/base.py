@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from kdyno.base.errors import UserError
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import COUNTED_LANE, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.stream import AgentReport
@@ -55,7 +55,7 @@ class WorkloadSettings(Frozen):
         """How many CPUs it should have, where the lane allows more than one."""
         return 1
 
-    def part(self, lane: Lane) -> JobPart:
+    def part(self, lane: LaneName) -> JobPart:
         """Its part of the job in this lane. Raises KdynoError for what the agent can't do."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class WorkloadSettings(Frozen):
 
         Nothing where a program says all numbers itself. Raises what `part` raises.
         """
-        part = self.part("model")
+        part = self.part(COUNTED_LANE.name)
         orders = [order for order in part.tests if not tests or order.name in tests]
         programs = tuple(
             program for program in part.programs if program.measured and (not tests or program.name in tests)
@@ -92,7 +92,7 @@ class WorkloadSettings(Frozen):
         """A guess of what its programs add to a boot on a machine with 2 cores, for as long as none is on record."""
         return 0.0
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:  # noqa: ARG002
+    def notices(self, lane: LaneName) -> tuple[str, ...]:  # noqa: ARG002
         """What a reader of its samples must know first."""
         return ()
 

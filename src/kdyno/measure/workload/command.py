@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.steps import StepReport, last_words
@@ -36,7 +36,7 @@ class CommandWorkload(WorkloadSettings):
     def needs(self) -> Needs:
         return Needs().of_programs()
 
-    def part(self, lane: Lane) -> JobPart:  # noqa: ARG002
+    def part(self, lane: LaneName) -> JobPart:  # noqa: ARG002
         return JobPart(iterations=1, programs=(self._program(),))
 
     def reading(self) -> dict[str, Any]:
@@ -51,9 +51,9 @@ class CommandWorkload(WorkloadSettings):
     def benchmark_names(self) -> tuple[str, ...]:
         return tuple(self.metrics)
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:
+    def notices(self, lane: LaneName) -> tuple[str, ...]:
         values = "values are what the command says, in its own units"
-        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].icount else ""
+        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].is_icount else ""
         return (values + virtual,)
 
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002

@@ -16,7 +16,7 @@ from kdyno.base import toml
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.mistakes import problems, unfit
 from kdyno.base.regex import BadPattern, compiled
 from kdyno.measure.guest.job import Measured, Program
@@ -94,7 +94,7 @@ class Definition(Needs):
     memory_mb: Annotated[int, Field(ge=64, le=1 << 20)] | None = None
     cpus: Annotated[int, Field(ge=1, le=64)] = 1
     """CPUs that it should have, where the lane allows more than one."""
-    lanes: Annotated[tuple[Lane, ...], Field(min_length=1)] = ("model", "wall")
+    lanes: Annotated[tuple[LaneName, ...], Field(min_length=1)] = tuple(LANES)
     """Where its numbers mean something."""
     parameters: dict[ParameterName, Value] = {}
     """Names and defaults; its scripts find them in their environment."""
@@ -137,7 +137,7 @@ class Definition(Needs):
         operation = (self.operation.name,) if self.operation else ()
         return tuple(self.benchmark(name) for name in (*operation, *self.metrics))
 
-    def program(self, values: Mapping[str, Value], lane: Lane, runs: int | None = None) -> Program:
+    def program(self, values: Mapping[str, Value], lane: LaneName, runs: int | None = None) -> Program:
         """What the agent does. Raises NoSuchParameter and NotACount."""
         for name in values:
             if name not in self.parameters:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.stream import AgentReport
@@ -28,7 +28,7 @@ class LmbenchWorkload(WorkloadSettings):
     params: dict[str, dict[str, int]] = {}
     """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
 
-    def part(self, lane: Lane) -> JobPart:
+    def part(self, lane: LaneName) -> JobPart:
         """Raises UnknownTest and UnknownParameter."""
         return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.measure.guest.agent import benchmark_names, test_orders
 from kdyno.measure.guest.steps import failure
@@ -78,7 +78,7 @@ class ProgramsWorkload(WorkloadSettings):
     def cpus(self) -> int:
         return max((workload.cpus for workload in self.definitions), default=1)
 
-    def part(self, lane: Lane) -> JobPart:
+    def part(self, lane: LaneName) -> JobPart:
         """Raises OtherLane, NoSuchParameter and UnknownTest."""
         for workload in self.definitions:
             if lane not in workload.lanes:
@@ -102,10 +102,10 @@ class ProgramsWorkload(WorkloadSettings):
         of_tests = benchmark_names(test_orders(self.tests, {})) if self.tests else ()
         return (*of_tests, *(name for workload in self.definitions for name in workload.benchmark_names))
 
-    def notices(self, lane: Lane) -> tuple[str, ...]:
+    def notices(self, lane: LaneName) -> tuple[str, ...]:
         cautions = tuple(f"{workload.name}: {workload.caution}" for workload in self.definitions if workload.caution)
         virtual = "times that programs take themselves are virtual: they count instructions"
-        return (*cautions, virtual) if LANES[lane].icount else cautions
+        return (*cautions, virtual) if LANES[lane].is_icount else cautions
 
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks + tuple(

@@ -9,8 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import MachineConfig
+from kdyno.boot.registry import MachineConfig, default_machine
 from kdyno.kernel.recipe import Recipe, RecipeSpec
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.registry import WorkloadConfig
@@ -86,7 +85,7 @@ class _Common(Frozen):
     baseline: Name
     """The variant that the others are compared with."""
     workload: WorkloadConfig = LmbenchWorkload()
-    machine: MachineConfig = QemuConfig()
+    machine: MachineConfig = default_machine()
     layouts: Annotated[int, Field(ge=0, le=1000)] = 0
     """Link orders in which every variant is built; blocks take them in turn. 0: layout isn't sampled. With blocks =
     "auto" the most that may be built."""

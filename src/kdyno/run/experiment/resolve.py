@@ -82,7 +82,7 @@ def resolve(file: ReadFile) -> Experiment:
     source, config = SOURCE.located(content.source or None, base) or "", CONFIG.located(content.config, base)
     workload = content.workload.located(base)
     needs = workload.needs()
-    machine = content.machine.located(base).suited(needs, workload.cpus())
+    machine = content.machine.located(base).at_least(needs, workload.cpus())
     load_of = cache(training_load)
     needed: dict[str, KconfigValue] = {}
     if machine.starts_kernels:

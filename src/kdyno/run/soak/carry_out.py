@@ -22,8 +22,7 @@ from kdyno.base.text import clean, listed
 from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, Machine
 from kdyno.boot.console import TAIL_BYTES, findings, read_console
 from kdyno.boot.ktap import read_ktap, rest_of
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
+from kdyno.boot.registry import default_machine, open_machine
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import content_digest
 from kdyno.kernel.kconfig_check import read_config
@@ -180,7 +179,7 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Descri
         console_mb=TAIL_BYTES / 1e6,
     )
     memory = order.memory_mb or max(SMALLEST_MB, need.memory_mb or 0)
-    settings = QemuConfig(lane=LANE, cpus=order.cpus, memory_mb=memory, limits=limits)
+    settings = default_machine(lane=LANE, cpus=order.cpus, memory_mb=memory, limits=limits)
     settings.require_cpus(config, f"image {record.key[:12]}")
     machine = open_machine(settings)
     machine.require_options(order.image.bzimage, "stream")

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import reduce
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import Lane
+from kdyno.base.lanes import TIMED_LANE
 from kdyno.measure.guest.job import Program
 from kdyno.measure.workload.definition import Definition, Value, definition
 from kdyno.measure.workload.named import assigned
 from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.programs import OtherLane
 
-LANE: Lane = "wall"
+LANE = TIMED_LANE.name
 DEFAULT_LOADS = (
     "build files=5",
     "fio",

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, counted, signed
@@ -23,8 +23,8 @@ def search_ahead(first: Sequence[BuildPlan], choices: int, state: State, store: 
     kernels = choices + 2
     builds = forecast_builds({"reference": tuple(first)}, state)
     compiled = sum(build.seconds or 0.0 for build in builds)
-    on_record = store.boot_seconds("model", "all", "lmbench")
-    boot = statistics.median(on_record[1]) if on_record else 2 * LANES["model"].first_boot_seconds
+    on_record = store.boot_seconds(COUNTED_LANE.name, "all", "lmbench")
+    boot = statistics.median(on_record[1]) if on_record else 2 * COUNTED_LANE.first_boot_seconds
     seconds = kernels * (compiled + len(first) * boot)
     return [
         f"to do: measure at least {counted(kernels, 'kernel')} in {counted(len(first), 'link order')} each: the "

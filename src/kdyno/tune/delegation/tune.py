@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
+from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.talk import Talk
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.assemble import Rejudge, assemble
@@ -93,13 +94,13 @@ def checked(experiment: Experiment, config: TuneConfig) -> Tuning:
     for name, choice in config.choices.items():
         if choice == Choice(compiler=recipe.toolchain):
             raise NothingToChoose(name=name, baseline=baseline, compiler=choice.compiler)
-    if not experiment.workload.part("model").tests:
+    if not experiment.workload.part(COUNTED_LANE.name).tests:
         raise NothingToCount(type=experiment.workload.type)
-    tests, held_out = (of.part("model").tests for of in (experiment.workload, config.held_out))
+    tests, held_out = (of.part(COUNTED_LANE.name).tests for of in (experiment.workload, config.held_out))
     if both := sorted({test.name for test in tests} & {test.name for test in held_out}):
         raise SameTests(tests=", ".join(both))
     pmu: PmuConfig = getattr(experiment.machine, "pmu", None) or PmuConfig()
-    machine = experiment.machine.counting(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
+    machine = experiment.machine.with_pmu(pmu.model_copy(update={"events": "all", "clock": "cycles"}))
     return Tuning(
         experiment=experiment.model_copy(update={"machine": machine, "name": f"{experiment.name}-tuned"}),
         config=config,

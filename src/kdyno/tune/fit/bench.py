@@ -11,7 +11,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.text import clean
 from kdyno.boot.base import Limits
 from kdyno.boot.platforms import NEEDS
-from kdyno.boot.qemu_config import QemuConfig
+from kdyno.boot.registry import default_machine
 from kdyno.kernel.build import BuildPlan, Configured, configured, plan_build
 from kdyno.kernel.image import Image
 from kdyno.kernel.knobs.kconfig import QUOTED, read_fragments
@@ -72,8 +72,8 @@ class Bench:
         self.request, self.session = request, session
         self.workload = load_named(request.load)
         needs = self.workload.needs()
-        settings = QemuConfig(limits=Limits(silence=Limits().total))
-        counting = settings.counting(PmuConfig(events="edges", clock="instructions"))
+        settings = default_machine(limits=Limits(silence=Limits().total))
+        counting = settings.with_pmu(PmuConfig(events="edges", clock="instructions"))
         self.machine = equipped(counting, needs, session.state, session.talk)
         self.about = self.machine.describe()
         part = self.workload.part(self.about.lane)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import fmean
 
+from kdyno.base.lanes import COUNTED_LANE
 from kdyno.base.text import counted
 from kdyno.measure.cycles.budget import Budget, Budgets, Spent, percentages
 from kdyno.measure.cycles.causes import CATEGORIES, TITLES, Category
@@ -132,4 +133,4 @@ def _line(title: str, cycles: Sequence[float], percent: Sequence[float]) -> Row:
 
 def caption(budgets: Budgets) -> str:
     """The first line: lane and model."""
-    return f"lane: model — cycles are {budgets.modelled}"
+    return f"lane: {COUNTED_LANE.name} — cycles are {budgets.modelled}"

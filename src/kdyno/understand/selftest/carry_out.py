@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kdyno.base.errors import UserError
-from kdyno.base.lanes import LANES, Lane
+from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.text import counted
-from kdyno.boot.qemu_config import QemuConfig
-from kdyno.boot.registry import open_machine
+from kdyno.boot.registry import default_machine, open_machine
 from kdyno.judge.verdicts.assemble import with_unlisted
 from kdyno.judge.verdicts.selftest import Kind, SelfTest
 from kdyno.judge.verdicts.values import observations
@@ -67,7 +66,7 @@ class OrderedAnyway(UserError):
     hint = "name an experiment whose baseline has no lto"
 
 
-def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
+def own_experiment(lane: LaneName, kind: Kind = "aa") -> Experiment:
     """What is tested if no experiment is named: the kernel that is the demo's baseline.
 
     Without line tables where it is linked many times: they are four fifths of each image.
@@ -77,7 +76,7 @@ def own_experiment(lane: Lane, kind: Kind = "aa") -> Experiment:
         source="debian:linux-source-6.12",
         baseline="gcc-O2",
         variants={"gcc-O2": Recipe(toolchain="gcc", opt="O2", lines=kind == "aa")},
-        machine=QemuConfig(lane=lane),
+        machine=default_machine(lane=lane),
     )
 
 

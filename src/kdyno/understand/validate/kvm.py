@@ -107,7 +107,7 @@ def measure_kvm(experiment: Experiment, family: str, session: Session) -> BothLa
     if why := why_not_kvm(QEMU):
         raise KvmNotProven(why=why)
     pmu = PmuConfig(events="all", family=family, clock="cycles")
-    lanes = {"model": experiment.machine.counting(pmu), "wall": experiment.machine.timed()}
+    lanes = {"model": experiment.machine.with_pmu(pmu), "wall": experiment.machine.in_timed_lane()}
     reports = {}
     for lane, machine in lanes.items():
         session.talk.say(f"{experiment.name} in the {lane} lane")

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.lanes import LANES
+from kdyno.base.lanes import COUNTED_LANE, TIMED_LANE
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.base.process import output, spawned
 from kdyno.base.talk import Talk
@@ -65,7 +65,7 @@ class NativePass:
 def model_orders(tests: Sequence[CatalogueTest]) -> tuple[TestOrder, ...]:
     """These tests with every parameter spelled out as the model lane has it, so that both sides do the same work."""
     return tuple(
-        TestOrder(name=test.name, params={param.name: param.defaults["model"] for param in test.params})
+        TestOrder(name=test.name, params={param.name: param.defaults[COUNTED_LANE.name] for param in test.params})
         for test in tests
     )
 
@@ -148,7 +148,7 @@ def pinned() -> Iterator[None]:
 
 
 def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
-    job = Job(lane="wall", iterations=LANES["wall"].iterations, tests=(order,))
+    job = Job(lane=TIMED_LANE.name, iterations=TIMED_LANE.iterations, tests=(order,))
     command = native_command(agent, order, job.iterations)
     with tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
         stream, error_log = Path(directory) / "stream.jsonl", Path(directory) / "said"
