@@ -68,7 +68,7 @@ from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
 from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.merge import Read, merge
 from kdyno.profile.pgod import read_sent
-from kdyno.profile.sources import Sources, read_units
+from kdyno.profile.sources import read_sources
 from kdyno.report.html import render as render_page
 from kdyno.report.page import parts
 from kdyno.report.terminal import render
@@ -82,8 +82,9 @@ from kdyno.store.store import Store
 from kdyno.store.upkeep.references import references
 from kdyno.understand.coverage.executions import Executions
 from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.inlines import copies
 from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
-from kdyno.understand.coverage.line_table import parse_line_table
+from kdyno.understand.coverage.line_table import read_line_table
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 from kdyno.understand.selftest.terminal import render as render_selftest
 from kdyno.understand.size import compare
@@ -92,12 +93,12 @@ from tests.fuzz.check import LARGEST, Target
 from tests.unit import foreign_specimen, ir_specimen, pgod_specimen, pmu_specimen, soak_specimen, specimen
 from tests.unit.block_map_specimen import listing
 from tests.unit.built_kernel import TEXT, bz_image, module, vmlinux
+from tests.unit.coverage_specimen import make_toy
 from tests.unit.foreign_outputs import DATA as FOREIGN_DATA
 from tests.unit.foreign_outputs import OUTPUTS
 from tests.unit.measure.test_instrument_counters import WHOLE as COUNTED
 from tests.unit.report.test_report_html import HOSTILE, Page
 from tests.unit.store.test_store_exchange import exported
-from tests.unit.understand.test_coverage_line_table import DWARF_4, DWARF_5
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -125,20 +126,7 @@ BLOCKS = listing(
     }
 ).encode()
 """What llvm-readobj lists of the blocks of two functions."""
-LINES = f"{DWARF_4}\n{DWARF_5}".encode()
 MAKEFILE = b"ifdef CONFIG_B\nobj-$(CONFIG_A) += a.o net/ \\\n  b.o\na-y := net/core/dev.o\nelse\nobj-y := a.o\nendif\n"
-UNITS = b"""0x0000000b: DW_TAG_compile_unit
-              DW_AT_name	("../init/main.c")
-              DW_AT_comp_dir	("/state/builds/key/o")
-              DW_AT_ranges	(0x00000ae0
-                 [0xffffffff81000400, 0xffffffff81000543)
-                 [0xffffffff81a02010, 0xffffffff81a02028))
-0x00019c95: DW_TAG_compile_unit
-              DW_AT_name	("../fs/open.c")
-              DW_AT_low_pc	(0xffffffff81000543)
-              DW_AT_high_pc	(0xffffffff81000600)
-"""
-"""What llvm-dwarfdump lists of two compilation units."""
 
 
 def findings() -> list[Path]:
@@ -303,14 +291,15 @@ def journal(path: Path) -> None:
 
 
 def units(path: Path) -> None:
-    """What llvm-dwarfdump lists of a vmlinux: names in it are whatever the tree's files are called."""
-    sources = Sources(read_units(path.read_text(encoding="utf-8", errors="replace")))
+    """Compilation units of a vmlinux: names in it are whatever the tree's files are called."""
+    sources = read_sources(path)
     assert all(isinstance(file, str) for file in sources.files(np.array([0, 1 << 32, (1 << 64) - 1], np.uint64)))
 
 
 def lines(path: Path) -> None:
-    """What llvm-dwarfdump lists of line tables: any numbers, any names; and lines of code that ran in part."""
-    table = parse_line_table(path.read_text(encoding="utf-8", errors="replace"))
+    """Line tables: any numbers, any names; and lines of code that ran in part. And what is inlined there."""
+    table = read_line_table(path)
+    assert len(copies(table.pieces["start"].tolist(), path)) == len(table.pieces)
     first = 0xFFFF_FFFF_8100_0000
     parts = Parts([Part(first, 0x10, "f", "f", "a.c"), Part(first + 0x10, 0x1000, "g", "g", "")])
     starts = np.array([0, first, first + 4, first + 0x20], np.uint64)
@@ -319,6 +308,12 @@ def lines(path: Path) -> None:
     assert all(state in (NEVER, PARTLY, FULLY) for state in coverage.lines["state"])
     assert np.array_equal(coverage.lines["count"] > 0, coverage.lines["state"] != NEVER)
     assert coverage.copies["count"].sum() == coverage.lines["count"].sum()
+
+
+@cache
+def kernels() -> Sequence[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        return [make_toy(Path(directory), "-g").vmlinux.read_bytes()]
 
 
 def makefile(path: Path) -> None:
@@ -734,8 +729,8 @@ TARGETS = {
         Target("measured-table", read_table, lambda: [TABLE], (b",", b"\n", b'"')),
         Target("records", read_records, lambda: [RECORDS.encode()], (b'"answer":', b'"probe":', b'"findings":')),
         Target("sections", read_sections, lambda: [SECTIONS], (b'"section":".text.hot.', b'"bytes":')),
-        Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
-        Target("lines", lines, lambda: [LINES], (b"file_names[  1]:", b"0xffffffff81000004 ", b" is_stmt")),
+        Target("units", units, kernels, examples=100),
+        Target("lines", lines, kernels, examples=100),
         Target("makefile", makefile, lambda: [MAKEFILE], (b"obj-$(CONFIG_A) += ", b"endif\n"), file="Makefile"),
         Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
         Target("gcda", gcda, gcdas, (b"\0\0\0\x01\x0c\0\0\0", b"\0\0\xa1\x01", b"\xf8\xff\xff\xff")),
