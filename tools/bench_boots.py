@@ -26,10 +26,10 @@ from kdyno.boot.initramfs import file, guest_tools, newc
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.measure.cycles.family import load_family
-from kdyno.measure.guest.job import Load, Program
+from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
-from kdyno.measure.workload.programs import OF_ROOT
+from kdyno.measure.workload.needs import OF_ROOT, Load, Needs
 from kdyno.run.experiment.models import Experiment
 from kdyno.run.images import build_images
 from kdyno.run.prepare import plan_builds, prepare
@@ -138,7 +138,7 @@ def boot_row(experiment: Experiment, state: State, scratch: Path, pairs: int) ->
 def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -> list[Row]:
     """A guest with a root file system against one without, in both lanes, on a kernel that can do either."""
     recipe = experiment.variants[experiment.baseline]
-    fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT}})
+    fit = recipe.model_copy(update={"kconfig": {**recipe.kconfig, **OF_ROOT.kconfig}})
     variants = {experiment.baseline: fit}
     plans = plan_builds(experiment.model_copy(update={"variants": variants}), read_cpu, state, Talk()).plans
     kernel = build_images(plans, state, Talk())[experiment.baseline][0].bzimage
@@ -148,7 +148,7 @@ def root_rows(experiment: Experiment, state: State, scratch: Path, pairs: int) -
 def root_row(kernel: Path, lane: LaneName, state: State, scratch: Path, pairs: int) -> Row:
     """Both are the same guest up to where the program is run, and take turns."""
     machine = QemuMachine(QemuConfig(lane=lane))
-    machine.provide(ROOT_PACKAGES, {}, state, Talk())
+    machine.provide(Needs(packages=ROOT_PACKAGES), state, Talk())
     ratios = []
     for pair in range(pairs):
         seconds = {}

@@ -17,9 +17,10 @@ from tests.unit.base.test_process import FAMILY, is_running, pids, wait_until
 from tests.unit.kernel_toy import toy_repository
 
 PROGRAMS = (
-    *("git", "tar", "xz", "cp", "rm", "env", "sh", "make", "gcc", "cc1", "as", "ld", "ccache", "nm", "readelf", "grep"),
+    *("git", "tar", "xz", "cp", "rm", "env", "sh", "make", "gcc", "cc1", "as", "ld", "ccache", "nm", "grep"),
     *("qemu-system-x86_64", "qemu-x86_64", "apt-cache", "apt-get", "dpkg-query", "dpkg-deb", "zstd", "lz4", "busybox"),
     *("ssh", "dmsetup", "lsmod", "ldd", "llvm-profdata-19", "llvm-profgen-19", "kdyno-agent", "kdyno-lint", "python3"),
+    "kdyno-debuginfo",
 )
 COMMANDS: dict[str, str] = {
     "ab": "ab {tree} {tree} -t lat_pipe --list",

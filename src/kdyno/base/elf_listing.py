@@ -1,9 +1,7 @@
-"""What binutils list of an ELF file that may be anybody's: in a small one a thousand symbols can share a long name."""
+"""What nm lists of an ELF file that may be anybody's: in a small one a thousand symbols can share a long name."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from kdyno.base.errors import UserError
@@ -25,18 +23,12 @@ def symbols(path: Path) -> str:
 
     Raises ElfUnsound, ToolMissing, and ToolFailed if it is no ELF file.
     """
-    done = listed(["nm", "-S", "--defined-only"], path)
+    try:
+        done = attempt(["nm", "-S", "--defined-only", path], env={"LC_ALL": "C"}, most=MOST_BYTES)
+    except TooMuchOutput:
+        raise ElfUnsound(path=path, why=f"nm lists more than {MOST_BYTES:,} bytes of it") from None
     if done.returncode != 0:
         raise failure(["nm", path], done.returncode, done.stderr)
-    return done.stdout
-
-
-def listed(command: Sequence[str], path: Path) -> subprocess.CompletedProcess[str]:
-    """What this program of binutils prints of the file; its status is for the caller. Raises ElfUnsound."""
-    try:
-        done = attempt([*command, path], env={"LC_ALL": "C"}, most=MOST_BYTES)
-    except TooMuchOutput:
-        raise ElfUnsound(path=path, why=f"{command[0]} lists more than {MOST_BYTES:,} bytes of it") from None
     if max(map(len, done.stdout.split("\n"))) > LONGEST_LINE:
         raise ElfUnsound(path=path, why=f"a name in it has nearly {LONGEST_LINE:,} bytes, or more")
-    return done
+    return done.stdout

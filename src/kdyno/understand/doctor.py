@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kdyno.base.debuginfo import find_debuginfo
 from kdyno.base.host import host_facts
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.packages import Requirement, requirements, way_to_install
@@ -68,6 +69,7 @@ def examine(state: State) -> Iterator[Finding]:
     yield _installed("kdyno-layout", find_layout, "optional")
     yield _installed("kdyno-lint", find_lint, "optional")
     yield _installed("kdyno-blocks", find_blocks, "optional")
+    yield _installed("kdyno-debuginfo", find_debuginfo, "optional")
     yield _installed("PMU plugin", find_plugin, "missing")
     yield _qemu_loads_plugins()
     yield _qemu_confines_itself()

@@ -1,4 +1,4 @@
-"""Readers of foreign bytes: counters of instrumented kernels, and what LLVM's tools list of a vmlinux."""
+"""Readers of foreign bytes: counters of instrumented kernels, and what is read of a vmlinux."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from kdyno.profile.edges import EdgeProfile
 from kdyno.profile.gcda import GcovFile, GcovFunction, read_gcda, written
 from kdyno.profile.ir_profile import counted_functions, counters_range, counts_of, text_profile
 from kdyno.profile.pgod import read_sent
-from kdyno.profile.sources import Sources, read_units
+from kdyno.profile.sources import read_sources
 from tests.fuzz.check import LARGEST, Target
 from tests.unit import ir_specimen, pgod_specimen
 from tests.unit.block_map_specimen import listing
+from tests.unit.coverage_specimen import kernels
 
 BLOCKS = listing(
     {
@@ -30,23 +31,11 @@ BLOCKS = listing(
     }
 ).encode()
 """What llvm-readobj lists of the blocks of two functions."""
-UNITS = b"""0x0000000b: DW_TAG_compile_unit
-              DW_AT_name	("../init/main.c")
-              DW_AT_comp_dir	("/state/builds/key/o")
-              DW_AT_ranges	(0x00000ae0
-                 [0xffffffff81000400, 0xffffffff81000543)
-                 [0xffffffff81a02010, 0xffffffff81a02028))
-0x00019c95: DW_TAG_compile_unit
-              DW_AT_name	("../fs/open.c")
-              DW_AT_low_pc	(0xffffffff81000543)
-              DW_AT_high_pc	(0xffffffff81000600)
-"""
-"""What llvm-dwarfdump lists of two compilation units."""
 
 
 def units(path: Path) -> None:
-    """What llvm-dwarfdump lists of a vmlinux: names in it are whatever the tree's files are called."""
-    sources = Sources(read_units(path.read_text(encoding="utf-8", errors="replace")))
+    """Compilation units of a vmlinux: names in it are whatever the tree's files are called."""
+    sources = read_sources(path)
     assert all(isinstance(file, str) for file in sources.files(np.array([0, 1 << 32, (1 << 64) - 1], np.uint64)))
 
 
@@ -103,7 +92,7 @@ def pulled_snapshot(path: Path) -> object:
 
 COUNTERS = {"kernel/fork.gcda": pgod_specimen.gcda([5, 0], [100]), f"{'a' * 90}/mm/slub.gcda": pgod_specimen.gcda([1])}
 TARGETS = (
-    Target("units", units, lambda: [UNITS], (b"DW_AT_ranges", b"[0xffffffff81000000, 0x", b"DW_TAG_compile_unit")),
+    Target("units", units, kernels, examples=100),
     Target("blocks", blocks, lambda: [BLOCKS], (b"Offset: 0x", b"ID: ", b"CanFallThrough: Yes", b"Address: 0x")),
     Target("gcda", gcda, gcdas, (b"\0\0\0\x01\x0c\0\0\0", b"\0\0\xa1\x01", b"\xf8\xff\xff\xff")),
     Target("instrumented", instrumented, instrumented_programs, examples=200),

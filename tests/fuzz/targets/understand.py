@@ -12,21 +12,22 @@ import numpy as np
 
 from kdyno.understand.coverage.executions import Executions
 from kdyno.understand.coverage.functions import Part, Parts
+from kdyno.understand.coverage.inlines import copies
 from kdyno.understand.coverage.kbuild import files_of_symbols, read_rules
-from kdyno.understand.coverage.line_table import parse_line_table
+from kdyno.understand.coverage.line_table import read_line_table
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, line_coverage
 from kdyno.understand.size import compare
 from kdyno.understand.size.elf import read_elf
 from tests.fuzz.check import Target
-from tests.unit.understand.test_coverage_line_table import DWARF_4, DWARF_5
+from tests.unit.coverage_specimen import kernels
 
-LINES = f"{DWARF_4}\n{DWARF_5}".encode()
 MAKEFILE = b"ifdef CONFIG_B\nobj-$(CONFIG_A) += a.o net/ \\\n  b.o\na-y := net/core/dev.o\nelse\nobj-y := a.o\nendif\n"
 
 
 def lines(path: Path) -> None:
-    """What llvm-dwarfdump lists of line tables: any numbers, any names; and lines of code that ran in part."""
-    table = parse_line_table(path.read_text(encoding="utf-8", errors="replace"))
+    """Line tables: any numbers, any names; and lines of code that ran in part. And what is inlined there."""
+    table = read_line_table(path)
+    assert len(copies(table.pieces["start"].tolist(), path)) == len(table.pieces)
     first = 0xFFFF_FFFF_8100_0000
     parts = Parts([Part(first, 0x10, "f", "f", "a.c"), Part(first + 0x10, 0x1000, "g", "g", "")])
     starts = np.array([0, first, first + 4, first + 0x20], np.uint64)
@@ -62,6 +63,6 @@ def objects() -> Sequence[bytes]:
 
 TARGETS = (
     Target("sizes", sizes, objects, examples=100),
-    Target("lines", lines, lambda: [LINES], (b"file_names[  1]:", b"0xffffffff81000004 ", b" is_stmt")),
+    Target("lines", lines, kernels, examples=100),
     Target("makefile", makefile, lambda: [MAKEFILE], (b"obj-$(CONFIG_A) += ", b"endif\n"), file="Makefile"),
 )  # fmt: skip

@@ -46,7 +46,7 @@ ESSENTIAL = {
     "yes",
 }
 """What Debian has installed always: packages marked Essential."""
-BINUTILS = {"as", "objcopy", "objdump", "strip"}
+BINUTILS = {"as", "objcopy", "objdump", "readelf", "strip"}
 """They come with `ld` and `nm`, which the table has."""
 NOT_IN_DEBIAN = {"zig"}
 """Only a delegation plan that names it needs it, and says where it is to be had."""

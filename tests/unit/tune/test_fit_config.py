@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 
 from kdyno.base.cpu import read_cpu
-from kdyno.base.llvm_tools import LlvmToolMissing, find_tool
 from kdyno.base.process import output
 from kdyno.base.state import State
 from kdyno.boot.base import Description
@@ -121,10 +120,6 @@ class Lab:
 
 @pytest.fixture(name="lab")
 def lab_with_a_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Lab:
-    try:
-        find_tool("llvm-dwarfdump"), find_tool("llvm-symbolizer")
-    except LlvmToolMissing:
-        pytest.skip("no LLVM here")
     monkeypatch.delenv("KDYNO_STORE", raising=False)
     return Lab(tmp_path, monkeypatch, capsys)
 
