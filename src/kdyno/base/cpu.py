@@ -54,7 +54,7 @@ class Cpu(Frozen):
 
 
 def read_cpu(path: Path = CPUINFO) -> Cpu:
-    """The CPU that a /proc/cpuinfo describes; raises NoCpuinfo."""
+    """Return the CPU that a /proc/cpuinfo describes; raises NoCpuinfo."""
     try:
         # A file below /proc says that it has no bytes, and is read to its end all the same.
         text = read_whole(path, MOST_BYTES).decode(errors="replace")
@@ -69,7 +69,9 @@ def read_cpu(path: Path = CPUINFO) -> Cpu:
 
 
 def parse_cpuinfo(text: str) -> Cpu:
-    """The first CPU of the text. Raises KeyError with the field that is missing, ValueError for a bad number. Pure."""
+    """Return the first CPU of the text. Raises KeyError with the field that is missing, ValueError for a bad number.
+    Pure.
+    """
     lines = text.strip().partition("\n\n")[0].splitlines()
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     stepping = fields.get("stepping", "")
@@ -84,7 +86,7 @@ def parse_cpuinfo(text: str) -> Cpu:
 
 
 def level_of(flags: frozenset[str]) -> int:
-    """The highest N for which these flags make x86-64-vN; 0 if not even the first. Pure."""
+    """Return the highest N for which these flags make x86-64-vN; 0 if not even the first. Pure."""
     reached = 0
     for row in levels():
         if not flags.issuperset(row.flags):
@@ -102,7 +104,8 @@ class Identity:
 
 
 def identify(cpu: Cpu) -> Identity:
-    """The family that CPUID's numbers name, unless what the CPU can do contradicts them: then its features decide.
+    """Return the family that CPUID's numbers name, unless what the CPU can do contradicts them: then its features
+    decide.
 
     Hypervisors make CPUs up: some have a name of their own, others the number of a CPU that lacks what they show. Pure.
     """
@@ -123,12 +126,12 @@ def identify(cpu: Cpu) -> Identity:
 
 
 def family_of(cpu: Cpu) -> March | None:
-    """The family by `identify`, without what tells it. Pure."""
+    """Return the family by `identify`, without what tells it. Pure."""
     return identify(cpu).family
 
 
 def numbered(cpu: Cpu) -> March | None:
-    """The family that CPUID's numbers name; where several share a model, that with most telling flags."""
+    """Return the family that CPUID's numbers name; where several share a model, that with most telling flags."""
     matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
     matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]
     return max(matches, key=lambda row: len(row.told_by), default=None)
@@ -142,7 +145,7 @@ def _foreign(cpu: Cpu, family: March) -> list[str]:
 
 
 def _covers(models: str, cpu: Cpu) -> bool:
-    """Whether this CPU is among `vendor family first-last`."""
+    """Return whether this CPU is among `vendor family first-last`."""
     vendor, family, numbers = models.split(" ")
     first, _, last = numbers.partition("-")
     return (cpu.vendor, cpu.family) == (vendor, int(family)) and int(first) <= cpu.model <= int(last or first)

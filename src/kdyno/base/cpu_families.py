@@ -114,7 +114,7 @@ def families() -> list[March]:
 
 
 def levels() -> list[March]:
-    """The four ISA levels, lowest first."""
+    """Return the four ISA levels, lowest first."""
     return [row for row in table().values() if row.is_level]
 
 
@@ -138,5 +138,5 @@ def _plain(name: str) -> str:
 
 
 def find(name: str) -> March | None:
-    """The row of this name or alias."""
+    """Return the row of this name or alias."""
     return table().get(name) or next((row for row in table().values() if name in row.aliases), None)

@@ -24,7 +24,9 @@ def stat_line(path: Path) -> tuple[str, float]:
 
 
 def stat_signature(paths: Iterable[Path]) -> tuple[str, bool]:
-    """A digest of the stats of all these files, and whether they have been left alone long enough to trust it."""
+    """Return a digest of the stats of all these files, and whether they have been left alone long enough to trust
+    it.
+    """
     signature = hashlib.sha256()
     newest = 0.0
     for path in paths:

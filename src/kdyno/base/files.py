@@ -165,12 +165,12 @@ def _refusals_are(refused: type[KdynoError], path: Path) -> Iterator[None]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path leads to a device or a pipe, which is written to and never replaced."""
+    """Return whether a path leads to a device or a pipe, which is written to and never replaced."""
     return path.is_fifo() or path.is_char_device() or path.absolute().parent in STREAMS
 
 
 def _new_file_mode() -> int:
-    """The mode that new files get here; temporary files begin with another one."""
+    """Return the mode that new files get here; temporary files begin with another one."""
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask

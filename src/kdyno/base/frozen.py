@@ -17,7 +17,7 @@ class Frozen(BaseModel):
 
 
 def one_of(kinds: Mapping[str, type[BaseModel]]) -> Any:
-    """A type for pydantic: a value is of the kind that its `type` names, or of the first where it names none."""
+    """Return a type for pydantic: a value is of the kind that its `type` names, or of the first where it names none."""
     first = next(iter(kinds))
 
     def kind_of(value: Any) -> str:

@@ -72,7 +72,7 @@ def attempt(
 
 
 def output(repository: Path, *words: str | Path) -> str:
-    """The same, for the standard output; raises ToolFailed."""
+    """Return the same, for the standard output; raises ToolFailed."""
     _look_at(repository)
     return process.output(_command(repository, *words), env=_environment())
 

@@ -17,7 +17,7 @@ class ProgramMissing(InfrastructureError):
 
 
 def find_program(program: str, needed_for: str, way_out: str = BUILT_WITH_KDYNO) -> Path:
-    """The program beside kdyno's own command, else the one on the PATH; raises ProgramMissing."""
+    """Return the program beside kdyno's own command, else the one on the PATH; raises ProgramMissing."""
     scripts = Path(sysconfig.get_path("scripts"))
     beside = scripts / program
     path = str(beside) if beside.is_file() else shutil.which(program)

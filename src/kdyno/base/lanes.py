@@ -22,7 +22,7 @@ class Clock:
     bandwidth_unit: str
 
     def unit_for(self, unit: str, other: Clock) -> str:
-        """The unit here of what is read in `unit` with the other clock; a unit that is not a clock's stays."""
+        """Return the unit here of what is read in `unit` with the other clock; a unit that is not a clock's stays."""
         return {other.cost_unit: self.cost_unit, other.bandwidth_unit: self.bandwidth_unit}.get(unit, unit)
 
 
@@ -44,7 +44,7 @@ class LaneRow:
     """What a boot took on a machine with 2 cores: a guess, until one is on record."""
 
     def headline(self, clock: Clock | None = None) -> str:
-        """The first line of a report; `clock` is what the samples are read in, if that is not the lane's own."""
+        """Return the first line of a report; `clock` is what the samples are read in, if that is not the lane's own."""
         return f"lane: {self.name} — {(clock or self.clock).title}"
 
 

@@ -98,7 +98,9 @@ def mistakes(
 
 
 def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -> tuple[int | str, ...]:
-    """The steps that lead somewhere in what was written: the others say of which kind a value was taken to be."""
+    """Return the steps that lead somewhere in what was written: the others say of which kind a value was taken to
+    be.
+    """
     keys: list[int | str] = []
     for number, step in enumerate(location, start=1):
         is_entry = isinstance(written, list | tuple) and isinstance(step, int)
@@ -139,13 +141,13 @@ def _problem(mistake: Mistake, model: type[BaseModel]) -> str:
 
 
 def meant(key: str, known: Sequence[str]) -> str:
-    """The nearest key that would have been right, as the end of a sentence."""
+    """Return the nearest key that would have been right, as the end of a sentence."""
     near = difflib.get_close_matches(key[: toml.KEY_SHOWN], known, n=1)
     return f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
 
 
 def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
-    """The keys that the table at this place of a model knows; none where it is no table."""
+    """Return the keys that the table at this place of a model knows; none where it is no table."""
     here: Any = model
     for step in location:
         tables = list(_models(here))
@@ -154,7 +156,7 @@ def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[st
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that a value of this type may be of, or hold: of a list or a dict its values."""
+    """Yield the models that a value of this type may be of, or hold: of a list or a dict its values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is Annotated:

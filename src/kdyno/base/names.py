@@ -24,7 +24,7 @@ class LeadsNowhere(UserError):
 
 
 def as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A handler for `codecs`: bytes that were read as no UTF-8, such as names, are written as they are."""
+    """Return a handler for `codecs`: bytes that were read as no UTF-8, such as names, are written as they are."""
     assert isinstance(error, UnicodeEncodeError)
     try:
         return error.object[error.start : error.end].encode(errors="surrogateescape"), error.end
@@ -33,7 +33,7 @@ def as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def printable(name: str | Path) -> str:
-    """The name as text that can go on record; a byte that is no UTF-8 becomes `\\xf6`."""
+    """Return the name as text that can go on record; a byte that is no UTF-8 becomes `\\xf6`."""
     return str(name).encode(errors=AS_IT_IS).decode(errors="backslashreplace")
 
 
@@ -47,7 +47,7 @@ def require_text(name: str | Path) -> None:
 
 
 def absolute(name: str | Path, base: Path) -> str:
-    """Where a path leads that starts from `base`, or from a home (`~`), as text for the record.
+    """Return where a path leads that starts from `base`, or from a home (`~`), as text for the record.
 
     Raises NameUnfit and LeadsNowhere.
     """
@@ -60,7 +60,7 @@ def absolute(name: str | Path, base: Path) -> str:
 
 
 def all_absolute(names: Sequence[str], base: Path) -> tuple[str, ...]:
-    """The same for several."""
+    """Return the same for several."""
     return tuple(absolute(name, base) for name in names)
 
 

@@ -16,13 +16,15 @@ MOST_LINKS = 40
 
 
 def is_root() -> bool:
-    """Whether this is root, and not merely called so in a user namespace, where it is a user who may do no more."""
+    """Return whether this is root, and not merely called so in a user namespace, where it is a user who may do no
+    more.
+    """
     return os.geteuid() == 0 and _root_behind() == 0
 
 
 @cache
 def _root_behind() -> int:
-    """The user outside of this user namespace who is root in it: user_namespaces(7)."""
+    """Return the user outside of this user namespace who is root in it: user_namespaces(7)."""
     for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines():
         inside, outside, _ = map(int, line.split())
         if inside == 0:
@@ -31,7 +33,7 @@ def _root_behind() -> int:
 
 
 def why_in_others_hands(path: Path) -> str | None:
-    """Whom but root, and the user who called sudo, an absolute path depends on; None if on nobody.
+    """Return whom but root, and the user who called sudo, an absolute path depends on; None if on nobody.
 
     Each directory on the way is looked at, and the last entry. What is not there yet can't be another's. A link has to
     be root's own: one of the user's could lead root to any place.

@@ -32,7 +32,7 @@ class Requirement:
     purpose: str
 
     def path(self) -> str | None:
-        """Where it is on this host; None if it is not here."""
+        """Return where it is on this host; None if it is not here."""
         if self.program.startswith("/"):
             return self.program if Path(self.program).exists() else None
         return shutil.which(self.program)
@@ -90,7 +90,9 @@ def names_here(os_release: Path | None = None) -> Names:
 
 
 def missing_packages(packages: Sequence[str]) -> list[str]:
-    """Those of these Debian packages that aren't installed here, under whatever name; all of them where dpkg isn't."""
+    """Return those of these Debian packages that aren't installed here, under whatever name; all of them where dpkg
+    isn't.
+    """
     others = counterparts(names_here())
     missing = []
     for package in packages:
@@ -124,7 +126,7 @@ def way_to_install(*packages: str, program: str | None = None) -> str:
 
 
 def _described(package: str, program: str | None) -> Iterator[str]:
-    """The programs of a package that the table knows, each with its purpose; without any, its name."""
+    """Yield the programs of a package that the table knows, each with its purpose; without any, its name."""
     rows = [row for row in requirements() if row.package == package and program in (None, row.program)]
     for row in rows:
         yield f"{row.program} ({row.purpose}; Debian's package {package} has it)"

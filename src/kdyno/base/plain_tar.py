@@ -120,7 +120,7 @@ class _Reader:
         return int(digits, 8)
 
     def _plain(self, name: bytes) -> str:
-        """The name, if it is one that stays below the directory that it is written to."""
+        """Return the name, if it is one that stays below the directory that it is written to."""
         try:
             text = name.decode()
         except UnicodeDecodeError:

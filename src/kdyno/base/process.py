@@ -60,12 +60,12 @@ class TooMuchOutput(UserError):
 
 
 def failure(command: Sequence[str | Path], status: int, output: str) -> ToolFailed:
-    """The error for a program that ended with this status and had printed this."""
+    """Return the error for a program that ended with this status and had printed this."""
     return ToolFailed(command=quoted(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
 
 
 def quoted(command: Sequence[str | Path]) -> str:
-    """The command as one line that a shell would take; for people and records, never for running."""
+    """Return the command as one line that a shell would take; for people and records, never for running."""
     return shlex.join(str(word) for word in command)
 
 

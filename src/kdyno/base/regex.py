@@ -34,7 +34,7 @@ class Pattern(Protocol):
 
 
 def compiled(pattern: str) -> Pattern:
-    """The expression, ready for use. `.` is all but a line end; `(?m)` makes `^` and `$` those of lines.
+    """Return the expression, ready for use. `.` is all but a line end; `(?m)` makes `^` and `$` those of lines.
 
     Raises BadPattern.
     """

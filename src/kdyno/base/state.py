@@ -78,7 +78,7 @@ class State:
         return why_in_others_hands(self.root / name) if is_root() else None
 
     def file(self, name: str) -> Path:
-        """The path of a file that lies in the state directory itself. Raises StateNotOurs."""
+        """Return the path of a file that lies in the state directory itself. Raises StateNotOurs."""
         if why := self.why_not_ours(name):
             raise StateNotOurs(path=self.root, why=why)
         return self.root / name
@@ -213,7 +213,7 @@ class State:
             os.close(descriptor)
 
     def at_work(self) -> list[str]:
-        """The locks and scratch directories that are held now, by name; nothing is made to find that out."""
+        """Return the locks and scratch directories that are held now, by name; nothing is made to find that out."""
         locks, boots = self.file(LOCKS), self.file("boots")
         names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
         return names + [f"boots/{path.name}" for path in sorted(boots.glob(f"*{SCRATCH}")) if _is_held(path)]
@@ -284,7 +284,7 @@ def _held(descriptor: int) -> bool:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether another has locked a file or directory. What can't be opened is nobody's lock."""
+    """Return whether another has locked a file or directory. What can't be opened is nobody's lock."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -321,7 +321,7 @@ def disk_full_is_said(path: Path) -> Iterator[None]:
 
 
 def nearest(path: Path) -> Path:
-    """The path, or the nearest above it that is there, as far as this user can see."""
+    """Return the path, or the nearest above it that is there, as far as this user can see."""
     return next(candidate for candidate in (path, *path.parents) if os.access(candidate, os.F_OK))
 
 

@@ -40,7 +40,7 @@ def claim(root: Path) -> None:
 
 
 def is_marked(root: Path) -> bool:
-    """Whether a directory is kdyno's; nothing is made to find that out."""
+    """Return whether a directory is kdyno's; nothing is made to find that out."""
     return _is_file(root / MARKER) or _was_used(root)
 
 
@@ -51,7 +51,9 @@ def _is_file(path: Path) -> bool:
 
 
 def _was_used(root: Path) -> bool:
-    """Whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a table."""
+    """Return whether an earlier kdyno took a lock in it, or has its store there: no other program makes such a
+    table.
+    """
     lock, path = root / LOCKS / IN_USE, root / STORE
     if not lock.parent.is_symlink() and _is_file(lock) and lock.stat().st_size == 0:
         return True

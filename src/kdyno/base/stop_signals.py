@@ -20,7 +20,7 @@ class _Received:
 
 
 def came() -> bool:
-    """Whether one of them came since `raise_on_stop`."""
+    """Return whether one of them came since `raise_on_stop`."""
     return _Received.latest is not None
 
 

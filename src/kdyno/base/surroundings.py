@@ -24,7 +24,7 @@ SIZE = re.compile(r"[1-9][0-9]{0,3}")
 
 
 def handed_on() -> dict[str, str]:
-    """The variables that a program sees which kdyno starts."""
+    """Return the variables that a program sees which kdyno starts."""
     kept = {name: value for name, value in os.environ.items() if name in HANDED_ON or FAMILIES.fullmatch(name)}
     return kept | {name: _absolute(os.environ[name]) for name in SEARCHED if name in os.environ}
 
@@ -41,5 +41,5 @@ def settle() -> None:
 
 
 def _absolute(directories: str) -> str:
-    """A list of directories without those that depend on where one stands."""
+    """Return a list of directories without those that depend on where one stands."""
     return os.pathsep.join(entry for entry in directories.split(os.pathsep) if entry.startswith("/"))

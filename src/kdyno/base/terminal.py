@@ -70,7 +70,7 @@ def tell_error(text: str) -> None:
 
 
 def can_ask() -> bool:
-    """Whether somebody can answer a question: standard input and standard error are a terminal."""
+    """Return whether somebody can answer a question: standard input and standard error are a terminal."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
@@ -82,7 +82,7 @@ def agreed(question: str) -> bool:
 
 
 def can_draw() -> bool:
-    """Whether standard error is a terminal that can take back what it shows."""
+    """Return whether standard error is a terminal that can take back what it shows."""
     return _is_terminal(sys.stderr) and os.environ.get("TERM", "").lower() not in CANT_DRAW
 
 
@@ -98,7 +98,7 @@ def error_console() -> Console:
 
 
 def _clean_console(**settings: Any) -> Console:
-    """A console that cleans what it prints, piece by piece: the colours are rich's own, and stay."""
+    """Yield a console that cleans what it prints, piece by piece: the colours are rich's own, and stay."""
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 

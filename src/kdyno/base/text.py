@@ -36,7 +36,7 @@ def clean_lines(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text itself, or its beginning and its end if it has more characters."""
+    """Return the text itself, or its beginning and its end if it has more characters."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -44,7 +44,7 @@ def cut(text: str, most: int) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """The same JSON, which no terminal obeys: characters that steer are written as `\\u009b`.
+    """Return the same JSON, which no terminal obeys: characters that steer are written as `\\u009b`.
 
     JSON holds them in strings alone, and has escaped the ASCII controls anyway.
     """
@@ -89,12 +89,14 @@ def number(value: float) -> str:
 
 
 def confidence(coverage: float) -> str:
-    """How surely an interval covers the truth: `95 %`, `99.85 %`."""
+    """Return how surely an interval covers the truth: `95 %`, `99.85 %`."""
     return f"{100 * coverage:.4g} %"
 
 
 def percent(fraction: float) -> str:
-    """A size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 -> `0.062`."""
+    """Return a size in percent, without sign: one decimal, or two digits below 1 %. 0.031 -> `3.1`, 0.00062 ->
+    `0.062`.
+    """
     size = abs(100 * fraction)
     if size < 1:
         size = float(f"{size:.1e}")
@@ -106,12 +108,12 @@ def percent(fraction: float) -> str:
 
 
 def limit(fraction: float) -> str:
-    """A limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
+    """Return a limit that somebody chose, in percent: 0.01 -> `1`, 0.005 -> `0.5`."""
     return f"{100 * fraction:.4g}"
 
 
 def signed(fraction: float) -> str:
-    """The same with its sign: `-3.1`, `+0.62`, `0`."""
+    """Return the same with its sign: `-3.1`, `+0.62`, `0`."""
     return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)
 
 

@@ -85,7 +85,7 @@ def seconds_left(view: View, now: float) -> float | None:
 
 
 def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
-    """The view in at most this many lines of at most this many columns; what the build says gives way first."""
+    """Return the view in at most this many lines of at most this many columns; what the build says gives way first."""
     lines = [*_plan(view, columns, now), *_work(view.work, columns), *_standings(view.standings, columns)]
     lines = lines[: max(1, rows - SPARE)]
     room = min(BUILD_LINES, rows - SPARE - len(lines))

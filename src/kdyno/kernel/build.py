@@ -60,7 +60,7 @@ def build_layouts(
     say: Say = lambda _: None,
     heard: Say = lambda _: None,
 ) -> list[Image]:
-    """The images of plans that differ in nothing but layout and delegation, in the order of the plans.
+    """Return the images of plans that differ in nothing but layout and delegation, in the order of the plans.
 
     What isn't built yet is compiled once and linked once for each layout. Where a delegation chooses otherwise than the
     one before, only the objects that it chooses otherwise for are compiled again. An image is kept as soon as it is
@@ -109,7 +109,7 @@ def configured(plan: BuildPlan, state: State) -> Configured:
 
 
 def _missing(plans: Sequence[BuildPlan], state: State) -> list[BuildPlan]:
-    """The plans without an image, each once."""
+    """Return the plans without an image, each once."""
     return list({plan.key: plan for plan in plans if not images.is_built(plan.key, state)}.values())
 
 
@@ -187,7 +187,7 @@ def _configure(work: Work) -> tuple[str, ...]:
 
 
 def _made_config(work: Work) -> dict[str, str]:
-    """The .config that the kernel's own tools make now. Raises ValueRuns."""
+    """Return the .config that the kernel's own tools make now. Raises ValueRuns."""
     for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
         work.run(command)
     config = kconfig_check.read_config(_config_text(work))
@@ -213,7 +213,7 @@ def _held(work: Work, config: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _config_text(work: Work) -> str:
-    """The .config as it is, whatever it holds: no line end but the kernel's is made one."""
+    """Return the .config as it is, whatever it holds: no line end but the kernel's is made one."""
     return (work.objects / ".config").read_bytes().decode(errors="replace")
 
 
@@ -258,7 +258,7 @@ def _keep(work: Work, notes: tuple[str, ...], steps: int, started: float) -> Non
 
 
 def _unused(work: Work, made: Records) -> tuple[str, ...]:
-    """A note on the rules of a delegation that had no file in this configuration."""
+    """Return a note on the rules of a delegation that had no file in this configuration."""
     if work.plan.delegation is None:
         return ()
     unused = ccd.unused_rules(work.plan.delegation.plan, made)

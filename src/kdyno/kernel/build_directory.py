@@ -92,5 +92,5 @@ def directory(key: str, state: State) -> Path:
 
 
 def log_file(key: str, state: State) -> Path:
-    """The log of a build under way, or of one that failed."""
+    """Return the log of a build under way, or of one that failed."""
     return state.builds / f"{key}.log"

@@ -34,7 +34,9 @@ LAST_RESORT = re.compile(r"^(?:\S+:\d+: )?\*\*\* |^make(?:\[\d+\])?: \*\*\* ")
 
 
 def first_error(lines: Iterable[str]) -> str:
-    """The first line that says what failed; without one, the last thing that was said. Sources lose their `../`."""
+    """Return the first line that says what failed; without one, the last thing that was said. Sources lose their
+    `../`.
+    """
     kept = [line[:LONGEST_LINE] for line in lines if line.strip()]
     error_line = next((line for line in kept if any(pattern.search(line) for pattern in ERRORS)), None)
     error_line = error_line or next((line for line in kept if LAST_RESORT.search(line)), None)
@@ -42,12 +44,14 @@ def first_error(lines: Iterable[str]) -> str:
 
 
 def is_step(line: str) -> bool:
-    """Whether the line says that a file is made; warnings and notes are none, of which objtool may have thousands."""
+    """Return whether the line says that a file is made; warnings and notes are none, of which objtool may have
+    thousands.
+    """
     return STEP.match(line) is not None
 
 
 def compiled(log: str) -> frozenset[str]:
-    """The objects of the kernel itself that were compiled from C, relative to the object directory."""
+    """Return the objects of the kernel itself that were compiled from C, relative to the object directory."""
     return frozenset(COMPILED.findall(log))
 
 
@@ -58,5 +62,5 @@ def ccache_error(lines: Iterable[str]) -> str | None:
 
 
 def disk_full(lines: Iterable[str]) -> bool:
-    """Whether a tool ran out of disk space."""
+    """Return whether a tool ran out of disk space."""
     return any(NO_SPACE in line for line in lines)

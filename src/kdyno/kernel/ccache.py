@@ -31,7 +31,8 @@ def make_words(words: Sequence[str], toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def environment(build: Path) -> dict[str, str]:
-    """Where the cache is stays the user's choice (CCACHE_DIR and the rest of theirs); hits must not depend on paths.
+    """Return where the cache is stays the user's choice (CCACHE_DIR and the rest of theirs); hits must not depend on
+    paths.
 
     Kbuild compiles with paths relative to the object directory (see places.py); BASEDIR and NOHASHDIR take care of
     the few absolute ones and of the working directory.

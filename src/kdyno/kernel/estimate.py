@@ -45,7 +45,7 @@ def options_on(config: str) -> int:
 
 
 def options_of(base: Base) -> int | None:
-    """The same before anything was configured; None: only configuring tells."""
+    """Return the same before anything was configured; None: only configuring tells."""
     if base.kind != "fragment" and WHOLE in base.text:
         return options_on(base.text)
     return OPTIONS.get(base.spec)
@@ -72,5 +72,5 @@ def files_of(plan: BuildPlan) -> int | None:
 
 
 def seconds(compiled: int, family: str, cores: int) -> float:
-    """How long compiling so many files, and linking them, takes."""
+    """Return how long compiling so many files, and linking them, takes."""
     return SERIAL_SECONDS + compiled * SECONDS_PER_FILE[family] / cores

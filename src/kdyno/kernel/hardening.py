@@ -59,7 +59,7 @@ class Protection(Frozen):
 
 @cache
 def table() -> dict[str, Row]:
-    """The rows of hardening.txt in their order, by the option's name of today."""
+    """Return the rows of hardening.txt in their order, by the option's name of today."""
     text = files("kdyno").joinpath("data", "hardening.txt").read_text(encoding="utf-8")
     lines = [line.split(maxsplit=3) for line in text.splitlines() if line and not line.startswith("#")]
     older: dict[str, list[str]] = {}
@@ -118,7 +118,7 @@ def _is_on(option: str, config: Mapping[str, str]) -> bool:
 def to_be_met(
     asks: Collection[KconfigRequest], config: Mapping[str, str], overruled: Collection[str], tree: Path
 ) -> list[KconfigRequest]:
-    """The asks of a base without those for hardening that are met, or say nothing when they aren't.
+    """Return the asks of a base without those for hardening that are met, or say nothing when they aren't.
 
     Those are one that is met under another name, one that went with an option which the recipe itself turned off, and
     one that the source in `tree` doesn't know: each source has other mitigations.
@@ -140,7 +140,7 @@ def to_be_met(
 
 
 def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection[str]) -> bool:
-    """Whether the recipe asked about this option, or one that it needs, and it is not on."""
+    """Return whether the recipe asked about this option, or one that it needs, and it is not on."""
     if _is_on(option, config):
         return False
     needs = table()[option].needs if option in table() else ()
@@ -149,7 +149,7 @@ def _is_turned_off(option: str, config: Mapping[str, str], overruled: Collection
 
 
 def candidates(tree: Path) -> set[str]:
-    """The options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
+    """Return the options of a kernel source that hardening.txt must have if `make defconfig` turns them on."""
     entries = read_tree(tree).entries
     asked = {
         symbol

@@ -74,7 +74,9 @@ def directory(key: str, state: State) -> Path:
 
 
 def is_built(key: str, state: State) -> bool:
-    """Whether there is an image of this key, or a damaged one. One that another version recorded is built anew."""
+    """Return whether there is an image of this key, or a damaged one. One that another version recorded is built
+    anew.
+    """
     place = directory(key, state)
     try:
         return place.is_dir() and bool(read_record(place))
@@ -85,7 +87,7 @@ def is_built(key: str, state: State) -> bool:
 
 
 def load_image(key: str, state: State) -> Image:
-    """The image of this key; raises ImageCorrupt if something in its directory isn't as it was left."""
+    """Return the image of this key; raises ImageCorrupt if something in its directory isn't as it was left."""
     place = directory(key, state)
     if not place.is_dir():
         raise ImageMissing(key=key, directory=state.images)
@@ -96,7 +98,9 @@ def load_image(key: str, state: State) -> Image:
 
 
 def image_in(place: Path, state: State) -> Image:
-    """The image in a directory, wherever that is; raises ImageCorrupt unless each file is the one on its record."""
+    """Return the image in a directory, wherever that is; raises ImageCorrupt unless each file is the one on its
+    record.
+    """
     record = read_record(place)
     if why := _why_not_built(place, record, state):
         raise ImageCorrupt(directory=place, why=why)
@@ -104,7 +108,7 @@ def image_in(place: Path, state: State) -> Image:
 
 
 def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
-    """Which file isn't the one that was built; empty if all are."""
+    """Return which file isn't the one that was built; empty if all are."""
     sizes = {"bzImage": record.sizes.bzimage, "vmlinux": record.sizes.vmlinux}
     is_expected = {RECORDS: bool(record.objects), SECTIONS: SECTIONS in record.files, NOTES: NOTES in record.files}
     is_expected[MODULES] = bool(record.modules)
@@ -129,7 +133,7 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
 
 
 def find_image(named: str, state: State) -> Image:
-    """The image that a user means by its key, the start of it, its directory or a file in that.
+    """Return the image that a user means by its key, the start of it, its directory or a file in that.
 
     Raises NoSuchImage, also where several keys start so, and what load_image raises.
     """
@@ -145,7 +149,7 @@ def find_image(named: str, state: State) -> Image:
 
 
 def read_record(place: Path) -> ImageRecord:
-    """The provenance of the image in a directory; raises ImageCorrupt."""
+    """Return the provenance of the image in a directory; raises ImageCorrupt."""
     try:
         return ImageRecord.model_validate_json(read_whole(place / RECORD, MOST_BYTES))
     except OSError as error:
@@ -182,7 +186,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
-    """The same of an image whose files are given."""
+    """Return the same of an image whose files are given."""
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)
@@ -258,12 +262,12 @@ def content_digest(path: Path) -> str:
 
 
 def records(state: State) -> Iterator[ImageRecord]:
-    """The records of all images that can be read, the newest first."""
+    """Yield the records of all images that can be read, the newest first."""
     for path in sorted(state.images.glob(f"[!.]*/{RECORD}"), key=lambda path: path.stat().st_mtime, reverse=True):
         with suppress(ImageCorrupt):
             yield read_record(path.parent)
 
 
 def expected_steps(base: str, state: State) -> int | None:
-    """How many lines of output to expect: as many as the latest image of the same base took."""
+    """Return how many lines of output to expect: as many as the latest image of the same base took."""
     return next((record.steps for record in records(state) if record.base == base), None)

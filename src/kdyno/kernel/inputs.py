@@ -58,12 +58,14 @@ class Input(Frozen):
 
 
 def kept_at(digest: str, state: State) -> Path:
-    """Where the state directory has the input of this digest, once it is made."""
+    """Return where the state directory has the input of this digest, once it is made."""
     return state.inputs / digest
 
 
 def read_input(name: str, path: Path, state: State) -> Input:
-    """A user's own file as an input. It is copied, so that a build takes what was planned. Raises InputUnreadable."""
+    """Return a user's own file as an input. It is copied, so that a build takes what was planned. Raises
+    InputUnreadable.
+    """
     try:
         content = read_whole(path, MOST_BYTES)
     except OSError as error:
@@ -93,12 +95,12 @@ def place(inputs: Iterable[Input], build: Path) -> None:
 
 
 def placed(file: Input, build: Path) -> Path:
-    """Where a build directory has the file."""
+    """Return where a build directory has the file."""
     return build / DIRECTORY / file.file_name
 
 
 def with_paths(text: str, inputs: Iterable[Input]) -> str:
-    """The text with the path of each input, from the object directory, for its placeholder."""
+    """Return the text with the path of each input, from the object directory, for its placeholder."""
     for file in inputs:
         text = text.replace(file.placeholder, f"../{DIRECTORY}/{file.file_name}")
     return text

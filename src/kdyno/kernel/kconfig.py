@@ -154,7 +154,7 @@ def steps(base: Base, asks: Iterable[KconfigRequest], objects: Path, make: Seque
 
 
 def fragment(asks: Iterable[KconfigRequest]) -> str:
-    """The asks as a Kconfig fragment, each with the one who asked above it."""
+    """Return the asks as a Kconfig fragment, each with the one who asked above it."""
     lines = []
     for request in asks:
         lines.append(f"# asked by {request.by}")

@@ -36,7 +36,7 @@ class Unmet(Frozen):
 
 
 def read_config(text: str) -> dict[str, str]:
-    """The symbols of a .config and their values; what is not set is n."""
+    """Return the symbols of a .config and their values; what is not set is n."""
     config = {}
     for line in text.split("\n"):  # as Kconfig does: other line ends are part of a value
         if match := SET.fullmatch(line):
@@ -148,14 +148,14 @@ def _members(choice: str, kconfig: KconfigTree) -> list[str]:
 
 
 def chosen_instead(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> str:
-    """The other member of this symbol's choice that is set; empty if there is none."""
+    """Return the other member of this symbol's choice that is set; empty if there is none."""
     choices = {entry.choice for entry in kconfig.entries.get(symbol, []) if entry.choice}
     others = (name for choice in choices for name in _members(choice, kconfig) if name != symbol)
     return next((name for name in others if config.get(name) == "y"), "")
 
 
 def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> list[str]:
-    """The symbols that select this one now."""
+    """Return the symbols that select this one now."""
     return sorted(
         {
             name
@@ -166,7 +166,7 @@ def selectors(symbol: str, config: Mapping[str, str], kconfig: KconfigTree) -> l
 
 
 def blamed(entry: Entry, config: Mapping[str, str]) -> list[str]:
-    """The leaves of an entry's dependencies and prompt that aren't y, without repetition."""
+    """Return the leaves of an entry's dependencies and prompt that aren't y, without repetition."""
     texts = [text for text in (*entry.depends, *entry.prompts[:1]) if _level(text, config) != 2]
     return list(dict.fromkeys(leaf for text in texts for leaf in parse(text).blame(config, wanted=True)))
 

@@ -68,7 +68,7 @@ Expression = Leaf | Not | Both
 
 
 def value_of(name: str, config: Mapping[str, str]) -> str:
-    """The value of a symbol or a constant; a symbol that .config doesn't know is n."""
+    """Return the value of a symbol or a constant; a symbol that .config doesn't know is n."""
     if name[0] in "\"'":
         return name[1:-1]
     if name in LEVELS or re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", name):
@@ -102,7 +102,7 @@ def tokens(text: str) -> list[str]:
 
 
 def parse(text: str) -> Expression:
-    """An expression from the text after `depends on`, `if` or `visible if`."""
+    """Return an expression from the text after `depends on`, `if` or `visible if`."""
     words = tokens(text)
     expression = _any_of(words)
     if words:

@@ -125,7 +125,9 @@ def _attribute(line: str, entry: Entry | None, block: Block | None, kconfig: Kco
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a Kconfig file with their numbers: continued lines joined, comments and help texts left out."""
+    """Yield the lines of a Kconfig file with their numbers: continued lines joined, comments and help texts left
+    out.
+    """
     help_indent: int | None = None
     in_help = False
     joined, start = "", 0

@@ -41,7 +41,7 @@ class LayoutNotMade(InfrastructureError):
 
 
 def find_lkd() -> Path:
-    """The delegate's binary, which has to be called by the name `lkd`; raises ProgramMissing."""
+    """Return the delegate's binary, which has to be called by the name `lkd`; raises ProgramMissing."""
     return find_program(BINARY, "a layout")
 
 
@@ -105,6 +105,6 @@ def _layout(form: str, order: str, seed: str) -> str:
 
 
 def _header(objects: Path) -> re.Match[str] | None:
-    """The first line of what lkd has left; None if that isn't lkd's. Raises FileNotFoundError."""
+    """Return the first line of what lkd has left; None if that isn't lkd's. Raises FileNotFoundError."""
     with (objects / SCRIPT).open(encoding="utf-8", errors="replace") as file:
         return HEADER.match(file.readline())

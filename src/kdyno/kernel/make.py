@@ -93,7 +93,7 @@ class Work:
         return ["make", "-C", str(self.objects.parent), f"O={self.objects}", *self.words]
 
     def make_plain(self, objects: Path) -> list[str]:
-        """The same in another object directory, with the compiler itself where ccd stands in for it."""
+        """Return the same in another object directory, with the compiler itself where ccd stands in for it."""
         words = (word for word in self.plan.make if word != ccd.COMPILER_WORD)
         named = [inputs.with_paths(word, self.plan.inputs) for word in words]
         return ["make", "-C", str(objects.parent), f"O={objects}", *lkd.make_words(named, objects.parent)]

@@ -64,7 +64,7 @@ def series() -> dict[str, OwnPatch]:
 
 
 def is_name(word: str) -> bool:
-    """Whether an entry of `patches` names one of kdyno's own, known or not, and no file."""
+    """Return whether an entry of `patches` names one of kdyno's own, known or not, and no file."""
     return NAME.fullmatch(word) is not None
 
 
@@ -77,7 +77,7 @@ def own(name: str) -> OwnPatch:
 
 
 def file_of(name: str, source: SourceIdentity) -> Path:
-    """The file of a patch for this source. Raises UnknownPatch and NotForVersion."""
+    """Return the file of a patch for this source. Raises UnknownPatch and NotForVersion."""
     patch = own(name)
     release = release_of(source.version)
     row = next((row for row in patch.versions if row.oldest <= release < row.below), None)
@@ -89,14 +89,14 @@ def file_of(name: str, source: SourceIdentity) -> Path:
 
 
 def given_files(entries: Sequence[str]) -> tuple[str, ...]:
-    """The entries of `patches` that are files of the user. Raises UnknownPatch for a name that there isn't."""
+    """Return the entries of `patches` that are files of the user. Raises UnknownPatch for a name that there isn't."""
     for name in filter(is_name, entries):
         own(name)
     return tuple(entry for entry in entries if not is_name(entry))
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version: 6.1 of `6.1.159` and of `6.1-rc3`."""
+    """Return the first two numbers of a version: 6.1 of `6.1.159` and of `6.1-rc3`."""
     return tuple(map(int, re.findall(r"\d+", version)[:2]))
 
 

@@ -24,7 +24,7 @@ BINARY = re.compile(rb"^(literal|delta) (.*)$", re.M)
 
 
 def stray(patch: bytes) -> str:
-    """A name in the patch's headers that is absolute, or leads up by `..`; empty if there is none."""
+    """Return a name in the patch's headers that is absolute, or leads up by `..`; empty if there is none."""
     for header in NAMES.finditer(patch):
         if _leads_out(header[1]):
             return header[1].decode(errors="replace")
@@ -55,7 +55,9 @@ def why_not_binary(patch: bytes, most_bytes: int) -> str:
 
 
 def _leads_out(name: bytes) -> bool:
-    """Whether a part of what follows a header's keyword does: one name or two, perhaps quoted, perhaps with a date."""
+    """Return whether a part of what follows a header's keyword does: one name or two, perhaps quoted, perhaps with a
+    date.
+    """
     return any(
         ABSOLUTE.search(text) or b".." in re.split(rb'[\s"/]', text) for text in {name, ESCAPE.sub(_unescaped, name)}
     )
@@ -66,7 +68,7 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 
 
 def _hunks(patch: bytes) -> list[tuple[int, int]]:
-    """Where hunks begin and end, in order."""
+    """Return where hunks begin and end, in order."""
     spans: list[tuple[int, int]] = []
     end = 0
     for header in HUNKS.finditer(patch):

@@ -84,12 +84,12 @@ def read_patch(path: Path) -> Patch:
 
 
 def read_patches(paths: Sequence[str]) -> tuple[Patch, ...]:
-    """The patches that a recipe names; the content of a patch counts, not its name."""
+    """Return the patches that a recipe names; the content of a patch counts, not its name."""
     return tuple(read_patch(Path(path).absolute()) for path in paths)
 
 
 def patched_tree(identity: str, patches: Sequence[str], state: State) -> Path:
-    """Where the tree of this source with these patches (SHA-256 of each) is kept."""
+    """Return where the tree of this source with these patches (SHA-256 of each) is kept."""
     return state.sources / f"patched-{digest([identity, *patches])[:32]}"
 
 
@@ -153,7 +153,7 @@ def explain(output: str, patch: str) -> str:
 
 
 def _hunk(patch: str, file: str, line: int) -> list[str]:
-    """The lines of the hunk of `file` that starts at `line` of the old file."""
+    """Return the lines of the hunk of `file` that starts at `line` of the old file."""
     current, hunk = "", list[str]()
     for text in patch.splitlines():
         if text.startswith(("diff ", "--- ")) or text.startswith("@@ "):

@@ -174,7 +174,7 @@ def _inputs_part(of: Sequence[Input]) -> dict[str, dict[str, str]]:
 
 
 def _make_words(contribution: knobs.Contribution) -> tuple[str, ...]:
-    """The same for configuration and build: the compiler and its flags decide Kconfig symbols too."""
+    """Return the same for configuration and build: the compiler and its flags decide Kconfig symbols too."""
     flags = {"KCFLAGS": contribution.kcflags, "KCPPFLAGS": (*contribution.kcppflags, NO_DIRECTORY)}
     set_flags = [f"{name}={' '.join(words)}" for name, words in flags.items() if words]
     return ("ARCH=x86_64", "LOCALVERSION=", NO_RUST, *contribution.make, *set_flags)

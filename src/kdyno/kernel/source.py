@@ -78,7 +78,9 @@ def require(spec: str, state: State) -> None:
 
 
 def located(spec: str | None, base: Path) -> str | None:
-    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raises
+    NameUnfit.
+    """
     if spec is None:
         return None
     kind, separator, rest = spec.partition(":")
@@ -112,12 +114,12 @@ def _source(spec: str, identity: str, origin: str, tree: Path) -> Source:
 
 
 def _made(spec: str, identity: str, fill: Callable[[Path], None], state: State, say: Say) -> Path:
-    """The tree of an identity, which is kept only if it is a kernel's."""
+    """Return the tree of an identity, which is kept only if it is a kernel's."""
     return made_once(tree_path(identity, state), fill, state, say, check=lambda partial: kernel_version(partial, spec))
 
 
 def _packed(package: str) -> list[Path]:
-    """Where a package may have its tarball."""
+    """Return where a package may have its tarball."""
     return [USR_SRC / f"{package}{suffix}" for suffix in PACKED]
 
 
@@ -163,7 +165,7 @@ def _git(spec: str, where: str, state: State, say: Say) -> Source:
 
 
 def _commit_of(where: str) -> tuple[Path, str]:
-    """The repository, and the name of the commit. Raises SourceMissing and RevisionMissing."""
+    """Return the repository, and the name of the commit. Raises SourceMissing and RevisionMissing."""
     name, _, revision = where.partition("#")
     repository, revision = Path(name).absolute(), revision or "HEAD"
     if not repository.is_dir():

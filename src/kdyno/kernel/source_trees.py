@@ -48,7 +48,7 @@ class TreeNotRemovable(InfrastructureError):
 
 
 def tree_path(identity: str, state: State) -> Path:
-    """Where the tree of this identity is or will be; Kbuild allows neither colons nor spaces in it."""
+    """Return where the tree of this identity is or will be; Kbuild allows neither colons nor spaces in it."""
     kind, _, value = identity.partition(":")
     return state.sources / f"{kind}-{value[:32]}"
 
@@ -89,12 +89,12 @@ def made_once(
 
 
 def partial_path(tree: Path) -> Path:
-    """Where a tree is while it is being made."""
+    """Return where a tree is while it is being made."""
     return tree.with_name(f".{tree.name}.partial")
 
 
 def lock_name(name: str) -> str:
-    """The lock that is held while the tree of this name is being made."""
+    """Return the lock that is held while the tree of this name is being made."""
     return f"source-{name}"
 
 
@@ -133,7 +133,7 @@ def require_plain(tree: Path) -> None:
 
 
 def _leads_out(tree: Path, link: Path) -> bool:
-    """Whether who follows a link, and the links on its way, leaves the tree. What isn't there is no link."""
+    """Return whether who follows a link, and the links on its way, leaves the tree. What isn't there is no link."""
     at: list[str] = []
     left = [*reversed(link.relative_to(tree).parts)]
     links = 0

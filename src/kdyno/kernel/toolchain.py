@@ -99,7 +99,7 @@ def _look_at(name: str, path: str, signature: str, state: State) -> Toolchain:  
 
 
 def installed() -> list[str]:
-    """The compilers on the PATH."""
+    """Return the compilers on the PATH."""
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     return sorted({entry.name for folder in folders for entry in folder.iterdir() if NAME.fullmatch(entry.name)})
 
@@ -146,6 +146,8 @@ def _clang_binaries(name: str, suffix: str) -> list[Path]:
 
 
 def _llvm_libraries(binaries: Iterable[Path]) -> set[Path]:
-    """The shared libraries that hold the code generator: Debian's clang is a thin program in front of libLLVM."""
+    """Return the shared libraries that hold the code generator: Debian's clang is a thin program in front of
+    libLLVM.
+    """
     linked = "".join(process.attempt(["ldd", binary]).stdout for binary in binaries)
     return {Path(path).resolve() for path in re.findall(r"=> (/\S*lib(?:LLVM|clang|lld)\S*)", linked)}

@@ -25,7 +25,7 @@ class Trials:
         self._objects_key = ""
 
     def build(self, plans: Sequence[BuildPlan], progress: Progress) -> list[Image]:
-        """The images of the plans, in their order; what was built before, by whomever, is not built again.
+        """Return the images of the plans, in their order; what was built before, by whomever, is not built again.
 
         The first one that is missing opens the object directory, which the following ones share: only objects that a
         plan chooses otherwise for are compiled again. Raises what `build` raises; another plan may follow that.

@@ -209,7 +209,7 @@ def directory(path: Path, state: State, say: Say) -> str:
 
 
 def source_files(path: Path) -> Iterator[Path]:
-    """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
+    """Yield the files that make up a kernel tree: what git tracks or would add; without git, all there is."""
     if is_tracked(path):
         listed = git.output(path, "ls-files", "-z", "-co", "--exclude-standard")
         own = _own(path, filter(None, listed.split("\0")))
@@ -226,7 +226,7 @@ def source_files(path: Path) -> Iterator[Path]:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git tracks the tree's Makefile, so that it knows which files are its."""
+    """Return whether git tracks the tree's Makefile, so that it knows which files are its."""
     try:
         return git.attempt(path, "ls-files", "--error-unmatch", "Makefile").returncode == 0
     except process.ToolMissing:
@@ -234,7 +234,9 @@ def is_tracked(path: Path) -> bool:
 
 
 def _own(path: Path, names: Iterable[str]) -> Iterator[Path]:
-    """The files of these names that lie in the tree, not above it or behind a link: an index may hold any names."""
+    """Yield the files of these names that lie in the tree, not above it or behind a link: an index may hold any
+    names.
+    """
     folders = {PurePath()}
     for name in names:
         relative = PurePath(name)

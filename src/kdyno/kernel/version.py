@@ -19,7 +19,7 @@ class NotAKernelTree(UserError):
 
 
 def kernel_version(tree: Path, spec: str) -> str:
-    """The kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
+    """Return the kernel's own version, read from its Makefile: `6.12.117`, `7.2.0-rc3`."""
     try:
         makefile = read_whole(tree / "Makefile", MOST_BYTES).decode(errors="replace")
     except OSError as error:

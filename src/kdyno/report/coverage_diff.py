@@ -15,7 +15,9 @@ KEYS = (Key("f", "executed by both"), Key("a", "by A only"), Key("b", "by B only
 
 
 def write_diff_pages(difference: Difference, tree: Tree, directory: Path) -> int:
-    """A page for each file that differs, and an index; returns how many there are. Raises as write_pages does."""
+    """Return a page for each file that differs, and an index; returns how many there are. Raises as write_pages
+    does.
+    """
     tree.require_files(list(difference.counts))
     of_files: dict[str, list[FunctionDifference]] = defaultdict(list)
     for function in difference.report.functions:

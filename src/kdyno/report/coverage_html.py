@@ -93,7 +93,9 @@ def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
 
 
 def _titles(lines: LineCoverage, path: str) -> dict[int, str]:
-    """Where the code of a line is, if that is several pieces: functions that ran it, with the counts of its pieces."""
+    """Return where the code of a line is, if that is several pieces: functions that ran it, with the counts of its
+    pieces.
+    """
     titles = {}
     rows = _of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
     for line, pieces in groupby(rows, key=itemgetter(0)):
@@ -178,7 +180,7 @@ def card(name: str, part: int, whole: int, more: str = "") -> dict[str, str]:
 
 
 def listed(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
-    """The files of each directory, by path."""
+    """Yield the files of each directory, by path."""
     ordered = sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path))
     for folder, own in groupby(ordered, key=lambda file: file.path.rpartition("/")[0]):
         yield (

@@ -57,7 +57,7 @@ class Shown:
 
 
 def listing(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Markup:
-    """A source with the counts of the lines that have code; `columns` is how many counts each has."""
+    """Return a source with the counts of the lines that have code; `columns` is how many counts each has."""
     return Markup("\n".join(_lines(text, shown, columns)))
 
 
@@ -84,7 +84,7 @@ def _lines(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Ite
 
 
 def _visible(line: str) -> str:
-    """The line with its tabs, and nothing else that steers."""
+    """Return the line with its tabs, and nothing else that steers."""
     return (
         line
         if line.isascii() and line.replace("\t", "").isprintable()

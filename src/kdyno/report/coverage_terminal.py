@@ -100,7 +100,7 @@ def _table(rows: Sequence[tuple[str, Totals]]) -> Table:
 
 
 def columns(text: str, *numbers: str) -> Table:
-    """An empty table whose first column holds text."""
+    """Return an empty table whose first column holds text."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(text, overflow="ellipsis", no_wrap=True)
     for name in numbers:

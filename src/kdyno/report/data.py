@@ -39,6 +39,6 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
 
 
 def _cell(text: str) -> str:
-    """A text that is cleaned, and no formula; names that an experiment or the agent gives never are one."""
+    """Return a text that is cleaned, and no formula; names that an experiment or the agent gives never are one."""
     cleaned = clean(text)
     return f"'{cleaned}" if cleaned.startswith(FORMULA) else cleaned

@@ -20,7 +20,7 @@ def cleaned(value: Any) -> Any:
 
 
 def changed(recipe: Recipe) -> dict[str, str]:
-    """The knobs of a recipe that were turned, as text."""
+    """Return the knobs of a recipe that were turned, as text."""
     knobs = recipe.model_dump(mode="json", exclude_defaults=True)
     return {"toolchain": recipe.toolchain} | {name: _knob(value) for name, value in knobs.items()}
 

@@ -242,7 +242,7 @@ def _log_span(low: float, high: float) -> str:
 
 
 def _figure(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits; large ones as in all tables."""
+    """Return a number with so many digits; large ones as in all tables."""
     if value is None:
         return ""
     return number(value) if value >= 1000 else f"{value:.{digits}g}"

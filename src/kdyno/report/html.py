@@ -108,7 +108,7 @@ def _tables(report: Report) -> list[Table]:
 
 
 def _given(tables: Sequence[Table]) -> set[str]:
-    """The verdicts that were given."""
+    """Return the verdicts that were given."""
     return {row.verdict for table in tables for row in table.rows if not row.is_mean}
 
 
@@ -141,7 +141,7 @@ def _flags(report: Report) -> order.Flags:
 
 
 def _budget(budgets: Budgets) -> dict[str, Any]:
-    """Where the cycles go, as bars and as a table."""
+    """Return where the cycles go, as bars and as a table."""
     from kdyno.report.figures.budget import bars
     from kdyno.understand.explain import budget_rows
 
@@ -155,7 +155,9 @@ def _budget(budgets: Budgets) -> dict[str, Any]:
 
 
 def _curves(report: RunReport) -> dict[str, Any] | None:
-    """How throughput grows with the number of processes; None unless the names of benchmarks or variants say it."""
+    """Return how throughput grows with the number of processes; None unless the names of benchmarks or variants say
+    it.
+    """
     from kdyno.judge.curves.of_run import curves_of
     from kdyno.report import scaling_view
     from kdyno.report.scaling_html import shown_of

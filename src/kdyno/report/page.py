@@ -48,7 +48,7 @@ class Parts:
 
 
 def environment() -> Environment:
-    """Where the templates are found, and how they show texts."""
+    """Return where the templates are found, and how they show texts."""
     made = Environment(
         loader=PackageLoader("kdyno.report"),
         autoescape=True,
@@ -62,7 +62,7 @@ def environment() -> Environment:
 
 
 def parts() -> Parts:
-    """Those of this kdyno."""
+    """Return those of this kdyno."""
     script, css = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("panels.js", "style.css"))
     plotly = get_plotlyjs()
     of_maps = STYLE_OF_MAPS.search(plotly)
@@ -76,5 +76,5 @@ def parts() -> Parts:
 
 
 def _hash(text: str) -> str:
-    """How a policy names an element by what it holds."""
+    """Return how a policy names an element by what it holds."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

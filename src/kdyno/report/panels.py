@@ -81,7 +81,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags
 
 
 def anchor(number: int) -> str:
-    """The id of the panel of the benchmark with this number in the report."""
+    """Return the id of the panel of the benchmark with this number in the report."""
     return f"benchmark-{number}"
 
 

@@ -17,7 +17,7 @@ WORDS = {
 
 
 def name_of(series: Series, report: ScalingReport) -> str:
-    """The workload, and the variant where there are several."""
+    """Return the workload, and the variant where there are several."""
     several = len({one.variant for one in report.series}) > 1
     return clean(f"{series.workload}, {series.variant}" if several else series.workload)
 
@@ -28,7 +28,7 @@ def columns(report: ScalingReport) -> tuple[str, ...]:
 
 
 def rows(series: Series) -> list[tuple[str, ...]]:
-    """A row of text for each n that was measured."""
+    """Return a row of text for each n that was measured."""
     return [
         (
             str(point.n),

@@ -55,7 +55,7 @@ def render(report: Report, console: Console) -> None:
 
 
 def _origin(report: Report) -> list[str]:
-    """Which run this is, or which files."""
+    """Return which run this is, or which files."""
     if isinstance(report, RunReport):
         run = report.run
         layouts = f", {run.layouts} layouts of each" if run.layouts else ""

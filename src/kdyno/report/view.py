@@ -68,7 +68,7 @@ def first_lines(report: Report) -> list[str]:
 
 
 def drawn(report: Report, variant: str) -> list[Row]:
-    """The rows that plots show: those with an interval."""
+    """Return the rows that plots show: those with an interval."""
     return [row for row in table_rows(report, variant) if row.span]
 
 

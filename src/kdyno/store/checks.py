@@ -18,7 +18,7 @@ def check_key(image: str, cmdline: Sequence[str], machine: Mapping[str, Any]) ->
 
 
 def keys_of(run: RunRecord) -> set[str]:
-    """The keys of the check boots of a run's kernels, whether they have KUnit or not."""
+    """Return the keys of the check boots of a run's kernels, whether they have KUnit or not."""
     return {
         check_key(image.key, variant.recipe.words, run.machine) for variant in run.variants for image in variant.images
     }

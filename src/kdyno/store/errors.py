@@ -170,7 +170,7 @@ def _translated(store: StoreUrl, error: DBAPIError) -> InfrastructureError | Use
 
 
 def sqlite_is_busy(error: DBAPIError) -> bool:
-    """Whether another connection holds the file's lock."""
+    """Return whether another connection holds the file's lock."""
     return isinstance(error.orig, sqlite3.Error) and _sqlite_code(error.orig) == sqlite3.SQLITE_BUSY
 
 

@@ -24,7 +24,7 @@ class Removed:
 
 
 def batches(keys: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """The keys, sorted, as many at once as one query takes."""
+    """Return the keys, sorted, as many at once as one query takes."""
     names = sorted(keys)
     return (tuple(names[start : start + KEYS_AT_ONCE]) for start in range(0, len(names), KEYS_AT_ONCE))
 

@@ -39,7 +39,7 @@ class _Timed(Frozen):
 
 
 def newest(connection: Connection, store: StoreUrl) -> str | None:
-    """The id of the newest run."""
+    """Return the id of the newest run."""
     run = schema.run.c
     run_id = connection.execute(select(run.id).order_by(run.created.desc(), run.id).limit(1)).scalar()
     with rows.read(store, "the newest run"):
@@ -54,7 +54,7 @@ def stopped_at(connection: Connection, store: StoreUrl, run_id: str) -> int | No
 
 
 def sharing(connection: Connection, run_id: str) -> list[str]:
-    """The ids of the other runs that share boots of several of its variants with this one."""
+    """Return the ids of the other runs that share boots of several of its variants with this one."""
     mine, other = schema.cell.alias("mine"), schema.cell.alias("other")
     query = (
         select(other.c.run)
@@ -69,8 +69,8 @@ def sharing(connection: Connection, run_id: str) -> list[str]:
 def boot_seconds(
     connection: Connection, store: StoreUrl, lane: Lane, events: str | None, workload: str, limit: int
 ) -> tuple[str, list[float]] | None:
-    """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
-    what so many of the last ones took.
+    """Return the newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id,
+    and what so many of the last ones took.
     """
     run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
     query = select(run.id, run.machine, run.experiment).where(run.lane == lane).order_by(run.created.desc())

@@ -17,7 +17,9 @@ MOST_REPEATS = 100
 def run_id(
     name: str, baseline: str, layouts: int, judge: Mapping[str, Any], cells: Iterable[tuple[Place, str]], repeat: int
 ) -> str:
-    """The id of a run with these boots, in the order in which it starts them; `judge` is [judge] of its experiment."""
+    """Return the id of a run with these boots, in the order in which it starts them; `judge` is [judge] of its
+    experiment.
+    """
     decides = {
         "name": name,
         "baseline": baseline,
@@ -30,7 +32,7 @@ def run_id(
 
 
 def fits(run: RunRecord, cells: Iterable[tuple[Place, str]]) -> bool:
-    """Whether a run's id is that of what is on record of it."""
+    """Return whether a run's id is that of what is on record of it."""
     try:
         judge = plain_json.parse(run.experiment)["judge"]
     except (ValueError, LookupError, TypeError):

@@ -15,7 +15,7 @@ from kdyno.store.url import StoreUrl
 
 
 def row_of(connection: Connection, store: StoreUrl, prefix: str) -> Row[Any]:
-    """The row of the run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous."""
+    """Return the row of the run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous."""
     run = schema.run
     matches = connection.execute(
         select(run).where(run.c.id.startswith(prefix, autoescape=True)).order_by(run.c.created.desc())

@@ -81,5 +81,5 @@ class Progress:
 
 
 def is_given_up(done: int, failed: int) -> bool:
-    """Whether a variant of which so many boots are `ok` or `failed` is not started again."""
+    """Return whether a variant of which so many boots are `ok` or `failed` is not started again."""
     return failed >= GIVEN_UP_AFTER and failed == done

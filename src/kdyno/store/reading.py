@@ -38,7 +38,7 @@ class _Started(Frozen):
 
 
 def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
-    """The run of a row, with its variants, held against its cells."""
+    """Return the run of a row, with its variants, held against its cells."""
     variant = schema.variant
     variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
     fields = {name: value for name, value in row._mapping.items() if name in RunRecord.model_fields}
@@ -53,13 +53,13 @@ def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
 
 
 def all_runs(connection: Connection, store: StoreUrl) -> list[RunRecord]:
-    """The oldest first."""
+    """Return the oldest first."""
     every = connection.execute(select(schema.run).order_by(schema.run.c.created, schema.run.c.id)).all()
     return [run_of(connection, store, row) for row in every]
 
 
 def keys_of_run(run_id: str) -> Select[tuple[str]]:
-    """A query for the keys of a run's boots."""
+    """Return a query for the keys of a run's boots."""
     return select(schema.cell.c.key).where(schema.cell.c.run == run_id)
 
 
@@ -82,7 +82,7 @@ def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bo
 
 
 def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> dict[int, Boot]:
-    """The chosen boots by their number, in the order of their start."""
+    """Return the chosen boots by their number, in the order of their start."""
     boot, sample, benchmark, outcome = schema.boot, schema.sample, schema.benchmark, schema.outcome
     described = schema.described
     names: dict[int, list[str]] = defaultdict(list)
@@ -131,7 +131,9 @@ def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list
 
 
 def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[str, End]:
-    """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
+    """Return how the boots with these keys ended that are on record as `ok` or `failed`, in the order of their
+    start.
+    """
     boot = schema.boot.c
     by_key: dict[str, End] = {}
     for some in exchange.batches(set(keys)):
@@ -143,7 +145,7 @@ def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[s
 
 
 def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
-    """The keys of all boots, and when each of them was started for the last time."""
+    """Return the keys of all boots, and when each of them was started for the last time."""
     boot = schema.boot.c
     by_key = {}
     for key, started in connection.execute(select(boot.key, func.max(boot.started)).group_by(boot.key)):

@@ -38,7 +38,7 @@ def _corrupt(store: StoreUrl, record: str, error: ValidationError) -> RecordCorr
 
 
 def digest_of_run(connection: Connection, run: Mapping[str, Any]) -> str:
-    """The digest of a run's row with its variants and cells."""
+    """Return the digest of a run's row with its variants and cells."""
     variants, cells = (
         [row._asdict() for row in connection.execute(select(table).where(table.c.run == run["id"]))]
         for table in (schema.variant, schema.cell)
@@ -121,7 +121,7 @@ def check(boot: Boot, benchmarks: Sequence[Benchmark]) -> None:
 
 
 def next_attempt(connection: Connection, key: str) -> int | None:
-    """The number of the boot's next attempt; None if it is on record as `ok` or `failed`.
+    """Return the number of the boot's next attempt; None if it is on record as `ok` or `failed`.
 
     Until the transaction ends, no other one adds a boot with this key: SQLite has one writer at a time anyway.
     """
@@ -133,7 +133,7 @@ def next_attempt(connection: Connection, key: str) -> int | None:
 
 
 def benchmark_ids(connection: Connection, benchmarks: Sequence[Benchmark]) -> list[int]:
-    """The database's numbers of these benchmarks, in their order; those that it doesn't know yet are added."""
+    """Return the database's numbers of these benchmarks, in their order; those that it doesn't know yet are added."""
     table = schema.benchmark
     of_names = select(table).where(table.c.name.in_([benchmark.name for benchmark in benchmarks]))
     numbers: dict[Benchmark, int] = _numbers(connection.execute(of_names))
@@ -226,7 +226,7 @@ def _unsound(run: RunRecord) -> str | None:
 
 
 def _misplaced(connection: Connection, run: RunRecord) -> str | None:
-    """A run has a place for each variant in each block, and no other: so its size is that of its record."""
+    """Return a run has a place for each variant in each block, and no other: so its size is that of its record."""
     cell, variant = schema.cell, schema.variant
     wanted = run.blocks * len(run.variants)
     right = (
@@ -253,7 +253,7 @@ def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[str, Map
 
 
 def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
-    """The boot in the place of a run that the row names."""
+    """Return the boot in the place of a run that the row names."""
     place = Place(**{name: row._mapping[name] for name in PLACE_COLUMNS})
     fields = {name: getattr(place, name) for name in PLACE_COLUMNS}
     return BootRecord.model_construct(**fields, **{name: getattr(boot, name) for name in Boot.model_fields})

@@ -179,7 +179,7 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
 
 
 def _whole(about: RunFileRun | None, boots: list[WholeBoot], manifest: RunFileManifest, name: str) -> WholeRun:
-    """The run that these parts are. Raises RunFileUnfit."""
+    """Return the run that these parts are. Raises RunFileUnfit."""
     if about is None or about.run.id != manifest.run:
         raise RunFileUnfit(name=name, why="it is of another run than its manifest says")
     whole = WholeRun(run=about.run, cells=about.cells, selftest=about.selftest, boots=tuple(boots))

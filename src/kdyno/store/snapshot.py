@@ -54,7 +54,7 @@ class Snapshot:
 
 
 def take(path: Path) -> Snapshot:
-    """The file as it is now, with what its -wal holds. Raises NotAStore, StoreBusy, DiskFull and OSError."""
+    """Return the file as it is now, with what its -wal holds. Raises NotAStore, StoreBusy, DiskFull and OSError."""
     wal = beside(path, "-wal")
     if not _stamp(wal)[1]:
         return Snapshot(path, _stamp(path), None)

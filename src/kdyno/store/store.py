@@ -159,7 +159,9 @@ class Store:
             return rows.is_on_record(connection, run_id)
 
     def run(self, prefix: str) -> RunRecord:
-        """The run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest ones."""
+        """Return the run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous, which name the nearest
+        ones.
+        """
         with self._reading() as connection:
             return self._run(connection, prefix.lower())
 
@@ -179,29 +181,33 @@ class Store:
             return reading.boots_in_place(connection, self._url, run_id)
 
     def benchmarks(self, run_id: str) -> list[Benchmark]:
-        """The benchmarks of a run, in the order in which its boots name them; each name once, as it was first meant."""
+        """Return the benchmarks of a run, in the order in which its boots name them; each name once, as it was first
+        meant.
+        """
         with self._reading() as connection:
             return reading.benchmarks(connection, self._url, schema.boot.c.key.in_(reading.keys_of_run(run_id)))
 
     def boot(self, key: str) -> tuple[Boot, list[Benchmark]] | None:
-        """The boot with this key and what it described, if it is on record as `ok` or `failed`."""
+        """Return the boot with this key and what it described, if it is on record as `ok` or `failed`."""
         with self._reading() as connection:
             ended = self._ended(connection, key)
             benchmarks = reading.benchmarks(connection, self._url, schema.boot.c.key == key)
         return (ended, benchmarks) if ended else None
 
     def ends(self, keys: Iterable[str]) -> dict[str, End]:
-        """How the boots with these keys ended that are on record as `ok` or `failed`, in the order of their start."""
+        """Return how the boots with these keys ended that are on record as `ok` or `failed`, in the order of their
+        start.
+        """
         with self._reading() as connection:
             return reading.ends(connection, self._url, keys)
 
     def keys(self) -> dict[str, datetime]:
-        """The keys of all boots, and when each of them was started for the last time."""
+        """Return the keys of all boots, and when each of them was started for the last time."""
         with self._reading() as connection:
             return reading.last_starts(connection, self._url)
 
     def keys_of_runs(self) -> set[str]:
-        """The keys of the boots that runs have, and of the check boots of their kernels."""
+        """Return the keys of the boots that runs have, and of the check boots of their kernels."""
         with self._reading() as connection:
             checks = (keys_of(run) for run in reading.all_runs(connection, self._url))
             return set(connection.execute(select(schema.cell.c.key)).scalars()).union(*checks)
@@ -217,7 +223,7 @@ class Store:
             return [(run, kept.found) for run, kept in reading.selftests(connection, self._url)]
 
     def newest(self) -> str | None:
-        """The id of the newest run."""
+        """Return the id of the newest run."""
         with self._reading() as connection:
             return history.newest(connection, self._url)
 
@@ -236,8 +242,8 @@ class Store:
     def boot_seconds(
         self, lane: Lane, events: str | None, workload: str, limit: int = 50
     ) -> tuple[str, list[float]] | None:
-        """The newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id, and
-        what they took.
+        """Return the newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its
+        id, and what they took.
         """
         with self._reading() as connection:
             return history.boot_seconds(connection, self._url, lane, events, workload, limit)
@@ -253,7 +259,7 @@ class Store:
             raise BootDiffers(key=key[:12], where=self.where)
 
     def _ended(self, connection: Connection, key: str) -> Boot | None:
-        """The boot with this key that isn't lost."""
+        """Return the boot with this key that isn't lost."""
         boots = reading.boots(connection, self._url, schema.boot.c.key == key).values()
         return next((boot for boot in boots if boot.status != "lost"), None)
 

@@ -65,7 +65,7 @@ def parse(named: str) -> StoreUrl:
 
 
 def sqlite_file(path: Path) -> StoreUrl:
-    """The store in a file of SQLite, whatever its name holds."""
+    """Return the store in a file of SQLite, whatever its name holds."""
     return StoreUrl(URL.create("sqlite", database=str(path)), str(path), path)
 
 

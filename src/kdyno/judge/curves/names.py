@@ -29,6 +29,6 @@ def counted(name: str) -> Counted | None:
 
 
 def count(text: str) -> int | None:
-    """The number of processes that a text is: digits without a leading zero, from 1 to 999,999."""
+    """Return the number of processes that a text is: digits without a leading zero, from 1 to 999,999."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_N)) and text[0] != "0"
     return int(text) if is_number else None

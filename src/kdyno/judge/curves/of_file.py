@@ -76,7 +76,7 @@ def of_file(
 
 
 def _guessed(shape: Shape, source: Source) -> str:
-    """The column with the number of processes. Raises NoCountColumn."""
+    """Return the column with the number of processes. Raises NoCountColumn."""
     for name in COLUMNS:
         for column in shape.header:
             if folded(column) == name:
@@ -85,7 +85,7 @@ def _guessed(shape: Shape, source: Source) -> str:
 
 
 def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> LongTable:
-    """The file, with the number of processes as the last part of every benchmark's name."""
+    """Return the file, with the number of processes as the last part of every benchmark's name."""
     roles = find_roles(shape, replace(request, pooled=(*request.pooled, column)), source.shown)
     benchmark = [*([roles.columns["benchmark"]] if "benchmark" in roles.columns else []), *roles.further]
     columns = {**request.columns, "benchmark": ",".join([*benchmark, column])}

@@ -44,7 +44,7 @@ def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: i
 
 
 def curves_of(report: RunReport) -> ScalingReport | None:
-    """The same, where a run need not have any."""
+    """Return the same, where a run need not have any."""
     try:
         return of_run(report, work=None, only=None, largest=None)
     except (NoCurve, NoThroughputKnown):
@@ -66,7 +66,7 @@ def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
 
 
 def _observations(report: RunReport) -> list[Observations]:
-    """The values of the report, one for each boot, as the judge takes them."""
+    """Return the values of the report, one for each boot, as the judge takes them."""
     values: dict[tuple[str, str], list[Value]] = defaultdict(list)
     for value in report.values:
         values[value.benchmark, value.variant].append(value)

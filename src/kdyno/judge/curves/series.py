@@ -138,7 +138,7 @@ def throughput(measured: Measured, work: Work | None) -> Sample:
 
 
 def unit_of(observed: Observations) -> str:
-    """The unit of throughput."""
+    """Return the unit of throughput."""
     return observed.unit if observed.direction == "higher" else f"1/{observed.unit or 'time'}"
 
 

@@ -86,7 +86,9 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
 
 
 def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
-    """Whether two variants take turns nowhere in the file, and nothing but that tells in which order they came."""
+    """Return whether two variants take turns nowhere in the file, and nothing but that tells in which order they
+    came.
+    """
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     row_ranges = gathered.row_ranges.get(observed.benchmark, {})
     if ours is None or theirs is None or not row_ranges or ours.blocks is not None or ours.order is not None:
@@ -138,8 +140,9 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
 
 
 def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
-    """How much the logarithm of the value measured first is off the mean of the others, if it is worse by far more than
-    they differ; else 0. By the t-test of one value against a group."""
+    """Return how much the logarithm of the value measured first is off the mean of the others, if it is worse by far
+    more than they differ; else 0. By the t-test of one value against a group.
+    """
     n = len(sample.values) - 1
     if n < 2:
         return 0.0

@@ -105,7 +105,7 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
 def contradicted(
     claims: Sequence[Claim], published: Sequence[Published], observations: Sequence[Observations] = ()
 ) -> tuple[str, ...]:
-    """A sentence for each published number that is wrong, and one that says how many were checked.
+    """Return a sentence for each published number that is wrong, and one that says how many were checked.
 
     Means are checked against values, statistics against whatever is at hand. Raises NoClaim where a name isn't clear,
     OnlyStatistics where nothing is at hand, TooLarge and MixedUnits.
@@ -169,7 +169,7 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
 
 
 def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
-    """Which published name each of the values' own names stands for, where that is clear: one for one."""
+    """Return which published name each of the values' own names stands for, where that is clear: one for one."""
     things = {name: thing for name in own if (thing := meant(name, published))}
     pairs = {}
     for name, thing in things.items():
@@ -181,7 +181,7 @@ def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
 
 
 def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
-    """The table that a claim is about, and the names of its pair. Raises NoClaim and TooLarge."""
+    """Return the table that a claim is about, and the names of its pair. Raises NoClaim and TooLarge."""
 
     def unclear(why: str) -> NoClaim:
         return NoClaim(file=claim.file, line=claim.line, why=why)
@@ -224,7 +224,7 @@ def _about_means(tables: Sequence[_Table]) -> Iterator[str]:
 
 
 def _elsewhere(claim: Claim, own: str, benchmarks: Mapping[str, Groups]) -> str:
-    """The pairs of other benchmarks that the Q would fit: it may have slipped into the wrong row."""
+    """Return the pairs of other benchmarks that the Q would fit: it may have slipped into the wrong row."""
     if sum(math.comb(len(groups), 2) for groups in benchmarks.values()) > MOST_PAIRS:
         return ""
     matches = [

@@ -18,14 +18,14 @@ VARIANTS = frozenset(ROLES["variant"].split()) - {"name"}
 
 
 def with_names(sources: Sequence[Source]) -> str:
-    """How to judge these files against each other, or a lone one against another."""
+    """Return how to judge these files against each other, or a lone one against another."""
     names = {source.name for source in sources}
     named = [f"{'before' if len(sources) == 1 else source.name}={_file(source)}" for source in sources]
     return shlex.join(["kdyno", "judge", *named, *(["after=FILE2"] if len(names) == 1 else [])])
 
 
 def with_columns(source: Source, sources: Sequence[Source], other_than: str = "") -> str:
-    """How to judge tables that are like one of them; empty if that has no column of numbers.
+    """Return how to judge tables that are like one of them; empty if that has no column of numbers.
 
     The variant of a lone file is a column that is called like one, but not `other_than`; no other, since benchmarks
     must not be compared with each other. Of several files each is a variant, and their rows belong together.
@@ -68,7 +68,7 @@ def _is_number(shape: Shape, name: str) -> bool:
 
 
 def _values(shape: Shape) -> list[str]:
-    """The column of numbers that is called like a value, else all that may be measurements."""
+    """Return the column of numbers that is called like a value, else all that may be measurements."""
     names = [
         name
         for name in shape.header
@@ -81,7 +81,7 @@ def _values(shape: Shape) -> list[str]:
 
 
 def _texts(shape: Shape) -> list[str]:
-    """The columns of text, those first that have few values, but more than one."""
+    """Return the columns of text, those first that have few values, but more than one."""
     texts = {name: len(set(_cells(shape, name))) for name in shape.header if not _is_number(shape, name)}
     return sorted(texts, key=lambda name: (texts[name] < 2, texts[name]))
 

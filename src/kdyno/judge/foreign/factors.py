@@ -118,7 +118,7 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
 
 
 def _first_that_varies(cells: Labels, count: int, levels: Labels) -> int:
-    """The first row of a cell that has several levels."""
+    """Return the first row of a cell that has several levels."""
     lowest, highest = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
     np.minimum.at(lowest, cells, levels)
     np.maximum.at(highest, cells, levels)
@@ -130,7 +130,7 @@ def _option(option: str, value: str) -> str:
 
 
 def codes_of(table: Frame, columns: Sequence[str]) -> tuple[Labels, int]:
-    """A number for each combination of these columns that there is, and how many there are."""
+    """Return a number for each combination of these columns that there is, and how many there are."""
     codes, count = _dense(table[columns[0]].cat.codes.to_numpy().astype(np.int64))
     for column in columns[1:]:
         codes, count = _with(codes, table, column)
@@ -154,7 +154,7 @@ def _dense(codes: Labels) -> tuple[Labels, int]:
 
 
 def _belongs_to_blocks(table: Frame, column: str) -> bool:
-    """Whether each block has one value of a column: variants are compared within blocks anyway."""
+    """Return whether each block has one value of a column: variants are compared within blocks anyway."""
     if "block" not in table:
         return False
     blocks, count = codes_of(table, ["benchmark", *(["run"] if "run" in table else []), "block"])
@@ -162,7 +162,7 @@ def _belongs_to_blocks(table: Frame, column: str) -> bool:
 
 
 def _is_shared(table: Frame, column: str) -> bool:
-    """Whether two variants were measured under one value of a column."""
+    """Return whether two variants were measured under one value of a column."""
     levels, count = codes_of(table, ["benchmark", column])
     return _with(levels, table, "variant")[1] > count
 

@@ -94,6 +94,6 @@ class Directions:
 
 
 def missing_note(missing: Mapping[str, int]) -> tuple[str, ...]:
-    """The note on cells that say that nothing was measured, by variant."""
+    """Return the note on cells that say that nothing was measured, by variant."""
     counts = [f"{count:,} of {variant}" for variant, count in missing.items() if count]
     return (f"cells without a measurement (empty, NA, NaN or -) were left out: {listed(counts, 8)}",) if counts else ()

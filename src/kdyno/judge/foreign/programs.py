@@ -129,7 +129,7 @@ def _scaled(series: Series, factor: float, unit: str) -> Series:
 
 
 def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
-    """The readers' notes, each with the files that it is about, or without them if it is about all."""
+    """Return the readers' notes, each with the files that it is about, or without them if it is about all."""
     about: dict[str, list[str]] = {}
     for source, output in files:
         for note in output.notes:
@@ -140,7 +140,7 @@ def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
 
 
 def _only_means(by_variant: ByVariant) -> bool:
-    """Whether nothing is there but one mean for each variant, with its standard error or deviation."""
+    """Return whether nothing is there but one mean for each variant, with its standard error or deviation."""
     return all(
         len(measured) == 1 and (measured[0][1].error is not None or measured[0][1].sd is not None)
         for measured in by_variant.values()

@@ -107,7 +107,7 @@ def _with_boot_labels(table: Frame) -> Frame:
 
 
 def _step(table: Frame, groups: Sequence[Labels], unit: str) -> float:
-    """The rounding step of a benchmark's values as they were printed, in its `unit`."""
+    """Return the rounding step of a benchmark's values as they were printed, in its `unit`."""
     most = max(1, LOOKED_AT // len(groups))
     rows = np.concatenate([numbers[:: -(-len(numbers) // most)] for numbers in groups])
     values, codes = table["value"].to_numpy()[rows], table["unit"].cat.codes.to_numpy()[rows]
@@ -124,7 +124,7 @@ def _has_words(table: Frame) -> bool:
 
 
 def _in_order(column: Any) -> list[str]:
-    """The names of a column of categories, in the order in which they come."""
+    """Return the names of a column of categories, in the order in which they come."""
     return [str(name) for name in column.unique()]
 
 
@@ -154,7 +154,7 @@ def _labels(column: Any) -> Labels:
 
 
 def _without_lone_layouts(table: Frame) -> Frame:
-    """A level with one layout of some variant is none: it can't tell the variant from its layout."""
+    """Return a level with one layout of some variant is none: it can't tell the variant from its layout."""
     if "layout" not in table or table.groupby("variant", observed=True)["layout"].nunique().min() > 1:
         return table
     return table.drop(columns="layout")

@@ -84,8 +84,9 @@ def _observed(benchmark: Measured, column: str, directions: Directions, own: boo
 
 
 def _apart(tables: Sequence[LongTable]) -> list[Frame]:
-    """The tables, so that they can be joined: boots of different files are different boots, and files are variants
-    where no better column than `march` or `command` tells variants."""
+    """Return the tables, so that they can be joined: boots of different files are different boots, and files are
+    variants where no better column than `march` or `command` tells variants.
+    """
     if len(tables) == 1:
         return [tables[0].frame]
     frames = []
@@ -104,7 +105,7 @@ def _apart(tables: Sequence[LongTable]) -> list[Frame]:
 
 
 def _constant(text: str, table: LongTable) -> Any:
-    """A column that has one text in all rows."""
+    """Return a column that has one text in all rows."""
     return pd.Categorical.from_codes(np.zeros(len(table.frame), np.int8), [text])
 
 

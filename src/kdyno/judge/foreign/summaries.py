@@ -51,7 +51,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
 
 
 def _of_file(row: Published, source: Source, files: int) -> Published:
-    """A row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
+    """Return a row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
     if files == 1 or not row.command:
         return row
     benchmark = f"{row.command} {row.benchmark}" if row.benchmark_column else row.command

@@ -157,7 +157,7 @@ def _judged(observations: Sequence[Observations], variants: Sequence[str], basel
 
 
 def _of_readings(observed: Observations) -> Observations:
-    """The same as if nothing were known of boots."""
+    """Return the same as if nothing were known of boots."""
     return replace(observed, groups=observed.readings or {}, readings=None)
 
 
@@ -261,7 +261,7 @@ def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | 
 
 
 def _family(ps: Sequence[float | None]) -> int:
-    """How many comparisons share alpha."""
+    """Return how many comparisons share alpha."""
     return sum(p is not None for p in ps)
 
 

@@ -65,7 +65,7 @@ def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast
 
 
 def log_ratio(contrast: Contrast) -> LogRatio:
-    """The mean of ln(variant / baseline) and its error, after the design."""
+    """Return the mean of ln(variant / baseline) and its error, after the design."""
     return replace(_moments(contrast), rounding=contrast.rounding)
 
 
@@ -136,7 +136,7 @@ def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
 
 
 def _common(ours: Labels, theirs: Labels) -> tuple[Labels, slice | Labels, slice | Labels]:
-    """The blocks that both have, and where they are in either."""
+    """Return the blocks that both have, and where they are in either."""
     if np.array_equal(ours, theirs):  # as they mostly are; sorting ten million labels takes seconds
         return ours, slice(None), slice(None)
     blocks, our_index, their_index = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
@@ -158,5 +158,5 @@ def _hidden_in(values: Values, step: float) -> float:
 
 
 def _hidden(mean: float, sd: float, step: float) -> float:
-    """How far rounding may move the logarithm of a mean: rounding errors cancel out only where values spread."""
+    """Return how far rounding may move the logarithm of a mean: rounding errors cancel out only where values spread."""
     return step / 2 / mean if sd < step / 2 else 0.0

@@ -75,12 +75,12 @@ class Observations:
     these boots if nothing were known of boots."""
 
     def sample(self, variant: str) -> Sample | None:
-        """The variant's values; None if it has none, or only a summary."""
+        """Return the variant's values; None if it has none, or only a summary."""
         group = self.groups.get(variant)
         return group if isinstance(group, Sample) and len(group.values) else None
 
     def summary(self, variant: str) -> Summary | None:
-        """The variant's summary; None if it has none, or values."""
+        """Return the variant's summary; None if it has none, or values."""
         group = self.groups.get(variant)
         return group if isinstance(group, Summary) else None
 

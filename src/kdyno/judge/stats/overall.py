@@ -62,7 +62,7 @@ def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
 
 
 def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
-    """The only benchmark, as a speed."""
+    """Return the only benchmark, as a speed."""
     observed, contrast = compared
     if _sign(observed) == 1:
         return Overall(frozenset({observed.benchmark}), quantity, estimated(contrast, limits))
@@ -70,7 +70,7 @@ def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
 
 
 def _turned(contrast: Contrast) -> Contrast:
-    """The same with variant and baseline in each other's place."""
+    """Return the same with variant and baseline in each other's place."""
     if isinstance(contrast, Unpaired) and contrast.together:
         contrast = replace(contrast, together=(contrast.together[1], contrast.together[0]))
     return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
@@ -121,12 +121,12 @@ def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quant
 
 
 def _by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
-    """The boots in order, and the mean of each."""
+    """Return the boots in order, and the mean of each."""
     return np.unique(boots), cluster_means(logs, boots)
 
 
 def _every(by_benchmark: Sequence[Labels]) -> Labels:
-    """The blocks or boots of any of the benchmarks."""
+    """Return the blocks or boots of any of the benchmarks."""
     if all(np.array_equal(by_benchmark[0], labels) for labels in by_benchmark):
         return by_benchmark[0]
     return np.unique(np.concatenate(by_benchmark))

@@ -36,7 +36,7 @@ def nominal_levels(alpha: float, looks: int) -> tuple[float, ...]:
 
 
 def spent_by(share: float, alpha: float) -> float:
-    """How much of `alpha`, both sides together, is spent when this share of the run (above 0, up to 1) is done.
+    """Return how much of `alpha`, both sides together, is spent when this share of the run (above 0, up to 1) is done.
 
     4 - 4 Φ(z(1 - alpha/4) / √share): shaped like O'Brien and Fleming's bounds.
     """

@@ -57,7 +57,7 @@ def of_contrast(contrast: Contrast) -> Skew | None:
 
 
 def of_differences(differences: Values) -> Skew | None:
-    """Whether paired log-ratios, shape (n,), are too skewed for the t interval of their mean."""
+    """Return whether paired log-ratios, shape (n,), are too skewed for the t interval of their mean."""
     skewness, n = _skewness(differences), len(differences)
     if abs(_z(differences)) < _reach(LEVEL) or abs(skewness) / math.sqrt(n) < MATTERS:
         return None
@@ -65,8 +65,9 @@ def of_differences(differences: Values) -> Skew | None:
 
 
 def of_groups(variant: Values, baseline: Values) -> Skew | None:
-    """Whether the logarithms of two independent groups, shapes (n,) and (m,), are too skewed for Welch's interval: one
-    of them must be, and the other one otherwise, since skewness that is alike cancels in the difference of the means.
+    """Return whether the logarithms of two independent groups, shapes (n,) and (m,), are too skewed for Welch's
+    interval: one of them must be, and the other one otherwise, since skewness that is alike cancels in the difference
+    of the means.
     """
     zs = (_z(variant), _z(baseline))
     if max(map(abs, zs)) < _reach(LEVEL / 2) or abs(zs[0] - zs[1]) < UNLIKE * math.sqrt(2):
@@ -100,7 +101,7 @@ def _skewness(logs: Values) -> float:
 
 
 def _z(logs: Values) -> float:
-    """The skewness in standard errors that normal data have; 0 where nothing can be told.
+    """Return the skewness in standard errors that normal data have; 0 where nothing can be told.
 
     D'Agostino, Biometrika 57 (1970); scipy.stats.skewtest says the same, but takes half a second to import.
     """

@@ -54,7 +54,7 @@ def decide(
 
 
 def word(ratio: float, direction: Direction | None, quantity: Quantity) -> Verdict:
-    """The verdict on a ratio that is not 1."""
+    """Return the verdict on a ratio that is not 1."""
     worse, better = words(direction, quantity)
     return better if (ratio < 1) == (direction == "lower") else worse
 

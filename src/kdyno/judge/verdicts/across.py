@@ -27,7 +27,7 @@ class NothingInCommon(UserError):
 
 
 def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
-    """A report for each variant that both runs have: the first run's is the baseline, the second's is compared.
+    """Return a report for each variant that both runs have: the first run's is the baseline, the second's is compared.
 
     Raises NotComparable for runs whose samples mean different things, and NothingInCommon.
     """
@@ -90,7 +90,9 @@ def _renamed(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
 
 
 def _identical(one: list[BootRecord], two: list[BootRecord]) -> str:
-    """How many of the boots that are `ok` in both runs under one seed have the same samples, and are the same boots."""
+    """Return how many of the boots that are `ok` in both runs under one seed have the same samples, and are the same
+    boots.
+    """
     theirs = {boot.seed: boot for boot in two if boot.status == "ok"}
     pairs = [(boot, theirs[boot.seed]) for boot in one if boot.status == "ok" and boot.seed in theirs]
     same = sum(ours.samples == other.samples for ours, other in pairs)

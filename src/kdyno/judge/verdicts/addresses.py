@@ -20,7 +20,7 @@ ALIGNED = "aligned"
 
 
 def aligning(boots: Sequence[BootRecord], artefacts: Artefacts) -> tuple[str, ...]:
-    """The variants whose kernels align returns, by the first of each one's boots that has its stream.
+    """Return the variants whose kernels align returns, by the first of each one's boots that has its stream.
 
     A stream that is gone or damaged, and one of an agent that didn't ask yet, says nothing.
     """

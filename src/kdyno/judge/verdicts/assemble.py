@@ -48,7 +48,9 @@ class Rejudge:
     correction: Correction | None = None
 
     def applied(self, run: RunRecord) -> RunRecord:
-        """The run with these settings, and with a notice if they are others than its own. Raises NoSuchVariant."""
+        """Return the run with these settings, and with a notice if they are others than its own. Raises
+        NoSuchVariant.
+        """
         names = [variant.name for variant in run.variants]
         if self.baseline is not None and self.baseline not in names:
             raise NoSuchVariant(run=run.id, name=self.baseline, known=", ".join(names))

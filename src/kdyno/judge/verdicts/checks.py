@@ -52,7 +52,7 @@ class KernelCheck(Frozen):
 
 
 def checks_of(store: Store, run: RunRecord, artefacts: Artefacts) -> tuple[KernelCheck, ...]:
-    """The checks of a run's kernels, one for each image that has KUnit.
+    """Return the checks of a run's kernels, one for each image that has KUnit.
 
     One that is not on record, or was lost, is a fault where the recipe asks for KUnit. That a base configuration has it
     is known only from the record.
@@ -112,7 +112,7 @@ def withheld(checks: Sequence[KernelCheck]) -> Mapping[str, str]:
 
 
 def summaries(checks: Sequence[KernelCheck]) -> list[str]:
-    """A line for each variant; of several images the first that did not pass speaks for all."""
+    """Return a line for each variant; of several images the first that did not pass speaks for all."""
     by_variant: dict[str, list[KernelCheck]] = {}
     for check in checks:
         by_variant.setdefault(check.variant, []).append(check)

@@ -62,7 +62,7 @@ def _share_of_median(share: float) -> Callable[[Sequence[float]], float | None]:
 
 
 def _off_median(step: float, sign: int) -> Callable[[Sequence[float]], float | None]:
-    """An outlier among the run's boots, and by no less than `step`."""
+    """Return an outlier among the run's boots, and by no less than `step`."""
 
     def limit(values: Sequence[float]) -> float | None:
         if len(values) < FEWEST:

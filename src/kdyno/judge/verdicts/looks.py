@@ -24,7 +24,7 @@ class Look:
 
 
 def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:
-    """The last look whose boots are all on record; without looks the end, however far the run has come."""
+    """Return the last look whose boots are all on record; without looks the end, however far the run has come."""
     if run.looks == 1:
         return Look(1, run.blocks, run.alpha, CONFIDENCE)
     ends = look_ends(run.blocks, run.looks)
@@ -36,5 +36,5 @@ def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:
 
 
 def complete_blocks(run: RunRecord, boots: Sequence[BootRecord]) -> int:
-    """How many blocks from the first on have a boot of every variant that was not given up."""
+    """Return how many blocks from the first on have a boot of every variant that was not given up."""
     return progress_of(run, boots).complete_blocks

@@ -61,7 +61,7 @@ def judge_files(
 
 
 def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, str]:
-    """The reader of all files, and how it was chosen."""
+    """Return the reader of all files, and how it was chosen."""
     if request.format:
         reader = BY_NAME[request.format]
         return reader, f"{reader.title} (--format {reader.name})"
@@ -187,7 +187,7 @@ def _report(
 
 
 def _better(observations: Sequence[Observations]) -> str:
-    """Which direction is better, shown so that a wrong guess is seen."""
+    """Return which direction is better, shown so that a wrong guess is seen."""
     lower = [observed.benchmark for observed in observations if observed.direction == "lower"]
     higher = [observed.benchmark for observed in observations if observed.direction == "higher"]
     if lower and higher:
@@ -200,7 +200,7 @@ def _better(observations: Sequence[Observations]) -> str:
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """The single values, for plots: thinned evenly where there are too many. The second part says so."""
+    """Return the single values, for plots: thinned evenly where there are too many. The second part says so."""
     from kdyno.judge.verdicts.model import Value
 
     groups = [

@@ -31,7 +31,7 @@ def require_known(names: Sequence[str], benchmarks: Sequence[str]) -> None:
 
 
 def find_regression(report: RunReport, names: Sequence[str]) -> Finding:
-    """Whether a variant is worse in one of these benchmarks, or of all if none is named.
+    """Return whether a variant is worse in one of these benchmarks, or of all if none is named.
 
     A name is a benchmark's, or a test's for all that it yields. A kernel that fails a KUnit suite isn't judged: it is
     worse in any, and tells nothing of one that is named. What is worse counts more than what can't be measured.

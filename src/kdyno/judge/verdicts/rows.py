@@ -77,7 +77,9 @@ def rows_of(report: Report, variant: str) -> list[Row]:
 
 
 def mean_row(report: Report, variant: str) -> Row | None:
-    """The row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of speed."""
+    """Return the row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of
+    speed.
+    """
     mean = mean_of(report, variant)
     if mean is None:
         return None
@@ -87,13 +89,13 @@ def mean_row(report: Report, variant: str) -> Row | None:
 
 
 def mean_of(report: Report, variant: str) -> GeometricMean | None:
-    """The geometric mean of a variant; None for one benchmark, of which it says nothing more."""
+    """Return the geometric mean of a variant; None for one benchmark, of which it says nothing more."""
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
     return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
 
 
 def table_rows(report: Report, variant: str) -> list[Row]:
-    """The rows of a variant's table, the geometric mean last."""
+    """Return the rows of a variant's table, the geometric mean last."""
     mean = mean_row(report, variant)
     return [*rows_of(report, variant), *([mean] if mean else [])]
 
@@ -111,7 +113,7 @@ def scope_mark(judged: Iterable[Judged]) -> str:
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
-    """The rows that were judged different, the largest effects first; without the geometric mean."""
+    """Return the rows that were judged different, the largest effects first; without the geometric mean."""
     differing = [(abs(row.span.mid), row) for row in rows if row.verdict in DIFFERENT and not row.is_mean and row.span]
     return [row for _, row in sorted(differing, key=lambda size_and_row: -size_and_row[0])]
 

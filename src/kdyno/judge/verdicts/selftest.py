@@ -122,7 +122,7 @@ class SelfTest(Frozen):
 def last_of_host(
     store: Store, host: Mapping[str, Any], lane: Lane, kind: Kind = "aa", clock: str | None = None
 ) -> SelfTest | None:
-    """The newest one on record of a host, as kdyno.base.host describes it, in a lane.
+    """Return the newest one on record of a host, as kdyno.base.host describes it, in a lane.
 
     `clock` is what the emulated PMU counts, if samples are read in that; what link order is worth depends on it.
     """
@@ -145,7 +145,7 @@ class SelfTests:
 
 
 def selftests_of(store: Store, run: RunRecord) -> SelfTests:
-    """The newest ones of the host of a run, in its lane."""
+    """Return the newest ones of the host of a run, in its lane."""
     clock = run.machine.get("pmu_clock")
     return SelfTests(
         aa=last_of_host(store, run.host, run.lane),

@@ -73,7 +73,7 @@ class BuiltKernel:
 
 
 def adopted(spec: str, state: State, say: Say) -> Image:
-    """The image that a built kernel is kept as; `spec` is the path of a bzImage, or debian:PACKAGE.
+    """Return the image that a built kernel is kept as; `spec` is the path of a bzImage, or debian:PACKAGE.
 
     Raises NotABootableKernel, BuiltKernelMissing, ConfigMissing, ModuleMissing, ModuleUnfit and NotUnpackable, and
     what getting a package raises.
@@ -134,7 +134,7 @@ def _inner_config(kernel: bytes, header: Header, path: Path) -> bytes:
 
 
 def _symbols_beside(path: Path) -> bytes:
-    """A System.map with symbols in it: Debian's says only where one is to be had."""
+    """Return a System.map with symbols in it: Debian's says only where one is to be had."""
     _, dash, release = path.name.partition("-")
     try:
         content = read_whole(path.with_name(f"System.map-{release}" if dash else "System.map"), MOST_SYMBOLS)
@@ -201,7 +201,7 @@ def text_bytes(system_map: bytes) -> int:
 
 
 def toolchain_of(config: Mapping[str, str]) -> ToolchainIdentity:
-    """The compiler as a configuration tells it (since Linux 4.19); its files are known to nobody here. Pure."""
+    """Return the compiler as a configuration tells it (since Linux 4.19); its files are known to nobody here. Pure."""
     banner = config.get("CC_VERSION_TEXT", "").strip('"') or "a compiler that its configuration doesn't tell"
     family = "clang" if config.get("CC_IS_CLANG") == "y" else "gcc"
     number = config.get("CLANG_VERSION" if family == "clang" else "GCC_VERSION", "")

@@ -63,7 +63,7 @@ class Package:
 
 
 def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
-    """Where `boot` and `lib/modules` of a package lie in the state directory, and what a person would call it.
+    """Return where `boot` and `lib/modules` of a package lie in the state directory, and what a person would call it.
 
     Raises UnknownKernelPackage, KernelPackageFailed, ToolMissing and DiskFull.
     """
@@ -86,7 +86,7 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
 
 
 def _with_kernel(package: str) -> list[Package]:
-    """The package that has the kernel which this one stands for, and those with its modules."""
+    """Return the package that has the kernel which this one stands for, and those with its modules."""
     if not PACKAGE.fullmatch(package):
         raise UnknownKernelPackage(package=package, why="that is no name of a package")
     kernel_package = _known(package)
@@ -106,7 +106,7 @@ def _known(package: str) -> Package:
 
 
 def parsed(stanza: str, package: str) -> Package:
-    """The fields of what `apt-cache show` prints of one package. Raises UnknownKernelPackage. Pure."""
+    """Return the fields of what `apt-cache show` prints of one package. Raises UnknownKernelPackage. Pure."""
     fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and not line.startswith(" "))
     name, version = fields.get("Package", ""), fields.get("Version", "")
     if not PACKAGE.fullmatch(name) or not version or not version.isprintable() or " " in version:
@@ -192,7 +192,7 @@ def _take(archive: IO[bytes], tree: Path, wanted: Collection[str], files: dict[s
 
 
 def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixPath | None:
-    """Where a member is put; None for one that isn't wanted. Pure."""
+    """Return where a member is put; None for one that isn't wanted. Pure."""
     parts = [part for part in PurePosixPath(name).parts if part != "."]
     parts = parts[1:] if parts[:1] == ["usr"] else parts
     if ".." in parts or not all(part.isprintable() for part in parts):
@@ -205,7 +205,7 @@ def placed(name: str, wanted: Collection[str], *, with_boot: bool) -> PurePosixP
 
 
 def kernel_in(tree: Path, package: str) -> Path:
-    """The kernel of an unpacked package. Raises UnknownKernelPackage where it has none, or several."""
+    """Return the kernel of an unpacked package. Raises UnknownKernelPackage where it has none, or several."""
     kernels = sorted((tree / "boot").glob("vmlinuz-*"))
     if len(kernels) != 1:
         raise UnknownKernelPackage(package=package, why=f"it has {len(kernels) or 'no'} files /boot/vmlinuz-RELEASE")

@@ -46,7 +46,7 @@ class ModuleUnfit(UserError):
 
 
 def name_of(file: str) -> str | None:
-    """The module that a file has, by its name; None if it is no module."""
+    """Return the module that a file has, by its name; None if it is no module."""
     suffix = next((suffix for suffix in SUFFIXES if file.endswith(suffix)), None)
     return file.removesuffix(suffix).replace("-", "_") if suffix else None
 
@@ -57,7 +57,7 @@ def wanted_of(config: Mapping[str, str]) -> list[str]:
 
 
 def files_below(directory: Path) -> dict[str, Path]:
-    """The modules below /lib/modules/RELEASE, by name. Links to directories are not followed."""
+    """Return the modules below /lib/modules/RELEASE, by name. Links to directories are not followed."""
     files: dict[str, Path] = {}
     looked_at = 0
     for place, _, names in os.walk(directory):
@@ -71,7 +71,7 @@ def files_below(directory: Path) -> dict[str, Path]:
 
 
 def read_module(path: Path) -> bytes:
-    """A module's file, unpacked. Raises ModuleUnfit and NotUnpackable."""
+    """Return a module's file, unpacked. Raises ModuleUnfit and NotUnpackable."""
     try:
         return unpacked(read_whole(path, MOST_PACKED), MOST_BYTES, str(path))
     except OSError as error:
@@ -101,7 +101,8 @@ def closure(wanted: Iterable[str], files: Mapping[str, Path]) -> dict[str, bytes
 
 
 def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
-    """The names of these modules and of what they need, each after what it needs; others than `contents` are left out.
+    """Return the names of these modules and of what they need, each after what it needs; others than `contents` are
+    left out.
 
     A circle, which Linux has not, ends in any order.
     """
@@ -122,7 +123,9 @@ def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
 
 
 def needs(module: bytes, name: str) -> list[str]:
-    """The modules that one depends on, as modpost wrote it into its section .modinfo. Raises ModuleUnfit. Pure."""
+    """Return the modules that one depends on, as modpost wrote it into its section .modinfo. Raises ModuleUnfit.
+    Pure.
+    """
     info = _section(module, b".modinfo", name)
     if len(info) > MOST_INFO:
         raise ModuleUnfit(name=name, why=f"what it says of itself has more than {MOST_INFO:,} bytes")
@@ -137,7 +140,9 @@ def needs(module: bytes, name: str) -> list[str]:
 
 
 def _section(module: bytes, wanted: bytes, name: str) -> bytes:
-    """A section of a 64-bit ELF file, as the ELF specification lays it out; empty if it has none of that name."""
+    """Return a section of a 64-bit ELF file, as the ELF specification lays it out; empty if it has none of that
+    name.
+    """
     if module[:6] != b"\x7fELF\x02\x01" or len(module) < 64:
         raise ModuleUnfit(name=name, why="it is no ELF file of 64 bits")
     table, size, count, names = (*struct.unpack_from("<Q", module, 0x28), *struct.unpack_from("<HHH", module, 0x3A))

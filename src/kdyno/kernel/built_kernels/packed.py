@@ -45,7 +45,7 @@ def unpacked(content: bytes, most_bytes: int, what: str) -> bytes:
 
 
 def payload_of(kernel: bytes, payload: range, most_bytes: int, what: str) -> bytes:
-    """The vmlinux in a bzImage, without its symbols. Raises NotUnpackable."""
+    """Return the vmlinux in a bzImage, without its symbols. Raises NotUnpackable."""
     packed = kernel[payload.start : payload.stop]
     if not packed.startswith(tuple(FORMATS)):
         if packed.startswith(b"\x7fELF"):

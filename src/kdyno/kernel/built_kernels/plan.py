@@ -60,7 +60,7 @@ class GivenPlan(Frozen):
 
 
 def plan_given(recipe: Recipe, state: State, say: Say) -> GivenPlan:
-    """The plan of a recipe that names a built kernel; raises what `adopted` and the knobs of its start raise."""
+    """Return the plan of a recipe that names a built kernel; raises what `adopted` and the knobs of its start raise."""
     assert recipe.image is not None
     image = adopted(recipe.image, state, say)
     base = kconfig.Base(spec="its own", kind="config", text=image.config.read_bytes().decode(errors="replace"))

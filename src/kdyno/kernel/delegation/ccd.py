@@ -72,7 +72,9 @@ def forget_changed(objects: Path, before: Resolved, after: Resolved) -> list[str
 
 
 def is_kernel_code(record: ObjectRecord) -> bool:
-    """Whether rules are about it: not assembly code, nor boot, real mode or vDSO code, which ccd passes through."""
+    """Return whether rules are about it: not assembly code, nor boot, real mode or vDSO code, which ccd passes
+    through.
+    """
     return record.answer != "passed" or record.reason not in OUTSIDE
 
 
@@ -107,7 +109,7 @@ def _check_complete(objects: set[str], recorded: Mapping[str, ObjectRecord]) -> 
 
 
 def compiled(objects: Path) -> set[str]:
-    """The objects that Kbuild compiled from C with ccd, by the commands that it keeps beside them."""
+    """Return the objects that Kbuild compiled from C with ccd, by the commands that it keeps beside them."""
     call = f"{objects.parent / LINK} "
     names = set()
     for kept in objects.rglob(".*.o.cmd"):
@@ -121,6 +123,6 @@ def compiled(objects: Path) -> set[str]:
 
 
 def unused_rules(plan: Resolved, made: Records) -> list[str]:
-    """The rules that decided for no object of this build: their files aren't part of this configuration."""
+    """Return the rules that decided for no object of this build: their files aren't part of this configuration."""
     used = {rule.name for record in made.objects if is_kernel_code(record) and (rule := plan.rule_of(record.source))}
     return [rule.name for rule in plan.rules if rule.name not in used]

@@ -14,24 +14,24 @@ SPECIAL = re.compile(r"[*?\[]")
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether a path relative to the source tree is meant. Raises ValueError if the glob is none."""
+    """Return whether a path relative to the source tree is meant. Raises ValueError if the glob is none."""
     # A measured table has a rule for hundreds of files: no expression for each.
     return glob == path if is_path(glob) else _expression(glob).fullmatch(path) is not None
 
 
 def matching(glob: str, paths: Iterable[str]) -> Iterable[str]:
-    """The paths that are meant."""
+    """Return the paths that are meant."""
     expression = _expression(glob)
     return (path for path in paths if expression.fullmatch(path))
 
 
 def escaped(path: str) -> str:
-    """The glob that means this path and nothing else."""
+    """Return the glob that means this path and nothing else."""
     return SPECIAL.sub(lambda match: f"[{match[0]}]", path)
 
 
 def is_path(glob: str) -> bool:
-    """Whether it names one file."""
+    """Return whether it names one file."""
     return not SPECIAL.search(glob)
 
 

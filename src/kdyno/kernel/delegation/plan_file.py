@@ -121,7 +121,7 @@ class DelegationPlan(Frozen):
         return programs
 
     def located(self, base: Path) -> DelegationPlan:
-        """The plan with its paths absolute; relative ones start from `base`."""
+        """Return the plan with its paths absolute; relative ones start from `base`."""
         return self.model_copy(
             update={
                 "extends": self.extends and absolute(self.extends, base),
@@ -143,12 +143,14 @@ PlanOrPath = Annotated[
 
 
 def load(path: Path) -> DelegationPlan:
-    """The plan in a file, with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
+    """Return the plan in a file, with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
     return whole(read(path), (path.resolve(),))
 
 
 def whole(plan: DelegationPlan, files: tuple[Path, ...] = ()) -> DelegationPlan:
-    """The plan with what it extends: its own rules first, its own settings where it has them. `files` led to it."""
+    """Return the plan with what it extends: its own rules first, its own settings where it has them. `files` led to
+    it.
+    """
     if plan.extends is None:
         return plan
     base_path = Path(plan.extends)
@@ -173,7 +175,7 @@ def read(path: Path) -> DelegationPlan:
 
 
 def read_table(path: Path) -> list[Rule]:
-    """A measured table: one rule for each row, with the file that it names."""
+    """Return a measured table: one rule for each row, with the file that it names."""
     rows = csv.DictReader(io.StringIO(_text(path)), strict=True)
     rules = []
     try:

@@ -87,7 +87,7 @@ class Records(Frozen):
 
 
 def read_records(path: Path) -> Records:
-    """The records in a file; raises RecordsUnreadable."""
+    """Return the records in a file; raises RecordsUnreadable."""
     try:
         lines = read_whole(path, MOST_BYTES).splitlines()
         all_records = [LINE.validate_json(line) for line in lines]

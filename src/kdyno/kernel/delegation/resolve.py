@@ -127,7 +127,7 @@ def resolve(
 
 
 def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
-    """The compilers that ccd asks with GNU as what they can do: those of which all goes by way of assembler."""
+    """Return the compilers that ccd asks with GNU as what they can do: those of which all goes by way of assembler."""
     rules_of: dict[str, list[bool]] = defaultdict(list)
     for rule in rules:
         rules_of[rule.compiler].append(rule.by_assembler)
@@ -135,7 +135,7 @@ def _asked_with_as(rules: Iterable[ResolvedRule]) -> list[str]:
 
 
 def _rules(rule: Rule, number: int, plan: DelegationPlan) -> list[tuple[str, Rule]]:
-    """The rule with its name and its passes; a table becomes one rule for each choice that it holds."""
+    """Return the rule with its name and its passes; a table becomes one rule for each choice that it holds."""
     name = f"rule {number}"
     passes = plan.passes if rule.passes is None else rule.passes
     if rule.table is None:
@@ -177,7 +177,7 @@ def _choice(name: str, rule: Rule) -> str:
 
 
 def _near(glob: str, tree: Path) -> str:
-    """The directory that a glob of an object directory's or an absolute path may have meant."""
+    """Return the directory that a glob of an object directory's or an absolute path may have meant."""
     parts = Path(glob).parts
     for start in range(1, len(parts)):
         if (tree / Path(*parts[start:])).is_file():
@@ -187,12 +187,12 @@ def _near(glob: str, tree: Path) -> str:
 
 @lru_cache(maxsize=4)
 def source_files(tree: Path) -> tuple[str, ...]:
-    """The C files of a kernel tree, relative to it; about 35,000, in half a second."""
+    """Return the C files of a kernel tree, relative to it; about 35,000, in half a second."""
     return tuple(sorted(str(path.relative_to(tree)) for path in tree.rglob("*.c")))
 
 
 def _wanted_programs(rules: Iterable[ResolvedRule], plan: DelegationPlan) -> dict[str, str]:
-    """The programs that rules name; every other pass has to be a built-in one."""
+    """Return the programs that rules name; every other pass has to be a built-in one."""
     wanted = {}
     for rule in rules:
         for name in rule.passes:
@@ -204,7 +204,7 @@ def _wanted_programs(rules: Iterable[ResolvedRule], plan: DelegationPlan) -> dic
 
 
 def _program(name: str, path: str, state: State) -> Input:
-    """A copy of a pass's program, so that a build runs what was planned."""
+    """Return a copy of a pass's program, so that a build runs what was planned."""
     try:
         content = read_whole(Path(path), MOST_PROGRAM_BYTES)
     except OSError as error:
@@ -220,7 +220,7 @@ def _program(name: str, path: str, state: State) -> Input:
 
 
 def _compiler(name: str, state: State) -> tuple[Compiler, str]:
-    """A compiler, and what it says of itself."""
+    """Return a compiler, and what it says of itself."""
     if name == "zig":
         return _zig(state)
     identity = toolchain.find(name, state).identity

@@ -78,7 +78,7 @@ class Resolved(Frozen):
     """For every source of the running kernel that a compiler of their family compiles."""
 
     def rule_of(self, source: str) -> ResolvedRule | None:
-        """The rule that decides for a source file, relative to its tree."""
+        """Return the rule that decides for a source file, relative to its tree."""
         return next((rule for rule in self.rules if any(globs.matches(glob, source) for glob in rule.files)), None)
 
     def choice_of(self, source: str) -> Choice:

@@ -89,7 +89,9 @@ def _done(rule: ResolvedRule) -> str:
 
 
 def image_lines(view: ImageView) -> Iterator[str]:
-    """The objects that a rule changed, with what was done to each; then the probes that compilers disagreed on."""
+    """Yield the objects that a rule changed, with what was done to each; then the probes that compilers disagreed
+    on.
+    """
     yield f"image {view.image[:12]}: {view.summary}"
     changed = [record for record in view.records.objects if record.answer != "passed"]
     for record in sorted(changed, key=lambda record: record.source):

@@ -99,7 +99,7 @@ def contributions(recipe: Recipe, context: Context, *, only_runtime: bool = Fals
 
 
 def located(recipe: Written, base: Path) -> Written:
-    """The recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the recipe with its paths absolute; relative ones start from `base`. Raises NameUnfit."""
     return recipe.model_copy(update={knob.field: knob.located(getattr(recipe, knob.field), base) for knob in KNOBS})
 
 

@@ -21,20 +21,20 @@ def check(value: str | DelegationPlan | None, host: Host) -> None:  # noqa: ARG0
 
 
 def contribute(value: str | DelegationPlan | None, context: Context) -> Contribution:  # noqa: ARG001
-    """The plan as written; `delegated` holds it against the host and the tree, together with profiles."""
+    """Return the plan as written; `delegated` holds it against the host and the tree, together with profiles."""
     if value is None:
         return Contribution()
     return Contribution(delegation=written(value))
 
 
 def written(value: str | DelegationPlan) -> DelegationPlan:
-    """The plan with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
+    """Return the plan with what it extends. Raises PlanUnreadable, BadPlan and CyclicExtends."""
     return load(Path(value)) if isinstance(value, str) else whole(value)
 
 
 def delegated(contribution: Contribution, context: Context) -> tuple[Contribution, Delegation | None]:
-    """The whole contribution with what ccd needs for its plan and its profiles, and what ccd is told; None where there
-    are neither. Rules may differ between images of one object directory; compilers and profiles not.
+    """Return the whole contribution with what ccd needs for its plan and its profiles, and what ccd is told; None where
+    there are neither. Rules may differ between images of one object directory; compilers and profiles not.
     """
     if contribution.delegation is None and not contribution.profiles:
         return contribution, None
@@ -49,7 +49,7 @@ def delegated(contribution: Contribution, context: Context) -> tuple[Contributio
 
 
 def located(value: str | DelegationPlan | None, base: Path) -> str | DelegationPlan | None:
-    """The plan's path, or the paths in it, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the plan's path, or the paths in it, made absolute; relative ones start from `base`. Raises NameUnfit."""
     if isinstance(value, str):
         return absolute(value, base)
     return value and value.located(base)

@@ -80,7 +80,7 @@ def contribute_fragments(value: Sequence[str], context: Context) -> Contribution
 
 
 def read_fragments(paths: Sequence[str]) -> tuple[KconfigRequest, ...]:
-    """The asks of all fragments that a recipe names. Raises ValueRuns."""
+    """Return the asks of all fragments that a recipe names. Raises ValueRuns."""
     asks = tuple(request for path in paths for request in read_fragment(Path(path)))
     refuse_commands(asks)
     return asks
@@ -98,7 +98,7 @@ def _inline(name: str, value: KconfigValue) -> KconfigRequest:
 
 
 def spelled(symbol: str, value: KconfigValue) -> str:
-    """The value as .config spells it."""
+    """Return the value as .config spells it."""
     if isinstance(value, bool):
         return "y" if value else "n"
     text = str(value)
@@ -117,7 +117,7 @@ def refuse_commands(asks: Iterable[KconfigRequest]) -> None:
 
 
 def why_runs(symbol: str, value: str) -> str:
-    """How a value, as .config spells it, could get at a command of the build; empty if it can't. Pure.
+    """Return how a value, as .config spells it, could get at a command of the build; empty if it can't. Pure.
 
     Kbuild writes it to include/config/auto.conf without quotes, and the top Makefile includes that.
     """
@@ -130,7 +130,7 @@ def why_runs(symbol: str, value: str) -> str:
 
 
 def read_fragment(path: Path) -> list[KconfigRequest]:
-    """The asks of a fragment file."""
+    """Return the asks of a fragment file."""
     try:
         text = read_whole(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -139,7 +139,7 @@ def read_fragment(path: Path) -> list[KconfigRequest]:
 
 
 def parse_fragment(text: str, origin: str) -> list[KconfigRequest]:
-    """The asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
+    """Return the asks of a fragment, each with its origin (`fragment small.config`) and line as the one who asked."""
     asks = []
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()

@@ -11,7 +11,7 @@ FULL_LTO = "LTO_CLANG_FULL"
 
 
 def contribute(value: int | None, context: Context) -> Contribution:
-    """The same objects whatever the seed is: it is only in the environment, which none but lkd reads."""
+    """Return the same objects whatever the seed is: it is only in the environment, which none but lkd reads."""
     if value is None:
         return Contribution()
     environment = {**lkd.environment(context.toolchain), lkd.SEED: str(value)}

@@ -32,7 +32,7 @@ def check(value: str | None, host: Host) -> None:  # noqa: ARG001
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """The same objects whatever the order is: only lkd reads it."""
+    """Return the same objects whatever the order is: only lkd reads it."""
     if value is None:
         return Contribution()
     order = read_input(NAME, Path(value), context.state)

@@ -33,7 +33,7 @@ def check(value: str | None, host: Host) -> None:  # noqa: ARG001
 
 
 def contribute(value: str | None, context: Context) -> Contribution:
-    """The same image for all sizes: only the command line differs."""
+    """Return the same image for all sizes: only the command line differs."""
     if value is None:
         return Contribution()
     words = page_size_words(value, context.patches)

@@ -122,7 +122,7 @@ def _propeller(_: Profile, profile: Input, __: Context) -> Contribution:
 
 
 def _compiled_by(profile: Input, option: str, add: tuple[str, ...], linked: str) -> Contribution:
-    """A profile that ccd cuts for each source, and that the link is told of where that compiles."""
+    """Return a profile that ccd cuts for each source, and that the link is told of where that compiles."""
     use = resolved.ProfileUse(name=profile.name, file=f"../{DIRECTORY}/{profile.file_name}", option=option, add=add)
     return Contribution(
         inputs=(profile,),
@@ -154,14 +154,14 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
 
 
 def _exporter(use: ProfileUse, context: Context) -> str:
-    """The name of what makes it, in run/exporters.py: compilers count each in their own way."""
+    """Return the name of what makes it, in run/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use
     return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"
 
 
 def _booted(value: Profile, use: ProfileUse, trainee: Recipe) -> Recipe:
-    """The kernel that a use is trained on: the recipe with the uses that come before it.
+    """Return the kernel that a use is trained on: the recipe with the uses that come before it.
 
     The code of the next round's sample profile is that of the last round's, without its layout: what llvm-profgen makes
     of functions in pieces is less.

@@ -82,7 +82,7 @@ def require_known(path: Path, tree: Path) -> None:
 
 
 def _occurs(names: Sequence[str], tree: Path) -> bool:
-    """Whether one of the names is somewhere in the source: the first place ends the search."""
+    """Return whether one of the names is somewhere in the source: the first place ends the search."""
     left_out = [f"--exclude-dir={name}" for name in NO_KERNEL]
     kinds = ["--include=*.c", "--include=*.h", "--include=*.S"]
     done = attempt(

@@ -80,7 +80,7 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
 
 
 def _compilers_for(flag: str, cpu: str) -> str:
-    """Which compiler to take for a CPU: one that is here and knows it, if there is one."""
+    """Return which compiler to take for a CPU: one that is here and knows it, if there is one."""
     here = [name for name in installed() if _refusal(flag, cpu, name) is None]
     if here:
         return f'{here[-1]} is here and knows it: toolchain = "{here[-1]}"'
@@ -101,19 +101,21 @@ def _refusal(flag: str, cpu: str, compiler: str) -> str | None:
 
 
 def known_cpus(complaint: str) -> list[str]:
-    """The names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`) offers."""
+    """Return the names that gcc (`valid arguments ... are: a b;`) or clang (`valid target CPU values are: a, b`)
+    offers.
+    """
     offered = re.search(r"^(?>.*?valid (?:arguments|target CPU values)).* are: ([^;\n]*)", complaint, re.MULTILINE)
     return re.findall(r"[^\s,]+", offered[1]) if offered else []
 
 
 def nearest(cpu: str, known: list[str]) -> str:
-    """The known names that look most like it, for a hint."""
+    """Return the known names that look most like it, for a hint."""
     names = difflib.get_close_matches(cpu, known or list(table()), n=3, cutoff=0.5)
     return ", ".join(names or (known or list(table()))[-4:])
 
 
 def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
-    """The words for a compiler that takes the name.
+    """Return the words for a compiler that takes the name.
 
     -mtune goes with a family: -march alone would leave the -mtune=generic of arch/x86/Makefile in force. And the
     kernel neither saves nor enables the registers that APX adds.
@@ -123,7 +125,7 @@ def flags(march: str, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
-    """The flags of /proc/cpuinfo without which kernel code for this -march meets an illegal instruction."""
+    """Return the flags of /proc/cpuinfo without which kernel code for this -march meets an illegal instruction."""
     defined = macros(march or "x86-64", toolchain)
     row = find(march or "x86-64")
     # Before gcc 10.3 and clang 12 not every instruction that may be used had a macro.
@@ -133,7 +135,9 @@ def used_in_kernel(march: str | None, toolchain: Toolchain) -> tuple[str, ...]:
 
 @cache
 def macros(march: str, toolchain: Toolchain, how: tuple[str, ...] = KERNEL_CODE) -> frozenset[str]:
-    """The macros that the compiler defines, for kernel code unless told otherwise: how it says what it may use."""
+    """Return the macros that the compiler defines, for kernel code unless told otherwise: how it says what it may
+    use.
+    """
     command = [toolchain.command, f"-march={march}", *how, "-dM", "-E", "-x", "c", "/dev/null"]
     listing = process.output(command, env={"LC_ALL": "C"})
     return frozenset(line.split(" ")[1] for line in listing.splitlines() if line.startswith("#define "))
@@ -145,7 +149,7 @@ def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
 
 
 def native_of(toolchain: Toolchain) -> str:
-    """The name that this compiler gives to this host's CPU: `znver3`."""
+    """Return the name that this compiler gives to this host's CPU: `znver3`."""
     return _expanded("march", toolchain)[0].removeprefix("-march=")
 
 
@@ -161,7 +165,9 @@ def _features(defined: Iterable[str]) -> tuple[str, ...]:
 
 
 def _expanded(flag: str, toolchain: Toolchain) -> list[str]:
-    """The options about the CPU that the driver gives to the compiler proper, without paths; the CPU's name first."""
+    """Return the options about the CPU that the driver gives to the compiler proper, without paths; the CPU's name
+    first.
+    """
     command = [toolchain.command, f"-{flag}=native", "-###", "-c", "-x", "c", "/dev/null", "-o", "/dev/null"]
     commands = process.attempt(command, env={"LC_ALL": "C"}).stderr
     words = [word.strip('"') for line in commands.splitlines() if "cc1" in line for word in line.split()]

@@ -69,7 +69,7 @@ def with_choice(text: str, rows: list[March], tree: str, *, has_rust: bool) -> s
 
 
 def native_symbol(kconfig: str) -> str:
-    """The symbol for the CPU of the machine that compiles: the tree's own, since 6.16, or the patch's."""
+    """Return the symbol for the CPU of the machine that compiles: the tree's own, since 6.16, or the patch's."""
     return "X86_NATIVE_CPU" if re.search(r"^config X86_NATIVE_CPU$", kconfig, re.M) else NATIVE
 
 
@@ -81,14 +81,16 @@ def with_flags(text: str, tree: str) -> str:
 
 
 def with_vermagic(text: str, file: str, tree: str) -> str:
-    """The header with the CPU in the version magic of modules: one for another CPU is refused when it is loaded."""
+    """Return the header with the CPU in the version magic of modules: one for another CPU is refused when it is
+    loaded.
+    """
     _, end = _only("#define MODULE_ARCH_VERMAGIC MODULE_PROC_FAMILY", text, file, tree)
     block = f'#elif defined(CONFIG_{STRING})\n# define MODULE_ARCH_VERMAGIC "march=" CONFIG_{STRING} " "\n'
     return text[:end] + block + text[end:]
 
 
 def _only(line: str, text: str, file: str, tree: str) -> tuple[int, int]:
-    """Where the only line that reads so is, white space aside: its start, and the start of the next."""
+    """Return where the only line that reads so is, white space aside: its start, and the start of the next."""
     matches, start = list[tuple[int, int]](), 0
     for candidate in text.splitlines(keepends=True):
         end = start + len(candidate)
@@ -109,7 +111,7 @@ def _refuse_patched(kconfig: str, tree: str) -> None:
 
 
 def _help(row: March) -> str:
-    """The help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
+    """Return the help of an entry, as Kconfig has it: a tab, two spaces, 70 columns of text."""
     machines = f"CPUs of the level {row.name} of the x86-64 psABI, of any vendor"
     if not row.is_level:
         machines = f"{row.whole_title}, and later CPUs that have its instructions"

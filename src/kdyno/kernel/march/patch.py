@@ -36,13 +36,17 @@ class GitRefused(UserError):
 
 
 def patch_of(tree: Path) -> str:
-    """The patch for the files as they are in this tree. Raises UserError if the tree is not one that it can be for."""
+    """Return the patch for the files as they are in this tree. Raises UserError if the tree is not one that it can be
+    for.
+    """
     version = kernel_version(tree, str(tree))
     return as_mail(_read(tree), str(tree), version)
 
 
 def symbol_in(tree: Path, cpu: str) -> str | None:
-    """The Kconfig symbol, without CONFIG_, that stands for a name of -march once the patch is in; None: none does."""
+    """Return the Kconfig symbol, without CONFIG_, that stands for a name of -march once the patch is in; None: none
+    does.
+    """
     if cpu == "native":
         return native_symbol(_read(tree).get(KCONFIG, ""))
     row = find(cpu)
@@ -73,7 +77,7 @@ def commit(tree: Path, patch: str) -> str:
 
 
 def as_mail(files: dict[str, str], tree: str, version: str) -> str:
-    """The patch as a mail, from the texts of the tree's files. Pure."""
+    """Return the patch as a mail, from the texts of the tree's files. Pure."""
     rows = [row for name, row in table().items() if name != BASE]
     changed = edited(files, rows, tree)
     diffs = [_diff(path, files[path], new) for path, new in changed.items()]
@@ -118,6 +122,8 @@ def _diff(path: str, old: str, new: str) -> str:
 
 
 def _blob(text: str) -> str:
-    """The name that git gives to a file of this content; with it `git am -3` finds what the patch was made from."""
+    """Return the name that git gives to a file of this content; with it `git am -3` finds what the patch was made
+    from.
+    """
     content = text.encode(errors="surrogateescape")
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

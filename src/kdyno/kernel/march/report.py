@@ -68,7 +68,7 @@ def look(cpu: Cpu, state: State, *, is_host: bool) -> MarchReport:
 
 
 def lines(report: MarchReport) -> list[str]:
-    """The report as text."""
+    """Return the report as text."""
     cpu = report.cpu
     guest = ", under a hypervisor" if cpu.is_guest else ""
     rows = [f"CPU        {cpu.name}: {cpu.vendor}, family {cpu.family}, model {cpu.model}{guest}"]
@@ -89,7 +89,7 @@ def lines(report: MarchReport) -> list[str]:
 
 
 def _installed(state: State) -> list[Toolchain]:
-    """Those that are complete, each version once: gcc and gcc-12 are often the same."""
+    """Return those that are complete, each version once: gcc and gcc-12 are often the same."""
     complete: dict[str, Toolchain] = {}
     for name in toolchain.installed():
         try:

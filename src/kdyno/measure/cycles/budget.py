@@ -73,7 +73,7 @@ class Budgets(Frozen):
 def budget(
     benchmark: str, variant: str, unit: Unit, parts: Mapping[str, float], interrupt_parts: Mapping[str, float]
 ) -> Budget:
-    """A budget from what each event adds to the cycles of one unit of work, see `predict.parts`."""
+    """Return a budget from what each event adds to the cycles of one unit of work, see `predict.parts`."""
     spent = {category: _events(category, parts) for category in CATEGORIES}
     by_category = {category: math.fsum(events.values()) for category, events in spent.items()}
     cycles = math.fsum(by_category.values())

@@ -80,7 +80,7 @@ def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, .
 
 
 def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
-    """The family with its new weights, and what is known of them."""
+    """Return the family with its new weights, and what is known of them."""
     old = calibration.family
     fitted = sum(program.role == "fit" for program in calibration.judged)
     model = Model(
@@ -99,7 +99,7 @@ def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) 
 
 
 def as_toml(family: FamilyFile) -> str:
-    """The family's file; what is not set is left out."""
+    """Return the family's file; what is not set is left out."""
     written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
     plain = {key: value for key, value in written.items() if value not in (None, [], {})}
     tables = {key: value for key, value in plain.items() if isinstance(value, dict)}

@@ -52,7 +52,7 @@ class Quality:
 
 
 def quality(judged: Sequence[Judged]) -> Quality:
-    """How well these programs were predicted; there must be at least two."""
+    """Return how well these programs were predicted; there must be at least two."""
     from scipy.stats import spearmanr
 
     native = np.array([program.native for program in judged])
@@ -70,7 +70,7 @@ def quality(judged: Sequence[Judged]) -> Quality:
 
 
 def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
-    """The programs that the model is furthest from."""
+    """Return the programs that the model is furthest from."""
     return sorted(judged, key=lambda program: -program.off_by)[:count]
 
 

@@ -272,7 +272,7 @@ class Family(FamilyFile):
         return f"{self.name}-{self.model.version}"
 
     def caption(self) -> str:
-        """The words that go with every modelled figure."""
+        """Return the words that go with every modelled figure."""
         model = self.model
         if model.basis == "default" or model.median_error is None:
             known = "default weights, not calibrated"
@@ -294,7 +294,7 @@ def families() -> tuple[str, ...]:
 
 
 def load_family(name: str) -> Family:
-    """The family of that name, or of the file `file:PATH`. Raises UnknownFamily and BadFamily."""
+    """Return the family of that name, or of the file `file:PATH`. Raises UnknownFamily and BadFamily."""
     if name.startswith(FILE):
         return read_family(Path(name.removeprefix(FILE)))
     known = families()
@@ -305,7 +305,7 @@ def load_family(name: str) -> Family:
 
 
 def read_family(path: Path) -> Family:
-    """The family in a file. Raises BadFamily, with the key that is wrong."""
+    """Return the family in a file. Raises BadFamily, with the key that is wrong."""
     try:
         written = toml.parse(read_whole(path, MOST_BYTES).decode())
     except OSError as error:

@@ -71,11 +71,11 @@ def fit(
 
 
 def shown(counts: Array, names: Sequence[str]) -> list[str]:
-    """The events that a fit can find weights for: those that some program causes."""
+    """Return the events that a fit can find weights for: those that some program causes."""
     return [name for column, name in enumerate(names) if name not in NOT_FITTED and counts[:, column].any()]
 
 
 def held_back(defaults: Collection[str], counts: Array, names: Sequence[str]) -> tuple[str, ...]:
-    """The weighed events whose weights stay as they were, because no program shows them."""
+    """Return the weighed events whose weights stay as they were, because no program shows them."""
     fitted = shown(counts, names)
     return tuple(name for name in defaults if name not in fitted)

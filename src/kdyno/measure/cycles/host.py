@@ -16,7 +16,7 @@ class UnknownCpu(UserError):
 
 
 def family_of(cpu: Cpu, known: Iterable[Family] | None = None) -> Family:
-    """The family that has the CPU's name for -march; raises UnknownCpu."""
+    """Return the family that has the CPU's name for -march; raises UnknownCpu."""
     families_ = [load_family(name) for name in families()] if known is None else list(known)
     row = cpus.family_of(cpu)
     for family in families_:

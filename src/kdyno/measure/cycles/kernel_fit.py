@@ -86,7 +86,9 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
 def chosen_pull(
     counts: Array, native: Array, names: Sequence[str], weights: Mapping[str, float], fitted: Sequence[str]
 ) -> float:
-    """The strength with which each row of counts[B, E] is best predicted from the others; if two are, the stronger."""
+    """Return the strength with which each row of counts[B, E] is best predicted from the others; if two are, the
+    stronger.
+    """
     rows = np.arange(len(native))
 
     def error(pull: float) -> float:
@@ -101,7 +103,7 @@ def chosen_pull(
 
 
 def with_kernel_weights(calibration: KernelCalibration, name: str, date: str | None) -> FamilyFile:
-    """The family with its new weights, and the error on kernel code that was found with them."""
+    """Return the family with its new weights, and the error on kernel code that was found with them."""
     old = calibration.family
     held_out, kernels = calibration.held_out, calibration.measured.kernels
     model = old.model.model_copy(

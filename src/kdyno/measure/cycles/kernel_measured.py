@@ -184,7 +184,7 @@ def geometry_of(family: FamilyFile) -> str:
 
 
 def read_measurement(path: Path) -> KernelMeasurement:
-    """The measurement in a file that `kdyno validate` wrote; what it says of a model is not needed.
+    """Return the measurement in a file that `kdyno validate` wrote; what it says of a model is not needed.
 
     Raises NoMeasurement.
     """

@@ -72,7 +72,7 @@ class Measured:
 
 
 def find_probe() -> Path:
-    """The probe's binary; raises ProgramMissing."""
+    """Return the probe's binary; raises ProgramMissing."""
     return find_program("kdyno-probe", "a calibration")
 
 

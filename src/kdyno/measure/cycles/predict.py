@@ -20,7 +20,7 @@ def cycles(events: NDArray[Any], names: Sequence[str], family: Family) -> NDArra
 
 
 def weigh(events: NDArray[Any], names: Sequence[str], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """The weighted sum over the last axis of events[..., E]."""
+    """Return the weighted sum over the last axis of events[..., E]."""
     column = np.array([weights.get(name, 0.0) for name in names], np.float64)
     return np.asarray(np.asarray(events, np.float64) @ column, np.float64)
 

@@ -30,7 +30,8 @@ def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, 
 def in_clock(
     samples: Sequence[Sample], benchmarks: Sequence[Benchmark], record: PmuRecord, family: Family, clock: Clock
 ) -> tuple[Sample, ...]:
-    """The samples of a boot, each with what the PMU counted in its region in the place of elapsed guest time. Pure.
+    """Return the samples of a boot, each with what the PMU counted in its region in the place of elapsed guest time.
+    Pure.
 
     `benchmarks` are in the order of the agent stream, which numbers the regions. A sample is its region's contexts task
     and exception; what interrupts did is left out. `cycles` are modelled by the family's weights;

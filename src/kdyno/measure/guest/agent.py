@@ -29,7 +29,7 @@ class UnknownParameter(UserError):
 
 
 def find_agent() -> Path:
-    """The agent's binary; raises ProgramMissing."""
+    """Return the agent's binary; raises ProgramMissing."""
     return find_program("kdyno-agent", "a boot")
 
 
@@ -59,18 +59,18 @@ def asked_of(job: Job) -> Asked:
 
 
 def benchmark_names(tests: Iterable[TestOrder]) -> tuple[str, ...]:
-    """The benchmarks that these tests yield."""
+    """Return the benchmarks that these tests yield."""
     known = {test.name: test.benchmarks for test in catalogue().tests}
     return tuple(benchmark.name for test in tests for benchmark in known[test.name])
 
 
 def tsc_khz() -> int:
-    """How fast this host's time stamp counter runs, in kHz."""
+    """Return how fast this host's time stamp counter runs, in kHz."""
     return int(output([find_agent(), "tsc"]))
 
 
 def test_orders(tests: Sequence[str], params: Mapping[str, Mapping[str, int]]) -> tuple[TestOrder, ...]:
-    """The tests that a workload means, each once, in the agent's order.
+    """Return the tests that a workload means, each once, in the agent's order.
 
     `tests` are names of tests and of suites, and `all`. Raises UnknownTest and UnknownParameter.
     """

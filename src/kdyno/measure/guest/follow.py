@@ -40,5 +40,5 @@ def follow_output(stream: Path, ended: Event, stdout: BinaryIO, stderr: BinaryIO
 
 
 def is_interactive() -> bool:
-    """Whether a person is there to talk to a guest's console."""
+    """Return whether a person is there to talk to a guest's console."""
     return os.isatty(0) and os.isatty(1)

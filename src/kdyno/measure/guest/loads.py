@@ -19,12 +19,12 @@ def find_loads() -> Path:
 
 
 def names_loads(command: Sequence[str]) -> bool:
-    """Whether a command runs it, by itself or by a shell."""
+    """Return whether a command runs it, by itself or by a shell."""
     return any(LOADS in word for word in command)
 
 
 def uses_loads(programs: Iterable[Program]) -> bool:
-    """Whether a step of one of the programs runs it."""
+    """Return whether a step of one of the programs runs it."""
     return any(names_loads(step) for program in programs for step in program.steps)
 
 

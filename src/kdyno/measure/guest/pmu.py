@@ -36,7 +36,8 @@ class PmuConfig(Frozen):
 
 
 def find_plugin() -> Path:
-    """The shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises ProgramMissing.
+    """Return the shared object that QEMU loads: $KDYNO_PMU_PLUGIN, else the one installed in kdyno. Raises
+    ProgramMissing.
 
     A wheel has it as kdyno_pmu.abi3.so; an editable install gives it the suffix of the Python that made it, so that a
     checkout may hold several. The newest is that of the last installation.

@@ -62,7 +62,7 @@ def _functions(values: Values, room: Room) -> tuple[Function, ...]:
 
 
 def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
-    """A number of rows, and the rows."""
+    """Return a number of rows, and the rows."""
     return values.rows(room.take(things, values.count(columns)), columns)
 
 

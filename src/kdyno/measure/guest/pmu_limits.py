@@ -36,7 +36,7 @@ class Room:
         self._left = dict(MOST)
 
     def take(self, thing: str, number: int) -> int:
-        """The number; raises Unsound if that is more than there may be, before anything is made of it."""
+        """Return the number; raises Unsound if that is more than there may be, before anything is made of it."""
         self._left[thing] -= number
         if self._left[thing] < 0:
             raise Unsound(f"it has more than {MOST[thing]:,} {in_words(thing)}")

@@ -38,7 +38,7 @@ class Values:
         raise Unsound("its numbers end too early" if shift < 7 * LONGEST else "a number exceeds 64 bits")
 
     def text(self, most: int) -> str:
-        """The length of a text, and the text."""
+        """Return the length of a text, and the text."""
         length = self.number()
         if length > most:
             raise Unsound(f"a name is longer than {most} bytes")
@@ -49,7 +49,7 @@ class Values:
         return encoded.decode(errors="replace")
 
     def count(self, columns: int) -> int:
-        """How many rows follow; never more than there are bytes for."""
+        """Return how many rows follow; never more than there are bytes for."""
         rows = self.number()
         if rows * columns > len(self.body) - self.place:
             raise Unsound("a list is longer than the body")
@@ -73,7 +73,7 @@ class Values:
 
 
 def decode_varints(data: bytes, most: int) -> tuple[Counts, int]:
-    """The unsigned LEB128 numbers that `data` begins with, at least one, and how many bytes they take.
+    """Return the unsigned LEB128 numbers that `data` begins with, at least one, and how many bytes they take.
 
     Raises Unsound if the first one is cut, or if one exceeds 64 bits.
     """

@@ -24,7 +24,7 @@ def write_pmu_record(record: PmuRecord, out: Path) -> None:
 
 
 def encode(record: PmuRecord) -> bytes:
-    """The record as the bytes of a file, the same on every host."""
+    """Return the record as the bytes of a file, the same on every host."""
     body = encode_body(record)
     header = {
         "plugin": record.plugin,
@@ -112,7 +112,7 @@ def _rows(rows: Sequence[Counts], columns: int) -> Counts:
 
 
 def _table(rows: Counts) -> bytes:
-    """A number of rows, and the rows."""
+    """Return a number of rows, and the rows."""
     return _numbers([len(rows)]) + encode_varints(rows.ravel())
 
 

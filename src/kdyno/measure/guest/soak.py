@@ -115,7 +115,7 @@ class SoakReader:
         return SoakReport(tallies=self._tallies, failures=tuple(self._failures), looks=tuple(self._looks))
 
     def due(self) -> str | None:
-        """A program that isn't over yet."""
+        """Return a program that isn't over yet."""
         if self.soak is None:
             return None
         running = (name for name in self._names if name not in self._tallies or self._runs(name))

@@ -66,7 +66,7 @@ def next_step(program: Program, last: StepReport | None) -> tuple[Phase, int] | 
 
 
 def failure(steps: Sequence[StepReport]) -> str | None:
-    """How the first of a program's steps that failed ended; None if all went well."""
+    """Return how the first of a program's steps that failed ended; None if all went well."""
     for step in steps:
         if step.status:
             return f"its {step.phase} ended with status {step.status}{last_words(step.stderr)}"
@@ -74,7 +74,7 @@ def failure(steps: Sequence[StepReport]) -> str | None:
 
 
 def last_words(stderr: bytes) -> str:
-    """The last line of a step's standard error, as the end of a sentence."""
+    """Return the last line of a step's standard error, as the end of a sentence."""
     lines = [clean(line) for line in stderr.decode(errors="replace").splitlines()]
     return next((f": {line[-200:]}" for line in reversed(lines) if line), "")
 
@@ -100,7 +100,7 @@ class Steps:
         return (*self._ended, replace(self._running, stdout=bytes(self._stdout)))
 
     def due(self) -> Program | None:
-        """The program that isn't over yet."""
+        """Return the program that isn't over yet."""
         return self.programs[len(self.left)] if len(self.left) < len(self.programs) else None
 
     def begin(self, program: str, phase: Phase, run: int) -> None:

@@ -185,7 +185,7 @@ class _Reader:
         self.complete = True
 
     def _due(self) -> Benchmark | None:
-        """The benchmark that comes next."""
+        """Return the benchmark that comes next."""
         done = len(self.benchmarks)
         return self.expected[done] if done < len(self.expected) else None
 

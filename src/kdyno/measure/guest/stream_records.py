@@ -239,7 +239,7 @@ class RecordReader:
         self._number = 0
 
     def ready(self) -> Iterator[Any]:
-        """The records that are there by now, one by one; raises StreamFault at the first unsound one."""
+        """Yield the records that are there by now, one by one; raises StreamFault at the first unsound one."""
         while piece := self._file.readline(LONGEST_LINE + 1 - len(self._line)):
             self._line += piece
             if len(self._line) > LONGEST_LINE:
@@ -256,7 +256,7 @@ class RecordReader:
 
 
 def failure_of(record: FailedRecord) -> Failure:
-    """The failure that a record tells of."""
+    """Return the failure that a record tells of."""
     return Failure(
         program=record.program,
         phase=record.phase,
@@ -268,7 +268,7 @@ def failure_of(record: FailedRecord) -> Failure:
 
 
 def tally_of(record: TallyRecord) -> Tally:
-    """The tally that a record tells of."""
+    """Return the tally that a record tells of."""
     return Tally(
         rounds=record.rounds,
         failures=record.failures,
@@ -279,7 +279,7 @@ def tally_of(record: TallyRecord) -> Tally:
 
 
 def look_of(record: MemoryRecord) -> MemoryLook:
-    """The look at memory that a record tells of."""
+    """Return the look at memory that a record tells of."""
     return MemoryLook(
         elapsed=record.elapsed / NANOSECONDS,
         at_rest=record.at_rest,

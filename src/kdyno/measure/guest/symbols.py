@@ -94,7 +94,7 @@ def role_of(name: str) -> str:
 
 
 def functions(listing: str, vmlinux: Path) -> list[Symbol]:
-    """The functions in what `nm -S` lists, by address, with one name each and no overlap. Pure."""
+    """Return the functions in what `nm -S` lists, by address, with one name each and no overlap. Pure."""
     symbols = sorted(
         (
             Symbol(int(address, 16), int(size or "0", 16), name, kind != "t")
@@ -113,7 +113,7 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
 
 
 def _bounded(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
-    """The functions from `start` to `end`; one without a size reaches to the next."""
+    """Yield the functions from `start` to `end`; one without a size reaches to the next."""
     inside = (symbol for symbol in symbols if start <= symbol.address < end)
     named = (_best(list(aliases)) for _, aliases in groupby(inside, key=attrgetter("address")))
     for symbol, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):

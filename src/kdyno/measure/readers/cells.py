@@ -42,7 +42,7 @@ class Cell:
 
 
 def numerals(text: str) -> list[str]:
-    """The numbers of a cell, as they are written; none if it is no cell with a number."""
+    """Return the numbers of a cell, as they are written; none if it is no cell with a number."""
     _, body = _parted(text)
     match = _SHAPE.fullmatch(body)
     if not match:

@@ -98,5 +98,5 @@ def meant(text: str, names: Mapping[str, str]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> str:
-    """The words of a name, each between blanks."""
+    """Return the words of a name, each between blanks."""
     return f" {' '.join(_WORD.findall(text.lower()))} "

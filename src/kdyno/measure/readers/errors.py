@@ -17,7 +17,7 @@ class FileError(UserError):
         self.args = (clean(str(self)),)
 
     def with_example(self, example: str) -> Self:
-        """The same error, with a command that would work, if there is one, at the end of its hint."""
+        """Return the same error, with a command that would work, if there is one, at the end of its hint."""
         if example:
             self.advice = clean(f"{self.advice}; for example: {example}")
         return self

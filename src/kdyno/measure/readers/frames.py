@@ -55,7 +55,9 @@ def with_order(table: Frame) -> Frame:
 
 
 def _positions(column: Any, role: str) -> Labels | None:
-    """The place of each category in the order of measuring; None if they don't tell, as days without a time don't."""
+    """Return the place of each category in the order of measuring; None if they don't tell, as days without a time
+    don't.
+    """
     names = pd.Series(column.cat.categories.astype(str))
     numbers = pd.to_numeric(names, errors="coerce")
     if numbers.isna().any():
@@ -68,7 +70,9 @@ def _positions(column: Any, role: str) -> Labels | None:
 
 
 def printed_step(values: Values) -> float:
-    """The smallest 1e-k, k from 0 to 12, of which all values are multiples; 0 where none is, or digits run out."""
+    """Return the smallest 1e-k, k from 0 to 12, of which all values are multiples; 0 where none is, or digits run
+    out.
+    """
     for digits in range(MOST_DECIMALS + 1):
         scaled = values * 10.0**digits
         if scaled.max(initial=0) > MOST_EXACT:

@@ -84,7 +84,7 @@ _WORD = re.compile(r"[a-z0-9]+|[^\W\d_]+")
 
 
 def bare(heading: str) -> str:
-    """The name of a column in small letters, without the unit in brackets at its end."""
+    """Return the name of a column in small letters, without the unit in brackets at its end."""
     name = " ".join(heading.split())
     if name.endswith((")", "]")):
         before = re.split(r"[(\[]", name, maxsplit=1)[0].strip()
@@ -133,25 +133,29 @@ def _is_extreme(words: Sequence[str], joined: str, unit_gone: str) -> bool:
 
 
 def _is_common(words: Sequence[str]) -> bool:
-    """Whether nothing in a name could be that of a kernel: it has words of measurements and statistics, or none."""
+    """Return whether nothing in a name could be that of a kernel: it has words of measurements and statistics, or
+    none.
+    """
     common = _MEASURED | _RESOURCES | _DERIVED | _EXTREMES | set(BASELINES) | _FILLERS
     return all(word in common or bool(units.find(word)) or word.isdecimal() for word in words)
 
 
 def _is_measured(words: Sequence[str]) -> bool:
-    """Whether a name is that of something measured: `latency`, `real1`, `read_ns`."""
+    """Return whether a name is that of something measured: `latency`, `real1`, `read_ns`."""
     stems = [word.rstrip("0123456789") or word for word in words]
     return any(stem in _MEASURED for stem in stems) or (not _RESOURCES.isdisjoint(stems) and _is_common(stems))
 
 
 def is_statistic(name: str) -> bool:
-    """Whether a row of this name is made of other rows, or of what others are made of: `geomean`, `stddev`, `max`."""
+    """Return whether a row of this name is made of other rows, or of what others are made of: `geomean`, `stddev`,
+    `max`.
+    """
     joined = "_".join(_WORD.findall(name.lower()))
     return len(joined) > 2 and (joined in _SUMS or joined in MEANS or meaning(name) in ("sd", "extreme", "derived"))
 
 
 def looks_like_a_variant(heading: str) -> bool:
-    """Whether a name is like that of a kernel, a compiler, or of one of two that are compared."""
+    """Return whether a name is like that of a kernel, a compiler, or of one of two that are compared."""
     return bool(_VERSION.search(heading)) or not set(_WORD.findall(heading.lower())).isdisjoint(
         {*BASELINES, "after", "new", "tuned"}
     )

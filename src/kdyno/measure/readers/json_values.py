@@ -29,7 +29,7 @@ def rows(value: Any, name: str) -> list[Any]:
 
 
 def text(value: Any, name: str) -> str:
-    """A text; half a character, which JSON can spell and no file can hold, becomes `?`."""
+    """Return a text; half a character, which JSON can spell and no file can hold, becomes `?`."""
     if not isinstance(value, str):
         raise Unfit(f"{name} is no text")
     return value.encode(errors="replace").decode()
@@ -42,7 +42,7 @@ def number(value: Any, name: str) -> float:
 
 
 def whole(value: Any, name: str) -> int:
-    """A whole number; JSON knows larger ones than anything is counted to, and what is none as well."""
+    """Return a whole number; JSON knows larger ones than anything is counted to, and what is none as well."""
     if not (isinstance(value, float) and value.is_integer() and abs(value) < MOST_COUNTED):
         raise Unfit(f"{name} is no whole number")
     return int(value)
@@ -67,7 +67,7 @@ class TooManyValues(Unfit):
 
 
 def not_json(error: Exception) -> str:
-    """Where a text stops being JSON, in words of our own."""
+    """Return where a text stops being JSON, in words of our own."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, TooManyValues):
@@ -99,7 +99,7 @@ def documents(text: str) -> Iterator[Any]:
 
 
 def _beginning(text: str, at: int) -> int:
-    """Where the next line is that begins with a brace, from somewhere on; -1 for none."""
+    """Return where the next line is that begins with a brace, from somewhere on; -1 for none."""
     while at < len(text):
         end = text.find("\n", at)
         line = text[at : end if end >= 0 else len(text)]

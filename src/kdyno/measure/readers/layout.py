@@ -176,7 +176,7 @@ def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
 
 
 def _measuring(grid: Grid) -> list[int]:
-    """The columns whose numbers aren't names, such as versions of kernels."""
+    """Return the columns whose numbers aren't names, such as versions of kernels."""
     names = _PLAIN_VARIANTS | _PLAIN_BENCHMARKS
     return [index for index, name in enumerate(grid.header) if folded(name) not in names]
 

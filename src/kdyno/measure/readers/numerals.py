@@ -32,17 +32,17 @@ class Decimal:
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell says that nothing was measured."""
+    """Return whether a cell says that nothing was measured."""
     return text.strip().lower() in MISSING
 
 
 def tidied(text: str) -> str:
-    """The text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
+    """Return the text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
     return _THOUSANDS.sub("", text).translate(_SAME).strip()
 
 
 def plain(text: str, mark: Mark) -> str:
-    """A number as Python writes it; what is none stays none."""
+    """Return a number as Python writes it; what is none stays none."""
     other = "," if mark == "." else "."
     whole, point, fraction = tidied(text).partition(mark)
     if other in fraction or mark in fraction or not _grouped(whole, other):
@@ -66,7 +66,9 @@ def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
 
 
 def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decimal:
-    """The same for columns of which some hold versions and dates: a comma that is certain in one of them wins."""
+    """Return the same for columns of which some hold versions and dates: a comma that is certain in one of them
+    wins.
+    """
     unclear = ""
     for column in columns:
         marks = [(_mark_of(text), text) for text in column]
@@ -95,6 +97,6 @@ def _mark_of(text: str) -> tuple[Mark | None, bool]:
 
 
 def _grouped(whole: str, separator: str) -> bool:
-    """Whether separators of thousands stand where such stand."""
+    """Return whether separators of thousands stand where such stand."""
     first, *rest = whole.lstrip("+-").split(separator)
     return not rest or (1 <= len(first) <= 3 and all(len(group) == 3 for group in rest))

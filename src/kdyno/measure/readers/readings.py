@@ -111,7 +111,9 @@ Reading = ProgramOutput | LongTable | SummaryTables
 
 
 def printed_series(benchmark: str, unit: str, texts: Sequence[str], direction: Direction | None = None) -> Series:
-    """The series of one or more numbers that a program printed, which it rounded to the last place that one has."""
+    """Return the series of one or more numbers that a program printed, which it rounded to the last place that one
+    has.
+    """
     return Series(benchmark, unit, tuple(map(float, texts)), direction=direction, step=max(map(last_place, texts)))
 
 

@@ -87,7 +87,7 @@ class Roles:
 
 
 def folded(column: str) -> str:
-    """A column's name, to compare it: `Time (ms)` and `time_ms` are `time`."""
+    """Return a column's name, to compare it: `Time (ms)` and `time_ms` are `time`."""
     bare = column.strip()
     if bare.endswith((")", "]")):
         bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
@@ -116,12 +116,12 @@ def find_columns(role: str, wanted: str, header: Sequence[str], file: str) -> li
 
 
 def with_level(benchmark: str, column: str, level: str) -> str:
-    """The name of a benchmark under one value of a factor: `pipe, host a`."""
+    """Return the name of a benchmark under one value of a factor: `pipe, host a`."""
     return f"{benchmark}, {column.strip()} {level or '(none)'}"
 
 
 def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
-    """The sentence on a column that differs with the variant; `levels` are its values by variant."""
+    """Return the sentence on a column that differs with the variant; `levels` are its values by variant."""
     own_levels = listed(
         [f"{variant} only with {listed([level or '(none)' for level in own])}" for variant, own in levels.items()]
     )
@@ -129,7 +129,7 @@ def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
-    """Whether a column of unknown meaning is something else than numbering, a measured number or a remark."""
+    """Return whether a column of unknown meaning is something else than numbering, a measured number or a remark."""
     name = folded(column)
     if name in NUMBERING or name in VALUES or units.of_column(column) or units.quantity("", column) == "count":
         return False
@@ -211,6 +211,6 @@ def _values(
 
 
 def _is_numeric(shape: Shape, index: int) -> bool:
-    """Whether most of the first rows have a number in this column."""
+    """Return whether most of the first rows have a number in this column."""
     cells = [row[index] for row in shape.first if index < len(row) and not is_missing(row[index])]
     return bool(cells) and sum(cell_of(cell, shape.decimal.mark) is not None for cell in cells) * 2 > len(cells)

@@ -79,29 +79,29 @@ class Shape:
 
 
 def whole_number(text: str) -> int | None:
-    """The number above 0 that a text is, if it has no more digits than a size can have."""
+    """Return the number above 0 that a text is, if it has no more digits than a size can have."""
     return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def is_written_number(text: str) -> bool:
-    """Whether a text is a number as people write them, whether or not it can be judged."""
+    """Return whether a text is a number as people write them, whether or not it can be judged."""
     return bool(_WRITTEN.fullmatch(text))
 
 
 def is_printed_number(text: str) -> bool:
-    """Whether a text is a number that can be judged, or 0."""
+    """Return whether a text is a number that can be judged, or 0."""
     return is_written_number(text) and not is_beyond(text)
 
 
 def is_beyond(number: str) -> bool:
-    """Whether a number as it was written is too large or too small to be judged; 0 is neither."""
+    """Return whether a number as it was written is too large or too small to be judged; 0 is neither."""
     size = abs(float(number))
     is_zero = not number.lower().partition("e")[0].strip("+-.0")
     return not (is_zero or LEAST < size < LARGEST)
 
 
 def refusal(file: str, line: int, column: str, text: str, number: str = "") -> BadValue | BeyondLimits:
-    """The error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
+    """Return the error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
     if is_written_number(number) and is_beyond(number) and float(number) >= 0:
         return BeyondLimits(file=file, line=line, column=column, value=text, limits=LIMITS)
     return BadValue(file=file, line=line, column=column, value=text)
@@ -143,8 +143,9 @@ def shape_of(source: Source) -> Shape:
 
 
 def has_columns(source: Source) -> bool:
-    """Whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the first;
-    or it is one column of numbers under a name."""
+    """Return whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the
+    first; or it is one column of numbers under a name.
+    """
     lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
     if not lines:
         return True  # and says what is wrong with it
@@ -208,13 +209,13 @@ def grids(source: Source) -> list[Grid]:
 
 
 def has_pipe_table(text: str) -> bool:
-    """Whether there is a row of dashes below a line with a `|`."""
+    """Return whether there is a row of dashes below a line with a `|`."""
     lines = text.splitlines()
     return any("|" in line and _is_rule(below) for line, below in pairwise(lines))
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
+    """Return whether a line is the row of dashes below the header of a pipe table, of markdown, Org or a database."""
     if not ("|" in line or "+" in line) or not set(line) <= set("|:+-= \t"):
         return False
     return all(_DASHES.fullmatch(cell.strip()) for cell in line.strip().strip("|+").replace("+", "|").split("|"))
@@ -238,7 +239,7 @@ def _require_different(source: Source, line: int, header: Sequence[str]) -> None
 
 
 def _filled(header: Sequence[str]) -> tuple[str, ...]:
-    """The header with a name for every column that has none, such as those of commas at the ends of lines."""
+    """Return the header with a name for every column that has none, such as those of commas at the ends of lines."""
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
 
 
@@ -288,7 +289,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _agreement(sample: list[str], delimiter: str) -> tuple[bool, int]:
-    """How well a delimiter fits: whether it divides every line into equally many fields, and how many."""
+    """Return how well a delimiter fits: whether it divides every line into equally many fields, and how many."""
     try:
         widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
     except csv.Error:

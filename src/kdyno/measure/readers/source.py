@@ -155,7 +155,7 @@ def _own_names(paths: Sequence[Path], taken: set[str]) -> list[str]:
 
 
 def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
-    """The shortest ends of these paths that differ from each other, and from the names taken."""
+    """Return the shortest ends of these paths that differ from each other, and from the names taken."""
     deepest = max(len(path.parts) for path in paths)
     for shorten in (_without_extension, str):
         for depth in range(1, deepest + 1):
@@ -199,7 +199,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _not_utf8(data: bytes) -> int | None:
-    """Where the first byte is that is not UTF-8; in pieces, since text takes up to four times as much memory."""
+    """Return where the first byte is that is not UTF-8; in pieces, since text takes up to four times as much memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), CHUNK):
         chunk = data[start : start + CHUNK]

@@ -165,7 +165,7 @@ def _find(text: str) -> Unit | None:
 
 
 def _word(text: str, *, many: bool) -> Unit | None:
-    """The unit that one word is, exactly as written, or else in another case where nothing else can be meant."""
+    """Return the unit that one word is, exactly as written, or else in another case where nothing else can be meant."""
     word = re.sub("[ -]", "_", text)
     lower = word.lower()
     if (exact := _parsed(word)) is None and _SLIP.fullmatch(word):
@@ -205,7 +205,7 @@ def _is_sensible(prefix: str, base: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """The unit as kdyno writes it; unknown ones stay as they are."""
+    """Return the unit as kdyno writes it; unknown ones stay as they are."""
     unit = find(text)
     return unit.shown if unit else text.strip()
 
@@ -226,7 +226,7 @@ def factor(source: str, target: str) -> float | None:
 
 
 def direction(unit: str, benchmark: str) -> Direction | None:
-    """Which direction is better, where that is certain: by the unit, else by the benchmark's name; else None."""
+    """Return which direction is better, where that is certain: by the unit, else by the benchmark's name; else None."""
     if known := find(unit):
         return _direction_of(known)
     higher = bool(_HIGHER_NAME.search(benchmark))
@@ -249,7 +249,8 @@ def _direction_of(unit: Unit) -> Direction | None:
 
 
 def quantity(unit: str, benchmark: str, direction: Direction | None = None) -> Quantity:
-    """Whether values are times, cycles and rates, or numbers of things; what can't be told is taken for the first.
+    """Return whether values are times, cycles and rates, or numbers of things; what can't be told is taken for the
+    first.
 
     A number of things of which more is better is not what anybody calls `fewer`: it is taken for a rate.
     """
@@ -270,7 +271,7 @@ def _quantity(unit: str, benchmark: str) -> Quantity:
 
 
 def of_column(column: str) -> str:
-    """The unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
+    """Return the unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
     column = column.strip()
     if (bracketed := _BRACKETED.search(column)) and (unit := bracketed[1].strip()):
         before = column[: bracketed.start()].strip()
@@ -291,7 +292,7 @@ def of_column(column: str) -> str:
 
 
 def _of_rate(above: list[str], below: str) -> str:
-    """The unit of `MB_per_s`: the last words above that are one; what it is per second even if they aren't."""
+    """Return the unit of `MB_per_s`: the last words above that are one; what it is per second even if they aren't."""
     for count in (2, 1):
         if len(above) >= count and find(text := f"{' '.join(above[-count:])}/{below}"):
             return shown(text)
@@ -300,7 +301,9 @@ def _of_rate(above: list[str], below: str) -> str:
 
 
 def _of_last(words: list[str], last: str) -> str:
-    """The unit that a name ends in. `ops_s` may be a rate or the time of operations, and isn't taken for either."""
+    """Return the unit that a name ends in. `ops_s` may be a rate or the time of operations, and isn't taken for
+    either.
+    """
     unit = find(last)
     if unit is None or (words and last.lower() == "min"):
         return ""

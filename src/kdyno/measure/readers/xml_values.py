@@ -13,7 +13,7 @@ MOST_DEPTH = 50
 
 
 def tree(text: str) -> Element:
-    """The root of a document. Raises Unfit for what is no XML, has a document type, or is nested too deeply."""
+    """Return the root of a document. Raises Unfit for what is no XML, has a document type, or is nested too deeply."""
     try:
         _require_harmless(text)
         return fromstring(text)
@@ -24,12 +24,12 @@ def tree(text: str) -> Element:
 
 
 def text_of(parent: Element, name: str) -> str:
-    """The text of the first child of this name as one line; empty if there is none."""
+    """Return the text of the first child of this name as one line; empty if there is none."""
     return " ".join((parent.findtext(name) or "").split())
 
 
 def _where(line: int, column: int) -> str:
-    """Where a text stops being XML, in words of our own."""
+    """Return where a text stops being XML, in words of our own."""
     return f"from line {line}, column {column + 1} on it isn't what XML has there"
 
 

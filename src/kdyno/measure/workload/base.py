@@ -62,7 +62,7 @@ class WorkloadSettings(Frozen):
     """The fewest and the most samples of a boot that blocks = "auto" may decide on."""
 
     def located(self, base: Path) -> Self:  # noqa: ARG002
-        """The same with everything in it that it names; relative paths start from `base`."""
+        """Return the same with everything in it that it names; relative paths start from `base`."""
         return self
 
     def needs(self) -> Needs:
@@ -104,15 +104,17 @@ class WorkloadSettings(Frozen):
         return {}
 
     def events(self) -> tuple[str, ...]:
-        """The emulated PMU's events that benchmarks are made of, without a clock of its."""
+        """Return the emulated PMU's events that benchmarks are made of, without a clock of its."""
         return ()
 
     def benchmark_names(self) -> tuple[str, ...]:
-        """The benchmarks that it measures."""
+        """Return the benchmarks that it measures."""
         raise NotImplementedError
 
     def seconds_beyond_tests(self) -> float:
-        """A guess of what its programs add to a boot on a machine with 2 cores, for as long as none is on record."""
+        """Return a guess of what its programs add to a boot on a machine with 2 cores, for as long as none is on
+        record.
+        """
         return 0.0
 
     def notices(self, lane: Lane) -> tuple[str, ...]:  # noqa: ARG002
@@ -120,22 +122,22 @@ class WorkloadSettings(Frozen):
         return ()
 
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
-        """The benchmarks that a boot had, however it ended."""
+        """Return the benchmarks that a boot had, however it ended."""
         raise NotImplementedError
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """The report of a boot that came to its end, which has the benchmarks, with the samples that it means.
+        """Return the report of a boot that came to its end, which has the benchmarks, with the samples that it means.
 
         `pmu` is the boot's PMU record. Raises NotRead if they can't be told.
         """
         raise NotImplementedError
 
     def only(self, tests: Sequence[str]) -> Self:
-        """The same with these tests instead of its own; itself if there are none. Raises NoTests."""
+        """Return the same with these tests instead of its own; itself if there are none. Raises NoTests."""
         if tests:
             raise NoTests(type=self.type)
         return self
 
     def with_iterations(self, iterations: int) -> Self:  # noqa: ARG002
-        """The same with so many samples per benchmark and boot, which lie in its range."""
+        """Return the same with so many samples per benchmark and boot, which lie in its range."""
         return self

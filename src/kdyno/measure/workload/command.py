@@ -68,7 +68,9 @@ class CommandWorkload(WorkloadSettings):
         )
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
+        """Return a metric that can't be told is broken; the boot has failed if that is true of all, or if the command
+        did.
+        """
         samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
         if not samples:
             name, why_broken = next(iter(broken.items()))
@@ -77,7 +79,7 @@ class CommandWorkload(WorkloadSettings):
 
 
 def finished_step(report: AgentReport) -> StepReport:
-    """The command's step. Raises NotRead if it failed."""
+    """Return the command's step. Raises NotRead if it failed."""
     if not report.steps or report.steps[0].status is None:
         raise NotRead("the command left no exit status")
     [step] = report.steps

@@ -183,20 +183,20 @@ def _shell(script: str) -> tuple[str, ...]:
 
 
 def own_names() -> list[str]:
-    """The workloads that come with kdyno."""
+    """Return the workloads that come with kdyno."""
     directory = files("kdyno").joinpath("data", "workloads")
     return sorted(entry.name.removesuffix(SUFFIX) for entry in directory.iterdir() if entry.name.endswith(SUFFIX))
 
 
 def own_text(name: str) -> str:
-    """The file of one of kdyno's own. Raises NoSuchWorkload."""
+    """Return the file of one of kdyno's own. Raises NoSuchWorkload."""
     if name not in own_names():
         raise NoSuchWorkload(name=name, known=", ".join(own_names()))
     return files("kdyno").joinpath("data", "workloads", f"{name}{SUFFIX}").read_text(encoding="utf-8")
 
 
 def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
-    """The file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
+    """Return the file of a workload, one of kdyno's own or a path that starts from `base`, and its name for messages.
 
     Raises NoSuchWorkload and WorkloadUnfit.
     """
@@ -212,7 +212,7 @@ def text_of(name: str, base: Path = Path()) -> tuple[str, str]:
 
 
 def definition(name: str, base: Path = Path()) -> Definition:
-    """The workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
+    """Return the workload that is named, as `text_of` finds it. Raises NoSuchWorkload and WorkloadUnfit."""
     text, path = text_of(name, base)
     try:
         written = toml.parse(text)

@@ -40,7 +40,7 @@ PATH_PART = re.compile(r"[^.\[\]]+|\[\d{1,6}\]")
 
 
 def _pattern(pattern: str) -> str:
-    """The pattern itself, if it is a regular expression with one group, and not too large."""
+    """Return the pattern itself, if it is a regular expression with one group, and not too large."""
     try:
         expression = regex.compiled(pattern)
     except regex.BadPattern as error:
@@ -71,7 +71,7 @@ class Output:
         self.step, self._pmu = step, pmu
 
     def lines(self) -> list[str]:
-        """The lines, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
+        """Return the lines, each cut to LONGEST_LINE. Raises NotRead if they are too many or too much."""
         self._require_whole()
         lines = self.step.stdout.decode(errors="replace").split("\n")
         if len(lines) > MOST_LINES:
@@ -79,7 +79,7 @@ class Output:
         return [line.removesuffix("\r")[:LONGEST_LINE] for line in lines]
 
     def document(self) -> Any:
-        """The JSON document. Raises NotRead."""
+        """Return the JSON document. Raises NotRead."""
         self._require_whole()
         try:
             return json.loads(self.step.stdout.decode(errors="replace"), object_pairs_hook=_object)
@@ -279,7 +279,7 @@ KINDS: dict[str, type[Frozen]] = {
 
 
 def _kind(value: Any) -> str:
-    """A metric is of the kind whose key it has."""
+    """Return a metric is of the kind whose key it has."""
     if isinstance(value, dict):
         return next((key for key in KINDS if key in value), "pattern")
     return next((name for name, kind in KINDS.items() if isinstance(value, kind)), "pattern")
@@ -298,7 +298,7 @@ AnyMetric = Annotated[
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ; raises Unfit."""
+    """Return an object whose keys differ; raises Unfit."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise Unfit("a key is there twice")

@@ -16,7 +16,7 @@ PRINTED = (Metric, JsonMetric, ColumnMetric, SeriesMetric)
 
 
 def reader_of(definition: Definition) -> Reader:
-    """The reader of files with the output of one run each."""
+    """Return the reader of files with the output of one run each."""
     return Reader(
         definition.name,
         f"output of the workload {definition.name}",

@@ -168,7 +168,7 @@ class ProgramsWorkload(WorkloadSettings):
 
 
 def _named(entry: str, base: Path) -> Definition:
-    """The workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
+    """Return the workload that an entry of `use` means, under the name that it gives it. Raises NoSuchWorkload and
     WorkloadUnfit.
     """
     renamed = RENAMED.fullmatch(entry)

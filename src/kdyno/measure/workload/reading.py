@@ -35,7 +35,7 @@ def _samples(metric: AnyMetric, benchmark: str, steps: Sequence[StepReport], pmu
 
 
 def _runs(steps: Sequence[StepReport]) -> list[StepReport]:
-    """The runs of the command, each with what its report wrote behind what it wrote itself."""
+    """Return the runs of the command, each with what its report wrote behind what it wrote itself."""
     reports = {step.run: step for step in steps if step.phase == "report"}
     return [_with_report(step, reports.get(step.run)) for step in steps if step.phase == "command"]
 

@@ -109,7 +109,7 @@ def grid(report: Report, values: Values) -> Figure:
 
 
 def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Part]:
-    """The box and the points of one variant; nothing if it has no value."""
+    """Return the box and the points of one variant; nothing if it has no value."""
     variant = report.variants[place]
     own = values.get((benchmark, variant), [])
     if not own:
@@ -158,7 +158,7 @@ def hover(value: Value) -> str:
 
 
 def _legend(report: Report, place: int) -> Part:
-    """An entry of the legend that doesn't depend on which plots the variant is in."""
+    """Return an entry of the legend that doesn't depend on which plots the variant is in."""
     name = report.variants[place]
     marker = {"size": 9, "color": colours(report)[name], "symbol": "square"}
     return {"type": "scatter", "name": text(name), "mode": "markers", "x": [None], "y": [None], "marker": marker}

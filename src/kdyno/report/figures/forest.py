@@ -37,7 +37,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
 
 
 def rows_axis(rows: list[Row]) -> Part:
-    """The vertical axis of a plot with one line for each row, the first on top."""
+    """Return the vertical axis of a plot with one line for each row, the first on top."""
     return {
         "categoryorder": "array",
         "categoryarray": [text(row.name) for row in reversed(rows)],
@@ -48,7 +48,7 @@ def rows_axis(rows: list[Row]) -> Part:
 
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]]) -> Part:
-    """The rows of one verdict."""
+    """Return the rows of one verdict."""
     means = [row.is_mean for row, _ in shown]
     return {
         "type": "scatter",

@@ -16,7 +16,7 @@ LEAST = math.asinh(2.0)
 
 
 def against_margin(report: Report, variant: str) -> Figure | None:
-    """The intervals of a variant in units of the margin, sorted by effect; None without a margin or an interval.
+    """Return the intervals of a variant in units of the margin, sorted by effect; None without a margin or an interval.
 
     The unit is ln(1 + margin), so that ±1 is exactly what *equivalent* means. The scale is an inverse hyperbolic sine,
     even within the margin and logarithmic far from it: an effect of 60 margins and one of 0.2 are both readable. Behind
@@ -54,7 +54,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
 
 
 def place(gain: float, unit: float) -> float:
-    """Where a gain (a logarithm) lies on the axis: asinh of it in units of the margin's."""
+    """Return where a gain (a logarithm) lies on the axis: asinh of it in units of the margin's."""
     return math.asinh(gain / unit)
 
 
@@ -73,7 +73,7 @@ def _detectable_band(rows: list[Row], unit: float) -> Part:
 
 
 def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float) -> Part:
-    """The rows of one verdict."""
+    """Return the rows of one verdict."""
     mid = [place(span.mid, unit) for _, span in shown]
     return {
         "type": "scatter",

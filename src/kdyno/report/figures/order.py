@@ -114,7 +114,7 @@ def _flagged(marked: Sequence[Point], flags: Flags) -> Part:
 
 
 def _line(shown: Sequence[Point]) -> tuple[Part, float]:
-    """The least-squares line through all residuals, and its slope."""
+    """Return the least-squares line through all residuals, and its slope."""
     at, off = np.array([point.order for point in shown], dtype=float), np.array([point.residual for point in shown])
     ends = [float(at.min()), float(at.max())]
     spread = at - at.mean()

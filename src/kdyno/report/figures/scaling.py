@@ -31,7 +31,7 @@ def curves(series: Series) -> Figure:
 
 
 def _law(fit: Fit) -> list[Part]:
-    """The band of a law's interval, its line, and its line beyond what was measured."""
+    """Return the band of a law's interval, its line, and its line beyond what was measured."""
     inside = [point for point in fit.curve if not point.extrapolated]
     beyond = [inside[-1], *(point for point in fit.curve if point.extrapolated)]
     parts = [_line(fit, inside, "solid", shown=True)]

@@ -40,17 +40,17 @@ MOST_POINTS = 300
 
 
 def colours(report: Report) -> dict[str, str]:
-    """The colour of each variant, the same in all plots."""
+    """Return the colour of each variant, the same in all plots."""
     return {name: VARIANT_COLOURS[place % len(VARIANT_COLOURS)] for place, name in enumerate(report.variants)}
 
 
 def text(name: str) -> str:
-    """A name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
+    """Return a name as plotly shows it: cleaned, and escaped (plotly knows &lt; and &amp;, but not &quot;)."""
     return html.escape(clean(name), quote=False)
 
 
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
-    """A plot from its traces. Axes get the report's grid unless they say otherwise."""
+    """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
     shown = [trace | {end: _rounded(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
     common = {"template": "none", "font": FONT, "paper_bgcolor": "white", "plot_bgcolor": "white"}

@@ -64,7 +64,7 @@ def _before(older_than: float) -> float:
 
 
 def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
-    """The look in numbers; what is younger than so many days stays."""
+    """Return the look in numbers; what is younger than so many days stays."""
     before = _before(older_than)
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}

@@ -84,7 +84,7 @@ def _need(record: ImageRecord, refs: References, state: State) -> None:
 
 
 def _derived(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
-    """The images that inputs were trained on; their boots are needed, too."""
+    """Return the images that inputs were trained on; their boots are needed, too."""
     trainees: dict[str, None] = {}
     for digest in inputs.values():
         with suppress(OSError, ValidationError):  # it is a user's own file, or of another version

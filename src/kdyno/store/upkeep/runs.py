@@ -88,7 +88,7 @@ def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dic
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A regular file that somebody named; it is not waited for, as for a pipe. Raises NoRunFile."""
+    """Return a regular file that somebody named; it is not waited for, as for a pipe. Raises NoRunFile."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

@@ -143,7 +143,7 @@ class Sizes:
 
 
 def _walk(path: Path) -> Iterator[os.stat_result]:
-    """The status of a path and of all that lies below it; what is removed meanwhile is left out."""
+    """Yield the status of a path and of all that lies below it; what is removed meanwhile is left out."""
     with suppress(OSError):
         yield path.lstat()
     left = [path] if path.is_dir() and not path.is_symlink() else []

@@ -180,7 +180,7 @@ def check_pair(
 
 
 def fitting(groups: Groups, q: str) -> Iterator[tuple[str, str]]:
-    """The pairs whose means give this Q, to within rounding; none if each mean is of one value."""
+    """Yield the pairs whose means give this Q, to within rounding; none if each mean is of one value."""
     if all(group.n == 1 for group in groups.values()):
         return
     ends, variance = Printed(q).ends, _variance_range(groups)
@@ -278,7 +278,7 @@ def _statistic(difference: float, variance: float, n: int, m: int) -> float:
 
 
 def _p_follows(q: tuple[float, float], p: Printed, groups: Groups) -> bool:
-    """Whether the p belongs to a Q between these: to within rounding, or both beyond the end of a table."""
+    """Return whether the p belongs to a Q between these: to within rounding, or both beyond the end of a table."""
     low, high = (studentized.tail(max(0.0, end), len(groups), _df(groups)) for end in reversed(q))
     room = max(NEAR_END, INTERPOLATED * p.value)
     ends = min(p.value - room, p.ends[0]), max(p.value + room, p.ends[1])

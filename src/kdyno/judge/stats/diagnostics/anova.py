@@ -98,7 +98,7 @@ def blocked(table: Blocked) -> AnovaTable:
 
 
 def noise_of(table: AnovaTable) -> Noise | None:
-    """The noise that a table found."""
+    """Return the noise that a table found."""
     for row in table.rows:
         if row.source == "residual" and row.mean_square:
             return Noise(row.mean_square, int(row.df))

@@ -26,8 +26,9 @@ class Blocked:
 
 
 def by_layout(observed: Observations) -> Observations:
-    """Where layout was sampled, one value for each variant and layout, the geometric mean over its boots, and the
-    layout as its block: boots of one layout are not replicates of each other. Otherwise as it was."""
+    """Return where layout was sampled, one value for each variant and layout, the geometric mean over its boots, and
+    the layout as its block: boots of one layout are not replicates of each other. Otherwise as it was.
+    """
     groups: dict[str, Sample] = {}
     for name in observed.groups:
         sample = observed.sample(name)

@@ -66,7 +66,7 @@ class Noise:
 
 
 def pooled(groups: Sequence[Group]) -> Noise | None:
-    """The noise within groups; None where there is none to be seen."""
+    """Return the noise within groups; None where there is none to be seen."""
     df = sum(group.n - 1 for group in groups)
     variance = sum((group.n - 1) * group.variance for group in groups) / max(df, 1)
     return Noise(variance, df) if variance > 0 else None

@@ -17,7 +17,7 @@ MOST = 2000
 
 
 def has_holes(observed: Observations) -> bool:
-    """Whether some variant lacks a block that another one has."""
+    """Return whether some variant lacks a block that another one has."""
     table = in_blocks(observed)
     if table is None or len(table.names) < 2:
         return False
@@ -76,7 +76,9 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
 
 
 def _images(observed: Observations) -> Labels | None:
-    """The image of each value in the order of `in_blocks`, if layout was sampled: each variant has its own layouts."""
+    """Return the image of each value in the order of `in_blocks`, if layout was sampled: each variant has its own
+    layouts.
+    """
     clusters = [sample.clusters for name in observed.groups if (sample := observed.sample(name))]
     layouts = [labels for labels in clusters if labels is not None]
     if not layouts or len(layouts) < len(clusters):

@@ -19,7 +19,7 @@ ERRORS, MEANS = np.polynomial.legendre.leggauss(96), np.polynomial.legendre.legg
 
 
 def tail(q: float, k: int, df: float) -> float:
-    """The chance of a range of at least q among k >= 2 means; absolute error below 1e-9."""
+    """Return the chance of a range of at least q among k >= 2 means; absolute error below 1e-9."""
     s, weight = errors(df)
     z = 9.0 * MEANS[0]
     density = 9.0 * MEANS[1] * scipy.stats.norm.pdf(z)
@@ -29,7 +29,7 @@ def tail(q: float, k: int, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def quantile(confidence: float, k: int, df: float) -> float:
-    """The range that is exceeded with the chance 1 - confidence."""
+    """Return the range that is exceeded with the chance 1 - confidence."""
     high = 4.0
     while tail(high, k, df) > 1 - confidence:
         high *= 2

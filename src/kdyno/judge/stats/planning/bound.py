@@ -47,6 +47,8 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
 
 
 def _reach(part: float, df: float, confidence: float) -> float:
-    """How far the bound of one mean square is from it, as a share: above where it is added, below where taken away."""
+    """Return how far the bound of one mean square is from it, as a share: above where it is added, below where taken
+    away.
+    """
     share = 1 - confidence if part > 0 else confidence
     return df / float(special.chdtri(df, 1 - share)) - 1

@@ -91,5 +91,5 @@ def resample(
 
 
 def _tail(factor: float, df: int) -> float:
-    """The share of draws beyond an end: that of the normal distribution beyond factor · t."""
+    """Return the share of draws beyond an end: that of the normal distribution beyond factor · t."""
     return float(special.ndtr(-factor * special.stdtrit(df, (1 + CONFIDENCE) / 2)))

@@ -92,13 +92,13 @@ class Fit(Frozen):
     """Over the measured range, and beyond it up to where it was asked for."""
 
     def at(self, n: float) -> float:
-        """The throughput that the law gives for n; see `knows` for whether that was measured near."""
+        """Return the throughput that the law gives for n; see `knows` for whether that was measured near."""
         return float(
             curve_at(n, self.single.value, self.contention.value, self.coherency.value if self.coherency else 0)
         )
 
     def knows(self, n: float) -> bool:
-        """Whether n lies within what was measured; anything else is an extrapolation."""
+        """Return whether n lies within what was measured; anything else is an extrapolation."""
         return self.smallest <= n <= self.largest
 
 

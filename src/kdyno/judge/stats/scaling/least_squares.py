@@ -63,7 +63,7 @@ def basis_of(law: Law, n: Array) -> tuple[Array, Array]:
 
 
 def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tuple[Array, list[Bound]]:
-    """The scaled parameters, and which of them are on a bound; the best from two starts."""
+    """Return the scaled parameters, and which of them are on a bound; the best from two starts."""
     roots = np.sqrt(counts)
 
     def residuals(parameters: Array) -> Array:
@@ -108,7 +108,8 @@ def constants(basis: Array, logs: Array, counts: Array, parameters: Array) -> Ar
 
 
 def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | None, float | None]:
-    """The residual spread, the p of a lack-of-fit F test, and AICc. `missed`: weighted squares of means off the curve.
+    """Return the residual spread, the p of a lack-of-fit F test, and AICc. `missed`: weighted squares of means off the
+    curve.
 
     What blocks share is no residual: it is taken out, and its degrees of freedom with it.
     """

@@ -62,7 +62,7 @@ def _centred(values: Array, weights: Array) -> Array:
 
 
 def _steps(residuals: Array, slopes: Array, weights: Array, parameters: Array, damping: Array, upper: Array) -> Array:
-    """Where each draw goes from here; 0 for parameters that are on a bound and would leave it."""
+    """Return where each draw goes from here; 0 for parameters that are on a bound and would leave it."""
     weighted = slopes * weights[:, None, :]
     gradient = (weighted * residuals[:, None, :]).sum(axis=-1)
     curvature = weighted @ slopes.transpose(0, 2, 1)

@@ -24,8 +24,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """A value is the time of one iteration, on average over its sample. Several files written one after the other into
-    one are read. Raises Broken, BadValue and what a table can be refused for."""
+    """Return a value is the time of one iteration, on average over its sample. Several files written one after the
+    other into one are read. Raises Broken, BadValue and what a table can be refused for.
+    """
     header = shape_of(source).header
     total = next((name for name in header if name in _TOTALS), "sample_measured_value")
     missing = [name for name in (*_NAME, total, _COUNT) if name not in header]

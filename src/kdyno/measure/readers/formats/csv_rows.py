@@ -86,7 +86,7 @@ def _notes(shape: Shape) -> tuple[str, ...]:
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
-    """The columns without a role that may be factors, by their names and first rows: fractions are measured."""
+    """Return the columns without a role that may be factors, by their names and first rows: fractions are measured."""
     place = {name: index for index, name in enumerate(shape.header)}
     columns = []
     for name in roles.unused:
@@ -99,7 +99,7 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
 
 
 def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
-    """The columns that have a role, and those `looked_at` that have few values; and the units beside the values.
+    """Return the columns that have a role, and those `looked_at` that have few values; and the units beside the values.
 
     Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
     """
@@ -126,7 +126,7 @@ class _NotPlain(Exception):
 
 
 def _is_bad(text: str, cell: Cell | None) -> bool:
-    """Whether a cell has something else than a measurement, or nothing."""
+    """Return whether a cell has something else than a measurement, or nothing."""
     return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
 
 
@@ -175,7 +175,7 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
 
 
 def _named(roles: Roles) -> list[str]:
-    """The columns that must have something in every row, beside the values."""
+    """Return the columns that must have something in every row, beside the values."""
     return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
 
@@ -222,7 +222,7 @@ def _is_good(text: str, cell: Cell | None) -> bool:
 
 
 def _benchmark(part: Frame, column: str, several: bool) -> Any:
-    """The benchmark of every row; several value columns are several benchmarks."""
+    """Return the benchmark of every row; several value columns are several benchmarks."""
     if "benchmark" not in part:
         return pd.Categorical.from_codes(np.zeros(len(part), np.int8), [column])
     if several:

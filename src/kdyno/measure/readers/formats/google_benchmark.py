@@ -63,5 +63,5 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _is_whole(sums: dict[str, float]) -> bool:
-    """Whether mean, standard deviation and number are there, and can be."""
+    """Return whether mean, standard deviation and number are there, and can be."""
     return sums.get("mean", 0.0) > 0 and 0 <= sums.get("stddev", -1.0) < LARGEST and 1 <= sums["n"] < 1e9

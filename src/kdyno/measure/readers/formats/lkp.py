@@ -51,7 +51,7 @@ def recognises(source: Source) -> bool:
 
 
 def _is_metric(item: tuple[str, object]) -> bool:
-    """Whether a name of lkp's has its values, or their mean."""
+    """Return whether a name of lkp's has its values, or their mean."""
     name, values = item
     if isinstance(values, float):
         return "." in name
@@ -121,7 +121,7 @@ def _of_text(source: Source) -> ProgramOutput:
 
 
 def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
-    """The name of a metric, and (mean, deviation in percent) of each commit; nothing for a line that is none."""
+    """Return the name of a metric, and (mean, deviation in percent) of each commit; nothing for a line that is none."""
     values: list[tuple[str, str]] = []
     rest = line
     for place in range(2 * commits - 1):
@@ -138,7 +138,7 @@ def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
-    """The metrics of the test alone, if there are any."""
+    """Return the metrics of the test alone, if there are any."""
     own = [one for one in series if one.benchmark.partition(".")[0] == test]
     own = own or [one for one in series if one.benchmark.partition(".")[0] not in _MONITORS] or list(series)
     usable, _ = positive(own)
@@ -157,7 +157,9 @@ def _direction(metric: str) -> Direction | None:
 
 
 def _test_of(head: str) -> str:
-    """The name of the test: the last part of what stands below the line that ends in `testcase:`; empty without one."""
+    """Return the name of the test: the last part of what stands below the line that ends in `testcase:`; empty without
+    one.
+    """
     for line, below in pairwise(head.splitlines()):
         if "testcase" in line and line.rstrip().endswith(":") and below[:1].isspace() and below.strip():
             return below.split()[0].rpartition("/")[2]

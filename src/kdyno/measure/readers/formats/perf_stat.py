@@ -35,7 +35,7 @@ class _Count:
 
 
 def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
-    """How a line looks with this between its fields and that before a fraction."""
+    """Return how a line looks with this between its fields and that before a fraction."""
     s, d = re.escape(separator), re.escape(decimal)
     # Event names may hold the separator: sched:sched_switch, and between slashes cpu/event=0x3c,umask=0x1/
     event = r"\S.*?" if separator == ":" else rf"[^{s}/\s][^{s}/]*(?:/[^/]*/[^{s}]*)?"
@@ -55,7 +55,7 @@ _HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
 
 
 def _has_commas(line: str) -> bool:
-    """Whether a line between whose fields are commas has decimal commas as well."""
+    """Return whether a line between whose fields are commas has decimal commas as well."""
     return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _of_line(line))
 
 

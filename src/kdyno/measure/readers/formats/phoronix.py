@@ -59,7 +59,9 @@ def _name(result: Element) -> str:
 
 
 def _printed(entry: Element) -> list[str]:
-    """The single values as written; where only their mean is there, that. Sensors have several, between commas."""
+    """Return the single values as written; where only their mean is there, that. Sensors have several, between
+    commas.
+    """
     raw = [text.strip() for text in xml.text_of(entry, "RawString").split(":") if text.strip()]
     printed = raw or [xml.text_of(entry, "Value")]
     return printed if all(map(is_printed_number, printed)) else []

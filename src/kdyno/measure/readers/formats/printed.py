@@ -74,7 +74,7 @@ class Program:
         return ProgramOutput(*positive(series))
 
     def _runs(self, source: Source) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """The lines of each run, with the circumstances that stand before them."""
+        """Yield the lines of each run, with the circumstances that stand before them."""
         facts: dict[str, str] = {}
         lines: list[str] = []
         patterns = {re.compile(pattern): template for pattern, template in self.facts.items()}
@@ -110,7 +110,7 @@ class Program:
 
 
 def _number(text: str, mark: Mark) -> str:
-    """A number, or a duration in seconds, with a decimal point; empty for what is none."""
+    """Return a number, or a duration in seconds, with a decimal point; empty for what is none."""
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = clock.groups()
         rest = seconds.replace(",", ".")

@@ -65,7 +65,9 @@ def of_program(
     *forms: Form,
     lone_variant: str = "",
 ) -> Reader:
-    """The row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing else."""
+    """Return the row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing
+    else.
+    """
     return Reader(
         name,
         title,
@@ -214,7 +216,7 @@ def recognise(source: Source, request: JudgeRequest) -> Reader:
 
 
 def is_claims(source: Source, request: JudgeRequest) -> bool:
-    """Whether a file is nothing but a list of published statistics. Raises what `recognise` raises."""
+    """Return whether a file is nothing but a list of published statistics. Raises what `recognise` raises."""
     if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
         return False
     return claims.looks_like(shape_of(source).header)

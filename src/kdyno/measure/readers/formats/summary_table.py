@@ -75,7 +75,7 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
 
 
 def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
-    """Whether there is a column of means and one of standard deviations."""
+    """Return whether there is a column of means and one of standard deviations."""
     return bool(_column(header, request, "mean", MEANS) and _column(header, request, "sd", SDS))
 
 
@@ -191,7 +191,7 @@ class _Table:
                 )
 
     def _in_heads(self) -> bool:
-        """Whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
+        """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
         bracketed = {units.of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
         return len(bracketed) == 1 and bool(bracketed.pop())
 
@@ -207,7 +207,7 @@ class _Table:
         return self._at(row, self.layout.roles[role]) if role in self.layout.roles else ""
 
     def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
-        """The measurement in a cell; None if it says that nothing was measured.
+        """Return the measurement in a cell; None if it says that nothing was measured.
 
         Raises BadValue and BeyondLimits.
         """
@@ -223,7 +223,7 @@ class _Table:
         return cell
 
     def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
-        """The standard deviation of a cell, or of the column beside it; empty if there is none.
+        """Return the standard deviation of a cell, or of the column beside it; empty if there is none.
 
         Raises BadValue and BeyondLimits.
         """
@@ -257,5 +257,5 @@ class _Table:
 
 
 def bare_name(heading: str) -> str:
-    """The head of a column without the unit in brackets at its end, in its own letters."""
+    """Return the head of a column without the unit in brackets at its end, in its own letters."""
     return heading[: len(bare(heading))].strip() or heading
