@@ -13,16 +13,16 @@ Lane = Literal["model", "wall"]
 
 @dataclass(frozen=True)
 class Clock:
-    """What samples are read in."""
+    """The quantity that samples are read in."""
 
     title: str
-    """In words, for reports."""
+    """The name in reports."""
     cost_unit: str
-    """Unit of what an operation costs."""
+    """The unit of the cost of an operation."""
     bandwidth_unit: str
 
     def unit_for(self, unit: str, other: Clock) -> str:
-        """Return the unit here of what is read in `unit` with the other clock; a unit that is not a clock's stays."""
+        """Return the unit in this clock for a `unit` of the other clock; a unit that belongs to no clock stays."""
         return {other.cost_unit: self.cost_unit, other.bandwidth_unit: self.bandwidth_unit}.get(unit, unit)
 
 
@@ -33,18 +33,18 @@ class LaneRow:
     name: Lane
     clock: Clock
     iterations: int
-    """Samples per benchmark and boot, unless an experiment says how many. Odd, so that the median is one of them."""
+    """Samples per benchmark and boot, unless an experiment sets the number. Odd, so that the median is one of them."""
     icount: bool
     """One emulated CPU, whose executed instructions are the clock (QEMU's TCG with -icount); else time passes."""
     disturbed_by_host: bool
-    """What the host does meanwhile shows in the samples, so that they hold for this host alone."""
+    """Whether other work of the host shows in the samples, so that they are valid for this host alone."""
     side_by_side: bool
-    """Boots may run at the same time without disturbing each other's samples."""
+    """Whether boots may run at the same time without disturbing each other's samples."""
     first_boot_seconds: float
-    """What a boot took on a machine with 2 cores: a guess, until one is on record."""
+    """Seconds of a boot on a machine with 2 cores: a guess, used until one is on record."""
 
     def headline(self, clock: Clock | None = None) -> str:
-        """Return the first line of a report; `clock` is what the samples are read in, if that is not the lane's own."""
+        """Return the first line of a report; `clock` is the clock of the samples, if it is not the lane's own."""
         return f"lane: {self.name} — {(clock or self.clock).title}"
 
 
@@ -80,6 +80,6 @@ PMU_CLOCKS: dict[str, Clock] = {
         "instructions that the emulated PMU counted in the measured loops, not time", "instr", "B/instr"
     ),
 }
-"""What samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
+"""Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
-"""What samples are read in where there is no guest: on the machine `local`."""
+"""The clock of samples where there is no guest: on the machine `local`."""

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a file that somebody wrote, in words: the key, and what was probably meant."""
+"""The mistakes that pydantic finds in a file that somebody wrote, in words: the key, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from kdyno.base import toml
 
 SHOWN = 20
-"""Mistakes of one file that are said."""
+"""The most mistakes of one file that are reported."""
 WORDS: Mapping[str, str] = {
     **dict.fromkeys(("string_type", "string_sub_type"), "a text in quotation marks is expected"),
     "string_unicode": "a text in UTF-8 is expected",
@@ -33,7 +33,7 @@ WORDS: Mapping[str, str] = {
     "less_than": "it must be less than {lt}",
     "less_than_equal": "it must be at most {le}",
 }
-"""What pydantic's kinds of mistakes mean to whoever wrote the file, with its facts."""
+"""Pydantic's kinds of mistakes in words for whoever wrote the file, with its facts."""
 LENGTHS = {
     "too_short": ("min_length", "at least", "entry", "entries"),
     "too_long": ("max_length", "at most", "entry", "entries"),
@@ -64,17 +64,17 @@ PATTERNS: Mapping[str, str] = {
     r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$": "DISK.scheduler or DISK.read_ahead_kb is expected",
     r"^[a-z0-9-]{1,32}$": "a scheduler is expected: up to 32 small letters, digits and -",
 }
-"""What texts that must match a pattern are, in words."""
+"""Descriptions of the texts that must match a pattern."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One place of a file where something is wrong."""
+    """One wrong place of a file."""
 
     keys: tuple[int | str, ...]
-    """The place as the file has it."""
+    """The place as it is in the file."""
     location: tuple[int | str, ...]
-    """The same as pydantic has it, with the kinds of values that may be of several."""
+    """The place as pydantic reports it, including the kind of each value that may be of several."""
     kind: str
     """Pydantic's name of the mistake."""
     words: str
@@ -83,9 +83,9 @@ class Mistake:
 def mistakes(
     error: ValidationError, written: Any, keys_of: Callable[[Sequence[int | str]], Sequence[int | str]] = tuple
 ) -> list[Mistake]:
-    """Each place once, however many kinds of values could have been there; `written` is what was validated.
+    """Return each wrong place once, however many kinds of values were possible there; `written` is what was validated.
 
-    `keys_of` takes out of a location what only the model's file knows to be no key.
+    `keys_of` takes the parts out of a location that are not keys, which only the file's model knows.
     """
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for mistake in error.errors(include_url=False):
@@ -98,8 +98,8 @@ def mistakes(
 
 
 def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -> tuple[int | str, ...]:
-    """Return the steps that lead somewhere in what was written: the others say of which kind a value was taken to
-    be.
+    """Return the steps of a location that exist in the written file: the others name the kind that a value was taken
+    for.
     """
     keys: list[int | str] = []
     for number, step in enumerate(location, start=1):
@@ -113,7 +113,7 @@ def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -
 
 
 def in_words(mistake: ErrorDetails) -> str:
-    """What is wrong, for whoever wrote it; without the place."""
+    """Return the mistake in words for whoever wrote the file, without the place."""
     kind, facts = mistake["type"], mistake.get("ctx", {})
     if kind in LENGTHS:
         fact, bound, one, several = LENGTHS[kind]
@@ -127,7 +127,7 @@ def in_words(mistake: ErrorDetails) -> str:
 
 
 def problems(error: ValidationError, model: type[BaseModel], written: Any) -> list[str]:
-    """One line for each mistake in what was `written`, up to SHOWN."""
+    """Return one line for each mistake in the `written` text, up to SHOWN."""
     return [_problem(mistake, model) for mistake in mistakes(error, written)[:SHOWN]]
 
 
@@ -141,13 +141,13 @@ def _problem(mistake: Mistake, model: type[BaseModel]) -> str:
 
 
 def meant(key: str, known: Sequence[str]) -> str:
-    """Return the nearest key that would have been right, as the end of a sentence."""
+    """Return the nearest valid key as the end of a sentence."""
     near = difflib.get_close_matches(key[: toml.KEY_SHOWN], known, n=1)
     return f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
 
 
 def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
-    """Return the keys that the table at this place of a model knows; none where it is no table."""
+    """Return the keys that the table at this place of a model knows; none if it is not a table."""
     here: Any = model
     for step in location:
         tables = list(_models(here))
@@ -156,7 +156,7 @@ def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[st
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that a value of this type may be of, or hold: of a list or a dict its values."""
+    """Yield the models that a value of this type may have or hold: for a list or a dict, those of its values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is Annotated:

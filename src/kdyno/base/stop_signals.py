@@ -1,7 +1,7 @@
-"""Signals that ask kdyno to stop: Ctrl-C, `kill`, and a terminal that closes. All three end it in the same way.
+"""The signals that ask kdyno to stop: Ctrl-C, `kill`, and a terminal that closes. All three end it in the same way.
 
-They raise KeyboardInterrupt, so that what is under way cleans up after itself: no half-written file stays,
-and no child. Where an exception at any moment would do harm they set an event instead, and who waits looks at that.
+They raise KeyboardInterrupt, so that the work under way cleans up: no half-written file stays, and no child. Where an
+exception at any moment would do harm they set an event instead, which the waiting thread checks.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def came() -> bool:
 
 
 def exit_status() -> int:
-    """What shells say of a program that the latest of these signals ended."""
+    """Return the status that shells give a program which the latest of these signals ended."""
     return 128 + (_Received.latest or signal.SIGINT)
 
 
 def raise_on_stop() -> None:
-    """Let each of the signals raise KeyboardInterrupt, unless kdyno was started to ignore it, as by nohup."""
+    """Let each of the signals raise KeyboardInterrupt, except those that kdyno was started to ignore, as by nohup."""
     if current_thread() is not main_thread():
         return
     _Received.latest = None

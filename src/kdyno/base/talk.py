@@ -1,4 +1,4 @@
-"""Talking to people on stderr: what goes on, how far it is, how long it will take. stdout is for data alone."""
+"""Talking to people on stderr: the work under way, its progress, its remaining time. stdout is for data alone."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_SECONDS = 15.0
 NOTE_SHOWN = 40
-"""Characters of a note beside a bar."""
+"""Characters of a note next to a bar."""
 MOST_NOTED = 400
-"""Characters of a note in a line of its own: a note may be a command of a build, which names hundreds of files."""
+"""Characters of a note on a line of its own: a note may be a command of a build, which names hundreds of files."""
 
 Advance = Callable[[int, int | None, str], None]
-"""(done, total or None, what it is at): tells how far a piece of work is."""
+"""(done, total or None, note): reports the progress of a piece of work."""
 
 
 class Talk:
     """A terminal gets progress bars; a file or a pipe gets a line now and then; `quiet` gets neither.
 
-    A run that is watched shows its plan, too, and what is told of it by `built`, `booted`, `heard` and `stand`. Nobody
-    else sees that. `plain` keeps to lines on a terminal as well; `build_output` shows the end of what a build says.
+    On a terminal, a run also shows its plan and the events that `built`, `booted`, `heard` and `stand` report.
+    Elsewhere these are ignored. `plain` prints lines on a terminal as well; `build_output` shows the last lines of a
+    build's output.
     """
 
     def __init__(self, quiet: bool = False, *, plain: bool = False, build_output: bool = False) -> None:
@@ -39,12 +40,12 @@ class Talk:
         self._screen: Screen | None = None
 
     def say(self, text: str) -> None:
-        """One line, unless quiet."""
+        """Print one line, unless quiet."""
         if not self.quiet:
             terminal.tell(text)
 
     def warn(self, text: str) -> None:
-        """One line that must be seen, quiet or not."""
+        """Print one line that must be seen, quiet or not."""
         terminal.tell(text)
 
     @contextmanager
@@ -63,7 +64,7 @@ class Talk:
 
     @contextmanager
     def watching(self, ahead: Ahead) -> Iterator[None]:
-        """Show a run while the body carries it out, on a terminal; elsewhere nothing is different."""
+        """Show a run on a terminal while the body carries it out; elsewhere do nothing."""
         if not self.bars:
             yield
             return
@@ -82,22 +83,22 @@ class Talk:
         return self._screen is not None
 
     def built(self, images: int) -> None:
-        """So many images were built."""
+        """Report that so many images were built."""
         if self._screen:
             self._screen.built(images)
 
     def booted(self) -> None:
-        """A boot of the run has ended."""
+        """Report that a boot of the run has ended."""
         if self._screen:
             self._screen.booted()
 
     def heard(self, line: str) -> None:
-        """A build says this."""
+        """Report a line of a build's output."""
         if self._screen:
             self._screen.heard(line)
 
     def stand(self, standings: Sequence[Standing]) -> None:
-        """The verdicts so far."""
+        """Report the verdicts so far."""
         if self._screen:
             self._screen.stand(standings)
 
@@ -110,13 +111,13 @@ def _bar(what: str, pace: Pace) -> Iterator[Advance]:
     from rich.text import Text
 
     class Elapsed(ProgressColumn):
-        """Goes on while the work says nothing."""
+        """A clock that goes on while the work reports nothing."""
 
         def render(self, task: Task) -> Text:  # noqa: ARG002
             return Text(pace.elapsed())
 
     class Yielding(TextColumn):
-        """Gives way where the terminal is narrow, so that no figure is cut."""
+        """A column that shrinks where the terminal is narrow, so that no figure is cut."""
 
         def render(self, task: Task) -> Text:
             text = super().render(task)

@@ -1,4 +1,6 @@
-"""Text to show: what a guest said made safe, since it may hold anything, and numbers in as many digits as are read."""
+"""Text to show: text from guests made safe, since it may hold anything, and numbers with as many digits as people
+read.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def clean(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """Return the text as one line whose columns stay: what `clean` does, but for the spaces."""
+    """Return the text as one line whose columns stay: like `clean`, but spaces are kept."""
     return _visible(LINE_ENDS.sub(" ", _without_escapes(text)))
 
 
@@ -44,9 +46,9 @@ def cut(text: str, most: int) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return the same JSON, which no terminal obeys: characters that steer are written as `\\u009b`.
+    """Return the same JSON in a form that no terminal obeys: characters that steer are written as `\\u009b`.
 
-    JSON holds them in strings alone, and has escaped the ASCII controls anyway.
+    In JSON only strings hold such characters, and the ASCII controls are escaped anyway.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -74,14 +76,14 @@ def _escaped(character: str) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """`0.032`; what is smaller than one in ten thousand is not told apart: `< 0.0001`."""
+    """Return `0.032`; values below one in ten thousand are not distinguished: `< 0.0001`."""
     if p is None:
         return ""
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def number(value: float) -> str:
-    """Four digits, with k, M or G for large numbers."""
+    """Return a number with four digits, with k, M or G for large numbers."""
     for limit, unit, suffix in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k")):
         if value >= limit:
             return f"{value / unit:.4g}{suffix}" if value < 1e4 * unit else f"{value / unit:,.0f}{suffix}"
@@ -113,17 +115,17 @@ def limit(fraction: float) -> str:
 
 
 def signed(fraction: float) -> str:
-    """Return the same with its sign: `-3.1`, `+0.62`, `0`."""
+    """Return a size in percent with its sign: `-3.1`, `+0.62`, `0`."""
     return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)
 
 
 def counted(number: int, what: str) -> str:
-    """`1 block`, `1,200 blocks`."""
+    """Return a number with its noun: `1 block`, `1,200 blocks`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """`a, b and 3 more`; names with commas in them are told apart by semicolons."""
+    """Return `a, b and 3 more`; names with commas in them are separated by semicolons."""
     between = "; " if any(", " in name for name in names) else ", "
     if len(names) <= most:
         return between.join(names)

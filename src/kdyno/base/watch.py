@@ -1,6 +1,6 @@
-"""What a terminal shows while a run goes on: the plan, how far it is, the verdicts so far, what the build says.
+"""The display on a terminal while a run goes on: the plan, the progress, the verdicts so far, the output of the build.
 
-A `Screen` is told what happens and keeps it as a `View`; `drawn` makes lines of one, and is pure.
+A `Screen` receives events and keeps them as a `View`; `drawn` makes the lines of a view, and is pure.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kdyno.base.watched import Ahead, Standing
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-NOT_YET = "Verdicts so far. Don't trust them before the end: who looks often finds differences that aren't there."
+NOT_YET = "Verdicts so far. Don't trust them before the end: looking often finds differences that don't exist."
 BAR = 24
 BUILD_LINES = 8
 LONGEST = 400
-"""Characters of a line or note that are looked at: it may be a command that names hundreds of files."""
+"""Characters of a line or note that are used: it may be a command that names hundreds of files."""
 SPARE = 2
-"""Lines of the terminal that are left free: what fills all of it can't be taken back."""
+"""Lines of the terminal that are left free: a display that fills the whole terminal can't be redrawn."""
 REDRAWN_EACH_SECOND = 4
 
 Piece = tuple[str, str]
-"""Text and its style."""
+"""A text and its style."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,21 @@ class Work:
     total: int | None = None
     note: str = ""
     is_counted: bool = False
-    """Whether anything was told of it yet."""
+    """Whether any progress was reported yet."""
 
 
 @dataclass(frozen=True)
 class View:
-    """All that is shown; times are of the monotonic clock."""
+    """Everything that is shown; times are of the monotonic clock."""
 
     ahead: Ahead
     began: float
     built: int = 0
     last_built: float = 0.0
-    """When the last one was; at first when it all began."""
+    """When the last boot ended; at first, when the run began."""
     booted: int = 0
     first_boot: float | None = None
-    """When the first one ended."""
+    """When the first boot ended."""
     last_boot: float = 0.0
     work: Work | None = None
     standings: tuple[Standing, ...] = ()
@@ -70,7 +70,9 @@ class View:
 
 
 def seconds_left(view: View, now: float) -> float | None:
-    """What is left of a run: by the forecast until boots end, then by how fast they do; None if nothing tells."""
+    """Return the seconds left of a run: from the forecast until boots end, then from their speed; None if neither is
+    known.
+    """
     boots = max(0, view.ahead.boots - view.booted)
     if view.first_boot is None:
         before, images = view.ahead.seconds_before_boots, view.ahead.images
@@ -85,7 +87,7 @@ def seconds_left(view: View, now: float) -> float | None:
 
 
 def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
-    """Return the view in at most this many lines of at most this many columns; what the build says gives way first."""
+    """Return the view in at most this many lines of at most this many columns; the build's output is cut first."""
     lines = [*_plan(view, columns, now), *_work(view.work, columns), *_standings(view.standings, columns)]
     lines = lines[: max(1, rows - SPARE)]
     room = min(BUILD_LINES, rows - SPARE - len(lines))
@@ -141,7 +143,8 @@ def _standings(standings: Sequence[Standing], columns: int) -> list[Text]:
 
 
 def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
-    """Lines of pieces, as many in each as there is room for; a piece is never broken, and later lines are indented.
+    """Yield lines of pieces, with as many in each as there is room for; a piece is never broken, and later lines are
+    indented.
 
     No comma follows a colon.
     """
@@ -160,9 +163,9 @@ def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: s
 
 
 class Screen:
-    """The view of a run at the bottom of a terminal, redrawn while it is open; what is said meanwhile scrolls above.
+    """The view of a run at the bottom of a terminal, redrawn while it is open; messages printed meanwhile scroll above.
 
-    It is told what happens by one thread, and draws in another.
+    One thread sends it events; it draws in another.
     """
 
     def __init__(self, ahead: Ahead, *, output: bool = False) -> None:
@@ -190,7 +193,7 @@ class Screen:
 
     @contextmanager
     def working(self, what: str, pace: Pace) -> Iterator[None]:
-        """Show a piece of work while the body runs, and say in a line that stays how far it came."""
+        """Show a piece of work while the body runs, then print a line with its final progress, which stays."""
         self.view = replace(self.view, work=Work(clean(what), pace), output=())
         try:
             yield
@@ -202,29 +205,29 @@ class Screen:
                 terminal.tell(f"{work.what}: {pace.count(work.done, total)}, {pace.elapsed()}")
 
     def advance(self, done: int, total: int | None, note: str) -> None:
-        """How far the piece of work is."""
+        """Report the progress of the piece of work."""
         if self.view.work:
             work = replace(self.view.work, done=done, total=total, note=clean(note[:LONGEST]), is_counted=True)
             self.view = replace(self.view, work=work)
 
     def built(self, images: int) -> None:
-        """So many more images are there."""
+        """Report that so many more images are built."""
         if images:
             self.view = replace(self.view, built=self.view.built + images, last_built=time.monotonic())
 
     def booted(self) -> None:
-        """One more boot has ended."""
+        """Report that one more boot has ended."""
         now, view = time.monotonic(), self.view
         first = now if view.first_boot is None else view.first_boot
         self.view = replace(view, booted=view.booted + 1, first_boot=first, last_boot=now)
 
     def heard(self, line: str) -> None:
-        """A line that a build says."""
+        """Report a line of a build's output."""
         if self._shows_output:
             self.view = replace(self.view, output=(*self.view.output, clean(line[:LONGEST]))[-BUILD_LINES:])
 
     def stand(self, standings: Sequence[Standing]) -> None:
-        """The verdicts so far; their names may come from anywhere."""
+        """Report the verdicts so far; their names may come from anywhere."""
         self.view = replace(
             self.view, standings=tuple(replace(standing, variant=clean(standing.variant)) for standing in standings)
         )

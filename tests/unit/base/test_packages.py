@@ -164,11 +164,11 @@ def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workloa
         (DEBIAN, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-web"),
         (UBUNTU, ["flex", "cargo-web"], "sudo apt-get install -y flex cargo-1.89"),
         (MINT, ["mmdebstrap"], "sudo apt-get install -y mmdebstrap debian-archive-keyring gpg"),
-        (UBUNTU, ["chromium"], "there is no package chromium here: sudo snap install chromium"),
+        (UBUNTU, ["chromium"], "this host has no package chromium: sudo snap install chromium"),
         (
             UBUNTU,
             ["chromium", "flex"],
-            "sudo apt-get install -y flex; there is no package chromium here: sudo snap install chromium",
+            "sudo apt-get install -y flex; this host has no package chromium: sudo snap install chromium",
         ),
         (
             FEDORA,
@@ -176,7 +176,7 @@ def test_each_package_with_another_name_on_ubuntu_is_one_that_kdyno_or_a_workloa
             "install flex (builds the kernel's Kconfig reader; Debian's package flex has it), "
             "lz4 (compresses bzImage of the dyno configuration; Debian's package lz4 has it)",
         ),
-        (FEDORA, ["gcc-99"], "install what Debian's package gcc-99 has"),
+        (FEDORA, ["gcc-99"], "install the content of Debian's package gcc-99"),
     ],
 )
 def test_a_hint_is_a_command_where_names_are_known_and_a_description_elsewhere(

@@ -105,7 +105,7 @@ def test_root_uses_no_directory_that_somebody_else_may_change(tmp_path: Path, na
     os.chown(place, 0, 0)
     for mode in (0o775, 0o757):
         place.chmod(mode)
-        with pytest.raises(KdynoError, match=f"{why}can be written to by others than its owner"):
+        with pytest.raises(KdynoError, match=f"{why}can be written to by users other than its owner"):
             hold(state)
     place.chmod(0o755)
     hold(state)
@@ -125,7 +125,7 @@ def test_root_follows_no_link_but_roots_own(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to("state")
     hold(State(link))
-    with pytest.raises(KdynoError, match=f"{give_away(link)} is a link of user {NOBODY}'s"):
+    with pytest.raises(KdynoError, match=f"{give_away(link)} is a link that belongs to user {NOBODY}"):
         hold(State(link))
     link.unlink()
     link.symlink_to(give_away_directory(tmp_path / "theirs") / "state")

@@ -166,7 +166,7 @@ def test_a_pipe_that_git_would_wait_at_is_one_message(
     else:
         (tree / ".git" / where).unlink()
         os.mkfifo(tree / ".git" / where)
-    with pytest.raises(git.RepositoryHangs, match="waits for somebody who writes"):
+    with pytest.raises(git.RepositoryHangs, match="is a pipe that waits for a writer"):
         fetch(f"git:{tree}", state, silent)
 
 

@@ -282,7 +282,7 @@ def test_sizes_are_bounded_before_anything_is_kept(monkeypatch: pytest.MonkeyPat
     claims = bytearray(tar([("a", b"")]))
     claims[124:136] = b"77777777777\0"
     claims[148:156] = b"%06o\0 " % (sum(claims[:148]) + 8 * 32 + sum(claims[156:512]))
-    with pytest.raises(ArchiveDamaged, match="8,589,934,591 bytes is more than is taken"):
+    with pytest.raises(ArchiveDamaged, match="8,589,934,591 bytes exceeds the limit"):
         list(files(_reading(bytes(claims)), PLENTY, "m"))
     monkeypatch.setattr("kdyno.profile.pgod.OBJECTS", small)
     assert "more than is taken" in damage(sent(snapshot({"a.gcda": bytes(10**8)}))), "100 kB that unpack to 100 MB"

@@ -243,7 +243,7 @@ def symbols_of_one_name(path: Path, number: int, length: int) -> Path:
 def test_symbols_that_share_a_long_name_are_refused(tmp_path: Path, number: int, length: int, why: str) -> None:
     path = symbols_of_one_name(tmp_path / "vmlinux", number, length)
     done = kdyno("kernel", "size", path, "--state", tmp_path / "state")
-    require_one_message(done, 1, f"{path} is no sound ELF file: ", why)
+    require_one_message(done, 1, f"{path} is not a valid ELF file: ", why)
     done = python(f"from kdyno.base.elf_listing import *; from pathlib import Path; symbols(Path({str(path)!r}))")
     assert "ElfUnsound" in done.stderr and why in done.stderr
 
