@@ -339,7 +339,7 @@ def test_a_directory_that_is_not_kdynos_is_refused_and_left_as_it_is(done: Lab, 
     result = done(*words[verb], "--state", str(theirs))
     assert sorted(theirs.rglob("*")) == before
     if verb not in ("doctor", "gc"):  # they find nothing to do
-        assert result.status == 1 and f"{theirs} is no state directory" in result.err
+        assert result.status == 1 and f"{theirs} is not a state directory" in result.err
         assert f"touch {theirs}/.kdyno-state" in result.err
 
 

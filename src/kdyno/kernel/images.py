@@ -122,7 +122,7 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
         except OSError as error:
             return f"{name}: {error.strerror}"
         if not stat.S_ISREG(status.st_mode):
-            return f"{name} is no regular file"
+            return f"{name} is not a regular file"
         if status.st_size != sizes.get(name, status.st_size):
             return f"{name} isn't {sizes[name]:,} bytes, as its record has it"
         if name not in record.files:

@@ -176,7 +176,7 @@ def _require_files(path: Path) -> None:
         except OSError:  # a journal may go at any moment; SQLite says what else is wrong
             continue
         if not is_file:  # a link, too: what SQLite writes beside a file would go elsewhere
-            raise NotAStore(where=f"{path}{suffix}", why="it is no regular file")
+            raise NotAStore(where=f"{path}{suffix}", why="it is not a regular file")
         if suffix == JOURNAL:
             raise JournalBeside(where=path, journal=file)
 

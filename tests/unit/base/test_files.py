@@ -131,5 +131,5 @@ def test_a_named_file_is_read_only_if_it_is_a_file_and_no_larger_than_it_may_be(
         read_whole(tmp_path / "file", 3)
     os.mkfifo(tmp_path / "pipe")
     for no_file in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(OSError, match="it is no regular file"):
+        with pytest.raises(OSError, match="it is not a regular file"):
             read_whole(no_file, 4)

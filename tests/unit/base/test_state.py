@@ -65,11 +65,11 @@ def test_a_link_in_place_of_a_lock_is_refused_and_what_it_leads_to_is_left_alone
 
 def test_what_is_no_file_in_place_of_a_lock_is_refused_at_once(state: State) -> None:
     os.mkfifo(lock_file(state))
-    with pytest.raises(KdynoError, match="it is no regular file"):
+    with pytest.raises(KdynoError, match="it is not a regular file"):
         hold(state)
     lock_file(state).unlink()
     lock_file(state).mkdir()
-    with pytest.raises(KdynoError, match="it is no regular file"):
+    with pytest.raises(KdynoError, match="it is not a regular file"):
         hold(state)
     lock_file(state).rmdir()
     lock_file(state).symlink_to("/dev/null")
@@ -257,7 +257,7 @@ def test_nothing_else_that_is_called_like_a_store_makes_a_directory_kdynos(
 ) -> None:
     state.root.mkdir()
     make(state.root / "store.sqlite")
-    with pytest.raises(StateOfOthers, match=f"{state.root} is no state directory") as refused:
+    with pytest.raises(StateOfOthers, match=f"{state.root} is not a state directory") as refused:
         hold(state)
     assert f"touch {state.root}/.kdyno-state" in refused.value.advice
     assert len(list(state.root.iterdir())) == 1

@@ -395,7 +395,7 @@ def test_a_journal_that_is_no_plain_file_is_refused_at_once(root: Path, state: S
             turn(state, root=root)
     pipe.rename(path)
     for turn in (set_knobs, restore):
-        with at_once(), pytest.raises(JournalDamaged, match="it is no regular file"):
+        with at_once(), pytest.raises(JournalDamaged, match="it is not a regular file"):
             turn(state, root=root)
     path.unlink()
     with path.open("wb") as endless:

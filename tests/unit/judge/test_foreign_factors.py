@@ -90,7 +90,7 @@ def test_a_column_of_unknown_meaning_that_varies_within_a_variant_is_refused_wit
         judged(tmp_path, two_hosts("rack place"))
     assert str(caught.value) == "column 'rack place' has 2 values (fast, slow) within variant 'old' of 'pipe'"
     assert caught.value.advice == (
-        "--benchmark 'test,rack place' compares each of its values by itself, "
+        "give --benchmark 'test,rack place' to compare each of its values by itself, "
         "--pool 'rack place' takes them all together"
     )
 
@@ -99,7 +99,7 @@ def test_both_options_that_the_error_names_are_obeyed(tmp_path: Path, capsys: py
     file = tmp_path / "data.csv"
     file.write_text(two_hosts("rack"))
     assert main(["judge", str(file)]) == 1
-    assert "--benchmark test,rack compares each of its values by itself, --pool rack" in capsys.readouterr().err
+    assert "give --benchmark test,rack to compare each of its values by itself, --pool rack" in capsys.readouterr().err
     assert main(["judge", str(file), "--benchmark", "test,rack"]) == 0
     assert "pipe, rack slow" in capsys.readouterr().out
     assert main(["judge", str(file), "--pool", "rack"]) == 0
@@ -110,7 +110,7 @@ def test_without_a_column_for_the_benchmark_the_option_names_the_one_column() ->
     text = "kernel,mood,time\n" + "".join(f"{kernel},{mood},1\n" for kernel in "ab" for mood in "xyxy")
     with pytest.raises(errors.UndecidedColumn, match="2 values") as caught:
         rows(text)
-    assert "--benchmark mood compares" in caught.value.advice
+    assert "give --benchmark mood to compare" in caught.value.advice
     assert benchmarks(rows(text, columns={"benchmark": "mood"})) == ["x", "y"]
 
 
@@ -227,7 +227,7 @@ def test_a_table_of_means_is_compared_within_each_host() -> None:
 def test_rows_of_means_that_differ_in_an_unknown_column_are_refused_with_the_option() -> None:
     with pytest.raises(errors.SummaryColumn) as caught:
         rows(MEANS.replace("host", "mood"), form="table")
-    assert caught.value.advice == "--benchmark test,mood compares each of its values by itself"
+    assert caught.value.advice == "give --benchmark test,mood to compare each of its values by itself"
     gathered = rows(MEANS.replace("host", "mood"), form="table", columns={"benchmark": "test,mood"})
     assert benchmarks(gathered) == ["x, mood h", "x, mood i"]
 

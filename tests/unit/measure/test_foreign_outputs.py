@@ -321,12 +321,15 @@ def test_matrix_json_has_a_value_for_each_run() -> None:
         "will-it-scale.per_process_ops": 4,
         "will-it-scale.workload": 4,
     }
-    assert "metrics of monitors that weren't read: 1; they explain a change, and are none" in result.notes
+    assert (
+        "metrics of monitors were not read: 1; they explain a change, but are not measurements of the test"
+        in result.notes
+    )
 
 
 @pytest.mark.parametrize("text", ["Hello\nworld, this is no table\nat all\n", "warning: x\nok\n42\n"])
 def test_a_text_of_no_format_is_called_so_with_the_number_of_formats_and_a_way_out(text: str) -> None:
-    with pytest.raises(UnknownText, match=f"not recognised: none of the {len(READERS)} formats") as caught:
+    with pytest.raises(UnknownText, match=f"not recognised as any of the {len(READERS)} formats") as caught:
         output(text)
     assert all(name in caught.value.advice for name in BY_NAME)
     assert "make CSV with the columns variant, benchmark and value" in caught.value.advice
@@ -413,7 +416,8 @@ def test_output_of_a_workload_is_read_with_the_metrics_of_its_definition(tmp_pat
     assert report.benchmarks[0].unit == "ops/s"
     assert any(notice.startswith("took isn't printed") for notice in report.notices)
     assert any(
-        notice.startswith("size wasn't read: the output is no JSON document: from line 1") for notice in report.notices
+        notice.startswith("size wasn't read: the output is not a JSON document: from line 1")
+        for notice in report.notices
     )
 
 

@@ -227,7 +227,7 @@ def test_decimal_commas_between_semicolons_are_read() -> None:
     "text", ['{"counter-value" : "12,5", "event" : "cycles", "pcnt-running" : 100,00}', '{"counter-value" : ']
 )
 def test_json_of_perf_that_is_none_is_refused_without_python_s_words(text: str) -> None:
-    with pytest.raises(Broken, match=r"line 1 is no JSON, from line 1, column \d+ on it isn't what JSON has there"):
+    with pytest.raises(Broken, match=r"line 1 is not JSON, from line 1, column \d+ on"):
         perf_stat.read(source(text))
 
 
@@ -382,7 +382,7 @@ def test_a_count_that_is_none_is_said_to_be_none_in_words_of_our_own(streams: st
 
 
 def test_what_python_says_of_a_value_reaches_nobody() -> None:
-    assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds what JSON doesn't have"
+    assert json_values.why(ValueError("cannot convert float NaN to integer")) == "it holds text that is not JSON"
     assert json_values.why(json_values.Unfit("jobs is no list")) == "jobs is no list"
 
 

@@ -198,14 +198,14 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
         (b"", "no line of the output matches its pattern"),
         (b"x=1\ny\nx=1\n", "its pattern matches more than once: in line 1 and in line 3"),
         (b"x=1 x=2\n", "its pattern matches more than once: in line 1 and in line 1"),
-        (b"x=0\n", "line 1 says '0', which is no positive number"),
-        (b"\nx=-3\n", "line 2 says '-3', which is no positive number"),
-        (b"x=nan\n", "line 1 says 'nan', which is no positive number"),
-        (b"x=inf\n", "line 1 says 'inf', which is no positive number"),
-        (b"x=1e999\n", "line 1 says '1e999', which is no positive number"),
-        (b"x=fast\n", "line 1 says 'fast', which is no positive number"),
-        (b"x=\x1b[31m\xffred\n", "line 1 says '\ufffdred', which is no positive number"),
-        (b"x=" + b"9" * 1000 + b"\n", f"line 1 says '{'9' * 60}', which is no positive number"),
+        (b"x=0\n", "line 1 says '0', which is not a positive number"),
+        (b"\nx=-3\n", "line 2 says '-3', which is not a positive number"),
+        (b"x=nan\n", "line 1 says 'nan', which is not a positive number"),
+        (b"x=inf\n", "line 1 says 'inf', which is not a positive number"),
+        (b"x=1e999\n", "line 1 says '1e999', which is not a positive number"),
+        (b"x=fast\n", "line 1 says 'fast', which is not a positive number"),
+        (b"x=\x1b[31m\xffred\n", "line 1 says '\ufffdred', which is not a positive number"),
+        (b"x=" + b"9" * 1000 + b"\n", f"line 1 says '{'9' * 60}', which is not a positive number"),
         (b" " * LONGEST_LINE + b"x=1\n", "no line of the output matches its pattern"),
     ],
 )
@@ -215,13 +215,13 @@ def test_a_metric_that_is_missing_repeated_or_no_positive_number_is_broken_and_t
     report = command(good=r"good (\d+)", bad=r"x=(\S*)").read(agent_report(stdout + b"\ngood 5\n"))
     assert values(report) == {"good": 5}
     assert report.broken == {"bad": why}
-    with pytest.raises(NotRead, match="the command said none of its numbers; bad: "):
+    with pytest.raises(NotRead, match="the command printed none of its numbers; bad: "):
         command(bad=r"x=(\S*)").read(agent_report(stdout))
 
 
 def test_a_group_that_took_no_part_in_the_match_is_no_number() -> None:
     assert command(good=r"p99 = (\d+)", bad=r"ops:(x)?").read(agent_report(OUTPUT)).broken == {
-        "bad": "line 2 says '', which is no positive number"
+        "bad": "line 2 says '', which is not a positive number"
     }
 
 

@@ -112,7 +112,7 @@ def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path)
         ("other.rate", "other.system"), "its set-up ended with status 1: no such server"
     )
     assert {sample.benchmark for sample in report.samples} == {"small.rate", "small.system"}
-    with pytest.raises(NotRead, match=r"no workload said any of its numbers; small\.rate: its set-up ended"):
+    with pytest.raises(NotRead, match=r"no workload printed any of its numbers; small\.rate: its set-up ended"):
         used(tmp_path).read(AgentReport(steps=(step("set-up", status=2),)))
 
 
@@ -145,7 +145,7 @@ def test_a_command_that_failed_has_no_operations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is no parameter"),
+        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is not a parameter"),
         (COUNTED.replace('"request"', '"rate"'), "the operation has the name of a metric"),
     ],
 )
@@ -209,13 +209,13 @@ def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -
         (b'{"a": [1]}', {"json": "a[1]"}, "has no \\[1\\] where"),
         (b'{"a": {}}', {"json": "a"}, "is no number"),
         (b'{"a": true}', {"json": "a"}, "is no number"),
-        (b'{"a": NaN}', {"json": "a"}, "is no positive number"),
+        (b'{"a": NaN}', {"json": "a"}, "is not a positive number"),
         (b"A B\nx 1\nA B\n", {"column": "B", "row": "x"}, "2 lines have the heading B"),
         (b"A B\nx 1\nx 2\n", {"column": "B", "row": "x"}, "2 rows begin with x"),
         (b"A B\nx\n", {"column": "B", "row": "x"}, "ends before the column B"),
         (b"A B\n", {"column": "C", "row": "x"}, "no lines have the heading C"),
         (b"hello", {"format": "stress-ng", "series": "pipe"}, "the output has nothing"),
-        (b"hello", {"format": "no-such", "series": "pipe"}, "there is no format no-such"),
+        (b"hello", {"format": "no-such", "series": "pipe"}, "unknown format no-such"),
     ],
 )
 def test_a_number_that_is_not_there_once_is_broken(output: bytes, metric: dict[str, str], why: str) -> None:
@@ -239,7 +239,7 @@ def test_output_that_was_cut_is_no_document() -> None:
         (("runs = 2", "report = ''"), "`report`: a text is expected that is not empty"),
         (('{ time = "system" }', '{ share = "user" }'), "metrics.system.share"),
         (("runs = 2", "unpack = { '/etc/x.tar' = '.' }"), "unpack./etc/x.tar"),
-        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "no regular expression"),
+        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "not a regular expression"),
         (("[metrics]", "[metrics"), "not TOML"),
     ],
 )

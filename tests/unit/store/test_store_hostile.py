@@ -276,7 +276,7 @@ def test_what_is_no_regular_file_is_never_opened(
 ) -> None:
     (tmp_path / name).unlink(missing_ok=True)
     make(tmp_path / name)
-    with pytest.raises(NotAStore, match=f"{name} is not a kdyno store: it is no regular file"):
+    with pytest.raises(NotAStore, match=f"{name} is not a kdyno store: it is not a regular file"):
         Store(sent.url)
 
 

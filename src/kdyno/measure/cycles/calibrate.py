@@ -1,4 +1,4 @@
-"""A family whose weights are fitted to measurements, and how good it is. Pure."""
+"""Fitting a family's weights to measurements, and judging the result. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kdyno.measure.cycles.predict import weigh
 
 @dataclass(frozen=True)
 class Calibration:
-    """The outcome."""
+    """The result of a calibration."""
 
     family: Family
     """The family whose weights the fit started from."""
     weights: dict[str, float]
     kept: tuple[str, ...]
-    """Weighed events that no program shows: their weights are as they were."""
+    """Weighed events that no program shows: their weights are unchanged."""
     judged: tuple[Judged, ...]
     """Every program, in the probe's order."""
     held_out: Quality
@@ -54,7 +54,7 @@ class CalibrationReport(Frozen):
 
 
 def calibrate(measured: Measured, family: Family) -> Calibration:
-    """Fit to the programs for fitting, judge by the others."""
+    """Fit to the programs for fitting, and judge by the others."""
     is_fit = np.array([program.role == "fit" for program in measured.programs])
     counts, names = measured.counts, measured.names
     weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
@@ -80,7 +80,7 @@ def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, .
 
 
 def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
-    """Return the family with its new weights, and what is known of them."""
+    """Return the family with its new weights and their known errors."""
     old = calibration.family
     fitted = sum(program.role == "fit" for program in calibration.judged)
     model = Model(
@@ -99,7 +99,7 @@ def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) 
 
 
 def as_toml(family: FamilyFile) -> str:
-    """Return the family's file; what is not set is left out."""
+    """Return the family's file; settings without a value are left out."""
     written = family.model_dump(mode="json", include=set(FamilyFile.model_fields))
     plain = {key: value for key, value in written.items() if value not in (None, [], {})}
     tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
@@ -112,5 +112,5 @@ def as_toml(family: FamilyFile) -> str:
 
 
 def _value(value: Any) -> str:
-    """TOML's strings, numbers and lists of strings are JSON's."""
+    """Return a value of TOML; its strings, numbers and lists of strings are written as in JSON."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,6 @@
-"""Weights of what no program of the probe shows, fitted to one half of the benchmarks and judged on the other. Pure."""
+"""Weights of the events that no program of the probe shows, fitted to one half of the benchmarks and judged on the
+other. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,17 @@ from kdyno.measure.cycles.kernel_measured import KernelMeasurement, of_role
 from kdyno.measure.cycles.predict import weigh
 
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""How strongly weights may be held to those that the family had: fewer weights are sought here than among programs, and
-from fewer rows, so that strength has to be found anew."""
+"""How strongly weights may be tied to those that the family had: fewer weights are sought here than among programs, and
+from fewer rows, so the strength has to be chosen anew.
+"""
 
 SOUGHT = frozenset({*UNSEEN, "user_instructions"})
-"""Where a kernel is counted, instructions are all that is known of user code: they stand for what it waits for, too."""
+"""Where a kernel is counted, only instructions are known of user code: they stand for its waits, too."""
 
 
 @dataclass(frozen=True)
 class KernelCalibration:
-    """The outcome."""
+    """The result of a calibration on kernel code."""
 
     family: Family
     """The family whose weights the fit started from."""
@@ -33,17 +36,17 @@ class KernelCalibration:
     fitted: tuple[str, ...]
     """The events whose weights were sought."""
     pull: float
-    """How strongly they were held to those before; chosen among the benchmarks for fitting alone."""
+    """How strongly they were tied to the weights before; chosen among the benchmarks for fitting alone."""
     weights: dict[str, float]
     judged: tuple[Judged, ...]
     held_out: Quality
     on_fitted: Quality
     before: Quality
-    """On the held-out benchmarks with the weights that the fit started from."""
+    """The quality on the held-out benchmarks with the weights that the fit started from."""
 
 
 class KernelCalibrationReport(Frozen):
-    """The outcome as `kdyno calibrate --kernel --json` prints it."""
+    """A calibration on kernel code as `kdyno calibrate --kernel --json` prints it."""
 
     family: str
     fitted: tuple[str, ...]
@@ -61,7 +64,7 @@ class KernelCalibrationReport(Frozen):
 
 
 def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalibration:
-    """Seek the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
+    """Find the weights in SOUGHT of events that the benchmarks for fitting show; all others keep theirs."""
     is_fit = np.array([benchmark.role == "fit" for benchmark in measured.benchmarks])
     counts, names = measured.counts[is_fit], measured.events
     shown = {name for column, name in enumerate(names) if counts[:, column].any()}
@@ -86,7 +89,7 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
 def chosen_pull(
     counts: Array, native: Array, names: Sequence[str], weights: Mapping[str, float], fitted: Sequence[str]
 ) -> float:
-    """Return the strength with which each row of counts[B, E] is best predicted from the others; if two are, the
+    """Return the strength with which each row of counts[B, E] is best predicted from the others; if two are equal, the
     stronger.
     """
     rows = np.arange(len(native))

@@ -1,4 +1,4 @@
-"""The programs of kdyno-probe: how long each takes on this host, and what the emulated PMU counts of it."""
+"""The programs of kdyno-probe: their times on this host, and the emulated PMU's counts of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ Row = TypeVar("Row", bound=ProbeProgram)
 class NoUserPlugins(InfrastructureError):
     message = "{tool} of this host was built without plugins: nothing counts what programs do under it"
     hint = (
-        "Debian 12's qemu-user has plugins, Debian 13's has not; or build QEMU with --enable-plugins, without --static"
+        "Debian 12's qemu-user supports plugins, Debian 13's does not; or build QEMU with --enable-plugins, "
+        "without --static"
     )
 
 
@@ -50,7 +51,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a fit starts from: P programs, E events."""
+    """The data that a fit starts from: P programs, E events."""
 
     programs: tuple[Program, ...]
     names: tuple[str, ...]
@@ -62,17 +63,17 @@ class Measured:
 
     @property
     def native(self) -> NDArray[np.float64]:
-        """Cycles[P]: the least of all passes."""
+        """Return cycles[P]: the least of all passes."""
         return np.asarray(self.passes.min(axis=0))
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """By how much the slowest pass was longer than the fastest, [P]: 0 is not at all."""
+        """Return the ratio of the slowest pass to the fastest, less 1, [P]: 0 means no spread."""
         return np.asarray(self.passes.max(axis=0) / self.native - 1)
 
 
 def find_probe() -> Path:
-    """Return the probe's binary; raises ProgramMissing."""
+    """Return the probe's binary. Raise ProgramMissing."""
     return find_program("kdyno-probe", "a calibration")
 
 
@@ -104,14 +105,14 @@ def _first_fault(error: ValidationError) -> str:
 def _timed(
     probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
 ) -> list[float]:
-    """Native cycles of each program, in one pass."""
+    """Return native cycles of each program, in one pass."""
     cycles = {}
     for row in _rows([probe, "run", "all", "--times", str(times)], TimedProgram):
         cycles[row.program] = row.cycles
         advance(number * len(programs) + len(cycles), passes * len(programs), row.program)
     lacking = [program.name for program in programs if cycles.get(program.name, 0) <= 0]
     if lacking:
-        raise ProbeBroken(why=f"it has no time for {lacking[0]}")
+        raise ProbeBroken(why=f"there is no time for {lacking[0]}")
     return [cycles[program.name] for program in programs]
 
 
@@ -133,7 +134,7 @@ def _counted(
 
 
 def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
-    """Run the probe and yield each line of JSON as it comes; raise ToolFailed if the run fails."""
+    """Run the probe and yield each line of JSON as it comes. Raise ToolFailed if the run fails."""
     with tempfile.TemporaryFile() as errors:
         with spawned(command, stdout=-1, stderr=errors) as child:
             assert child.stdout is not None
@@ -149,7 +150,7 @@ def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
 
 
 def last_iterations(record: PmuRecord, programs: Sequence[Program]) -> NDArray[np.uint64]:
-    """Counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
+    """Return counts[P, E] of each program's last iteration, which the earlier ones warmed up. Pure."""
     rows = []
     for index, program in enumerate(programs):
         region = record.regions.get(index)

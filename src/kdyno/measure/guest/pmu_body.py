@@ -1,7 +1,6 @@
 """The body of a PMU record, read number by number into its parts.
 
-The guest decides what is counted: lists are bounded before anything is made of them, and what doesn't fit together is
-Unsound.
+The guest decides what is counted: lists are bounded before anything is made of them, and inconsistent data is Unsound.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kdyno.measure.guest.pmu_values import Counts, Unsound, Values, unzigzag
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """All that a body holds."""
+    """The content of a body."""
 
     functions: tuple[Function, ...]
     regions: dict[int, Region]
@@ -36,7 +35,7 @@ class Body:
 
 
 def read_body(numbers: bytes, events: int, *, is_traced: bool, has_unmeasured: bool) -> Body:
-    """Read an inflated body whose vectors have so many events; raises Unsound."""
+    """Read an inflated body whose vectors have so many events. Raise Unsound."""
     values, room = Values(numbers), Room()
     functions = _functions(values, room)
     regions: dict[int, Region] = {}
@@ -62,7 +61,7 @@ def _functions(values: Values, room: Room) -> tuple[Function, ...]:
 
 
 def _table(values: Values, room: Room, things: str, columns: int) -> Counts:
-    """Return a number of rows, and the rows."""
+    """Read a number of rows, then the rows."""
     return values.rows(room.take(things, values.count(columns)), columns)
 
 

@@ -1,9 +1,10 @@
-"""The agent stream, read as the hostile input that it is: records that a job asked for, in their order, up to the end.
+"""The agent stream, read as the hostile input that it is: the records that a job requested, in their order, up to the
+end.
 
-Nothing of a stream is trusted beyond what validates. A record that is unsound ends the reading with a StreamFault, and
-so does one that the job didn't ask for: a benchmark, an iteration, a step of a program. What benchmarks are comes from
-the agent's catalogue, and a stream may only agree with it; so a stream can't fill the memory either. The record `end`
-says how many came before it, so that a stream that was cut short is never taken for a whole one.
+Nothing of a stream is trusted that isn't validated. A malformed record ends the reading with a StreamFault, and so does
+one that the job didn't request: a benchmark, an iteration, a step of a program. The agent's catalogue defines the
+benchmarks, and a stream may only agree with it; so a stream can't fill the memory either. The record `end` says how
+many came before it, so that a truncated stream is never taken for a whole one.
 """
 
 from __future__ import annotations
@@ -43,21 +44,24 @@ from kdyno.measure.guest.stream_records import (
 
 @dataclass(frozen=True)
 class Asked:
-    """What a job asks of the agent, and so all that a stream may say."""
+    """The requests of a job, and so all records that a stream may hold."""
 
     lane: Lane
     iterations: int
     """Samples of each benchmark."""
     benchmarks: tuple[Benchmark, ...] = ()
-    """Those of the tests, in the order in which the agent runs them, which is how the emulated PMU numbers them."""
+    """The benchmarks of the tests, in the order in which the agent runs them: the emulated PMU numbers them in this
+    order.
+    """
     programs: tuple[Program, ...] = ()
-    """In the order in which they are run, after the benchmarks. Those that are measured are benchmarks, too, with the
-    numbers that come next."""
+    """The programs in the order in which they run, after the benchmarks. Measured programs are benchmarks, too, with
+    the numbers that follow.
+    """
     soak: Soak | None = None
-    """The programs are run side by side instead, and none is measured."""
+    """If given, the programs run side by side instead, and none is measured."""
 
     def of_programs(self) -> dict[str, tuple[Benchmark, int]]:
-        """By name: the benchmarks that programs are measured as, and how many samples each has."""
+        """Return the benchmark of each measured program, by its name, and the number of its samples."""
         unit = LANES[self.lane].clock.cost_unit
         return {
             measured.benchmark: (
@@ -76,7 +80,7 @@ class Asked:
 
 
 class AgentReport(Frozen):
-    """A stream, read: as much of it as is sound, and what is wrong with the rest."""
+    """A stream that was read: its valid part, and the fault that ended it."""
 
     hello: HelloRecord | None = None
     benchmarks: tuple[Benchmark, ...] = ()
@@ -84,17 +88,17 @@ class AgentReport(Frozen):
     unsupported: dict[str, str] = {}
     broken: dict[str, str] = {}
     steps: tuple[StepReport, ...] = ()
-    """Of the programs, in order."""
+    """The steps of the programs, in order."""
     left: dict[str, int] = {}
-    """By program that is over: how many processes it left behind, which were killed."""
+    """The number of processes that each ended program left behind, which were killed."""
     soak: SoakReport | None = None
-    """None unless the job asked for one."""
+    """None unless the job requested a soak."""
     complete: bool = False
     fault: str | None = None
 
 
 def read_stream(path: Path, asked: Asked) -> AgentReport:
-    """Read a stream file to its end or to its first fault; never raises for what a guest wrote."""
+    """Read a stream file to its end or to its first fault; no content of it raises an error."""
     try:
         with path.open("rb") as file:
             return _Reader(asked).read(_records(file))
@@ -109,14 +113,14 @@ def _records(file: BinaryIO) -> Iterator[Any]:
 
 
 class _Reader:
-    """Collects records and checks what one line alone can't show: that it was asked for, order, counts."""
+    """Collects records and checks what one line alone can't show: that each was requested, their order and counts."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         of_programs = asked.of_programs()
         self.expected = (*asked.benchmarks, *(benchmark for benchmark, _ in of_programs.values()))
         self.samples_of = {name: runs for name, (_, runs) in of_programs.items()}
-        """By benchmark that is a program: how many were asked for."""
+        """The number of requested samples of each benchmark that is a program."""
         self.hello: HelloRecord | None = None
         self.benchmarks: dict[str, Benchmark] = {}
         self.samples: dict[tuple[str, int], Sample] = {}
@@ -177,9 +181,9 @@ class _Reader:
         if record.records != number:
             raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
         if due := self._due():
-            raise StreamFault(f"{where}: the end, where {due.name} was asked for")
+            raise StreamFault(f"{where}: the end, where {due.name} was expected")
         if program := self.steps.due():
-            raise StreamFault(f"{where}: the end, where the program {program.name} was asked for")
+            raise StreamFault(f"{where}: the end, where the program {program.name} was expected")
         if running := self.soak.due():
             raise StreamFault(f"{where}: the end, where the program {running} still runs")
         self.complete = True
@@ -193,7 +197,7 @@ class _Reader:
         due = self._due()
         if due is None or record.name != due.name:
             expected = due.name if due else "nothing more"
-            raise StreamFault(f"{where}: it begins {record.name} where {expected} was asked for")
+            raise StreamFault(f"{where}: it begins {record.name} where {expected} was expected")
         for what in ("test", "unit", "direction"):
             stated, known = getattr(record, what), getattr(due, what)
             if stated != known:
@@ -205,7 +209,7 @@ class _Reader:
         which = f"{record.benchmark} iteration {record.iteration}"
         asked = self.samples_of.get(record.benchmark, self.asked.iterations)
         if record.iteration >= asked:
-            raise StreamFault(f"{where}: {which}, of {asked} that were asked for")
+            raise StreamFault(f"{where}: {which}, of {asked} that were requested")
         key = (record.benchmark, record.iteration)
         if key in self.samples:
             raise StreamFault(f"{where}: {which} comes twice")
@@ -222,10 +226,10 @@ class _Reader:
             raise StreamFault(f"{where}: {benchmark} was not declared")
 
     def _hear(self, record: Frozen) -> None:
-        """What a record says of programs. Raises Unasked."""
+        """Take a record about programs. Raise Unasked."""
         program = self.steps.due()
         if (due := self._due()) and (program is None or due.test == program.name or due in self.asked.benchmarks):
-            raise Unasked(f"it speaks of a program where {due.name} was asked for")
+            raise Unasked(f"it reports on a program where {due.name} was expected")
         match record:
             case StepRecord():
                 self.steps.begin(record.program, record.phase, record.run)

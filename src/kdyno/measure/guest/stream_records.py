@@ -1,7 +1,7 @@
 """The records of the agent stream: JSON lines that a guest sends, each validated by itself.
 
 A line that is too long, not UTF-8, not JSON, of another version or of unknown shape is a StreamFault that names it.
-Whether a record was asked for, and comes in its place, is for stream.py to say.
+stream.py checks whether a record was requested, and comes in its place.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COUNT_MAX = (1 << 63) - 1
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+(\.[a-z0-9_]+)*$", max_length=80)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(lambda text: clean(text)[:LONGEST_TEXT])]
-"""What a guest says in words, as one line that may be shown and stored: without escape sequences, NUL, controls."""
+"""A guest's text as one line that may be shown and stored: without escape sequences, NUL and controls."""
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX, strict=True)]
 
 
@@ -43,7 +43,7 @@ class _Record(Frozen):
 
 
 class HelloRecord(_Record):
-    """First record: who speaks."""
+    """The first record: the agent introduces itself."""
 
     type: Literal["hello"]
     agent: Text
@@ -53,7 +53,7 @@ class HelloRecord(_Record):
     cpus: Count
     init: bool
     indirect_target_selection: Text | None = None
-    """What the kernel says of it, if it knows of it; see judge/verdicts/addresses.py."""
+    """The kernel's own statement about it, if it knows of it; see judge/verdicts/addresses.py."""
 
 
 class BenchmarkRecord(_Record):
@@ -94,7 +94,7 @@ class BrokenRecord(_Record):
 
 
 class OutputRecord(_Record):
-    """What a step writes."""
+    """A part of a step's output."""
 
     type: Literal["output"]
     stream: Literal["stdout", "stderr"]
@@ -143,7 +143,7 @@ class FailedRecord(_Record):
 
 
 class TallyRecord(_Record):
-    """What a program of a soak did so far; nanoseconds."""
+    """The tally of a soak's program so far; nanoseconds."""
 
     type: Literal["tally"]
     program: Text
@@ -167,7 +167,7 @@ class MemoryRecord(_Record):
 
 
 class EndRecord(_Record):
-    """Last record: the agent did all it was asked to do."""
+    """The last record: the agent did everything that was requested."""
 
     type: Literal["end"]
     records: Count
@@ -193,11 +193,11 @@ RECORD: TypeAdapter[Any] = TypeAdapter(Record)
 
 
 class StreamFault(ValueError):
-    """What is wrong with a stream, and in which line."""
+    """The fault of a stream; the text names the line."""
 
 
 def parse_record(line: bytes, number: int) -> Any:
-    """One line to one record; raises StreamFault."""
+    """Return the record of one line. Raise StreamFault."""
     where = f"agent record {number}"
     try:
         text = line.decode()
@@ -231,7 +231,7 @@ def _version(text: str) -> int | None:
 
 
 class RecordReader:
-    """The records of a stream that may still grow. Of a line that has no end it keeps LONGEST_LINE bytes."""
+    """The records of a stream that may still grow. Of a line without an end it keeps LONGEST_LINE bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -239,7 +239,7 @@ class RecordReader:
         self._number = 0
 
     def ready(self) -> Iterator[Any]:
-        """Yield the records that are there by now, one by one; raises StreamFault at the first unsound one."""
+        """Yield the records that are there by now, one by one. Raise StreamFault at the first invalid one."""
         while piece := self._file.readline(LONGEST_LINE + 1 - len(self._line)):
             self._line += piece
             if len(self._line) > LONGEST_LINE:
@@ -256,7 +256,7 @@ class RecordReader:
 
 
 def failure_of(record: FailedRecord) -> Failure:
-    """Return the failure that a record tells of."""
+    """Return the failure that a record reports."""
     return Failure(
         program=record.program,
         phase=record.phase,
@@ -268,7 +268,7 @@ def failure_of(record: FailedRecord) -> Failure:
 
 
 def tally_of(record: TallyRecord) -> Tally:
-    """Return the tally that a record tells of."""
+    """Return the tally that a record reports."""
     return Tally(
         rounds=record.rounds,
         failures=record.failures,
@@ -279,7 +279,7 @@ def tally_of(record: TallyRecord) -> Tally:
 
 
 def look_of(record: MemoryRecord) -> MemoryLook:
-    """Return the look at memory that a record tells of."""
+    """Return the look at memory that a record reports."""
     return MemoryLook(
         elapsed=record.elapsed / NANOSECONDS,
         at_rest=record.at_rest,

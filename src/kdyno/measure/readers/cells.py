@@ -22,7 +22,7 @@ _INNER = re.compile(rf"(?P<sign>{_PLUS_MINUS}|(?:sd|σ|std|stddev)[ =:]*)? ?(?P<
 _DURATION = re.compile(r"(?:(\d{1,4})h ?)?(\d{1,4})m ?(\d{1,4}(?:[.,]\d{1,9})?)s")
 _RATIOS = {"x", "×", "times", "fold"}
 _SCALES = {"k": "e3", "K": "e3", "M": "e6", "G": "e9"}
-"""Letters that are no unit alone."""
+"""Letters that are not a unit by themselves."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class Cell:
 
     mean: str
     sd: str = ""
-    """Empty if none is there."""
+    """The unit; empty if there is none."""
     percent: bool = False
     """Whether `sd` is in percent of the mean."""
     unit: str = ""
     label: str = ""
     kind: Kind = "value"
     aside: str = ""
-    """What stands in brackets and is no deviation: a change, a ratio."""
+    """Text in brackets that is not a deviation: a change, a ratio."""
 
 
 def numerals(text: str) -> list[str]:
-    """Return the numbers of a cell, as they are written; none if it is no cell with a number."""
+    """Return the numbers of a cell, as they are written; none if it is not a cell with a number."""
     _, body = _parted(text)
     match = _SHAPE.fullmatch(body)
     if not match:
@@ -53,7 +53,7 @@ def numerals(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def cell_of(text: str, mark: Mark) -> Cell | None:
-    """Read a cell; None if it isn't one number, with or without a deviation."""
+    """Read a cell. Return None if it isn't one number, with or without a deviation."""
     label, body = _parted(text)
     if duration := _DURATION.fullmatch(body):
         hours, minutes, seconds = duration.groups()
@@ -79,7 +79,7 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """(label, the rest); of the rest each run of blanks is one."""
+    """Return (label, the rest); in the rest each run of blanks is one."""
     label, colon, rest = text.partition(":")
     if not colon or not re.search(r"[^\W\d_]", label):
         label, rest = "", text
@@ -87,7 +87,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
-    """(standard deviation, its unit, what stands in brackets and is none); `?` is a number that isn't one."""
+    """Return (standard deviation, its unit, text in brackets that is neither); `?` is a number that isn't one."""
     if match["spread"]:
         return plain(match["spread"], mark) or "?", (match["spread_unit"] or "").strip(), ""
     text = (match["inner"] or "").strip()
@@ -101,7 +101,7 @@ def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:
 
 
 def _one_unit(unit: str, sd: str, sd_unit: str) -> tuple[str, str, bool]:
-    """(unit of both, the deviation in it, whether that is in percent)"""
+    """Return (unit of both, the deviation in it, whether that is in percent)."""
     if not sd or not sd_unit or sd_unit == unit:
         return unit, sd, False
     if sd_unit == "%":

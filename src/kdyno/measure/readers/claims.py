@@ -1,4 +1,4 @@
-"""Files with what was published of the data: statistics of pairs, and tables of means and standard deviations."""
+"""Files with published results about the data: statistics of pairs, and tables of means and standard deviations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COLUMNS = {
 _VERSUS = re.compile(r" (?:vs\.?|versus|against|and|-|–|/) ", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 MOST_CLAIMS = 1000
-"""Published statistics, and published means that are held against values."""
+"""Published statistics, and published means that are checked against values."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A pair's statistic as it was printed, with the names that were printed beside it."""
+    """A pair's statistic as it was printed, with the names that were printed with it."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class Claim:
     second: str
     q: str
     p: str
-    """Empty if it wasn't published."""
+    """The p-value; empty if it wasn't published."""
 
 
 def looks_like(header: Sequence[str]) -> bool:
@@ -46,7 +46,7 @@ def looks_like(header: Sequence[str]) -> bool:
 
 
 def read(grid: Grid, file: str) -> list[Claim]:
-    """Read a table of published statistics. Raises NoClaim and TooLarge."""
+    """Return the claims in a table of published statistics. Raise NoClaim and TooLarge."""
     if len(grid.rows) > MOST_CLAIMS:
         raise TooLarge(file=file, most=MOST_CLAIMS, what="published statistics")
     columns = _columns(grid.header)
@@ -68,7 +68,7 @@ def read(grid: Grid, file: str) -> list[Claim]:
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Role -> the column that has it."""
+    """Return the column of each role."""
     names = [folded(name) for name in header]
     return {
         role: names.index(matches[0])
@@ -78,7 +78,8 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
 
 
 def meant(text: str, names: Mapping[str, str]) -> str | None:
-    """What a name stands for: exactly, in whatever case, or the only one that it is a part of, or whose words it has.
+    """Return the name that a text stands for: exactly, in whatever case, or the only one that it is a part of, or whose
+    words it has.
 
     `names` may have several names for one thing.
     """

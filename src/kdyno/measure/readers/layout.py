@@ -1,4 +1,4 @@
-"""What the columns of a published table are: variants, or benchmarks, or neither."""
+"""The meaning of the columns of a published table: variants, or benchmarks, or neither."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN_BENCHMARKS = frozenset(ROLES["benchmark"].split()) - {"name", "command", 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns of one table are."""
+    """The meaning of the columns of one table."""
 
     decimal: Decimal
     values: tuple[str, ...]
@@ -33,15 +33,15 @@ class Layout:
     roles: Mapping[str, str] = field(default_factory=dict)
     """variant, label, benchmark, unit, direction, sd, n -> column."""
     further: tuple[str, ...] = ()
-    """More columns that are part of the benchmark's name."""
+    """Further columns that are part of the benchmark's name."""
     left: tuple[str, ...] = ()
-    """Columns without a role that may tell rows apart."""
+    """Columns without a role that may distinguish rows."""
     ignored: tuple[str, ...] = ()
-    """Columns that are made of others, or count."""
+    """Columns that are made from others, or count."""
 
     @property
     def runs_commands(self) -> bool:
-        """Whether the variants are commands, which are benchmarks where each file is a variant."""
+        """Whether the variants are commands, which are benchmarks if each file is a variant."""
         return folded(self.roles.get("variant", "")) in LAST_VARIANTS
 
 
@@ -52,14 +52,14 @@ class _Columns:
     grid: Grid
     decimal: Decimal
     cells: Mapping[str, Sequence[Cell | None]]
-    """By column, those of the rows that aren't missing."""
+    """The cells of each column in the rows that aren't missing."""
 
     def is_numeric(self, column: str) -> bool:
         cells = self.cells[column]
         return sum(cell is not None for cell in cells) * 2 > len(cells)
 
     def meaning(self, column: str) -> Meaning:
-        """What a column is by its name, or else by what stands in it."""
+        """Return the meaning of a column by its name, or else by its cells."""
         by_name = meaning(column)
         cells = [cell for cell in self.cells[column] if cell]
         if by_name in ("", "measured") and cells:
@@ -75,9 +75,9 @@ class _Columns:
 
 
 def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
-    """Decide what the columns are; None for a table without numbers.
+    """Decide on the meaning of the columns; return None for a table without numbers.
 
-    Raises NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured where only the user can decide.
+    Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured if only the user can decide.
     """
     table = _columns(grid, request, file)
     roles, further, pooled = _named(grid.header, request, file)
@@ -120,7 +120,7 @@ def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
 
 
 def require_clear(source: Source, request: JudgeRequest) -> None:
-    """Raise what only the user can decide about a lone table: MaybeWide, MaybeRows or NotMeasured."""
+    """Raise the question about a lone table that only the user can decide: MaybeWide, MaybeRows or NotMeasured."""
     shape = shape_of(source)
     rows = tuple(Row(number, cells) for number, cells in enumerate(shape.first, shape.above + 2))
     if all(len(row.cells) == len(shape.header) for row in rows):
@@ -136,7 +136,7 @@ def _decided(
     request: JudgeRequest,
     file: str,
 ) -> tuple[tuple[str, ...], bool] | None:
-    """(the columns with measurements, whether they are variants)"""
+    """Return (the columns with measurements, whether they are variants)."""
     line = table.grid.line
     if not candidates:
         if not meanings:
@@ -182,7 +182,9 @@ def _measuring(grid: Grid) -> list[int]:
 
 
 def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dict[str, str], list[str], list[str]]:
-    """(role -> column, more of the benchmark's, pooled ones), as the user says. Raises NoSuchColumn."""
+    """Return (role -> column, further columns of the benchmark, pooled ones), as the user gave them. Raise
+    NoSuchColumn.
+    """
     roles: dict[str, str] = {}
     further: list[str] = []
     for role in ("variant", "label", "benchmark", "unit", "direction", "mean", "sd"):
@@ -202,7 +204,7 @@ def _long(
     further: Sequence[str],
     ignored: tuple[str, ...],
 ) -> Layout:
-    """One measurement a row."""
+    """Return the layout of a table with one measurement a row."""
     left = [name for name in texts if name not in roles.values() and name not in values]
     for role in ("variant", "label", "benchmark", "unit", "direction"):
         if role not in roles:
@@ -222,7 +224,7 @@ def _wide(
     further: Sequence[str],
     ignored: tuple[str, ...],
 ) -> Layout:
-    """One benchmark a row, one variant a column."""
+    """Return the layout of a table with one benchmark a row, one variant a column."""
     left = [name for name in texts if name not in values and name not in roles.values()]
     unit = next((name for name in left if folded(name) in ROLES["unit"].split()), "")
     if unit and "unit" not in roles:

@@ -10,11 +10,11 @@ from typing import Literal
 Mark = Literal[".", ","]
 
 MISSING = frozenset(("", "-", "--", "–", "—", "−", "na", "n/a", "#n/a", "n.a.", "nan", "null", "none"))
-"""What is written where nothing was measured, in small letters."""
+"""Cells that mean that nothing was measured, in small letters."""
 MISSING_SPELLINGS = tuple(
     dict.fromkeys(spelling for word in sorted(MISSING) for spelling in (word, word.upper(), word.capitalize(), "NaN"))
 )
-"""The same as programs write it."""
+"""Such cells as programs write them."""
 NUMBER = r"[-+]?(?:\d[\d.,]*+|\.\d++)(?:[eE][-+]?\d{1,3}+)?+"
 _BLANKS = "\u00a0\u2007\u2008\u2009\u200a\u202f\ufeff"
 _SAME = str.maketrans({**dict.fromkeys(_BLANKS, " "), "−": "-", "‐": "-", "‑": "-", "＋": "+"})
@@ -24,11 +24,11 @@ _START = re.compile(rf"{NUMBER}(?![\d.,:-])")
 
 @dataclass(frozen=True)
 class Decimal:
-    """What stands before the fractions of a file."""
+    """The decimal mark of a file."""
 
     mark: Mark
     guessed_from: str = ""
-    """A number that tells nothing, such as `1,234`, where no other number tells either."""
+    """A number that doesn't show the mark, such as `1,234`, if no other number does either."""
 
 
 def is_missing(text: str) -> bool:
@@ -42,7 +42,7 @@ def tidied(text: str) -> str:
 
 
 def plain(text: str, mark: Mark) -> str:
-    """Return a number as Python writes it; what is none stays none."""
+    """Return a number as Python writes it; other text is returned unchanged."""
     other = "," if mark == "." else "."
     whole, point, fraction = tidied(text).partition(mark)
     if other in fraction or mark in fraction or not _grouped(whole, other):
@@ -51,7 +51,7 @@ def plain(text: str, mark: Mark) -> str:
 
 
 def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
-    """What the fractions of these numbers begin with; None where some of them say `.` and some say `,`."""
+    """Return the decimal mark of these numbers; None if some of them say `.` and some say `,`."""
     says: set[Mark] = set()
     unclear = ""
     for text in texts:
@@ -66,7 +66,7 @@ def decimal_of(texts: Iterable[str], default: Mark = ".") -> Decimal | None:
 
 
 def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decimal:
-    """Return the same for columns of which some hold versions and dates: a comma that is certain in one of them
+    """Return the decimal mark of columns, some of which hold versions and dates: a comma that is certain in one of them
     wins.
     """
     unclear = ""
@@ -81,7 +81,7 @@ def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decim
 
 
 def _mark_of(text: str) -> tuple[Mark | None, bool]:
-    """What a number says of decimal marks, and whether it leaves no doubt; a version or a date says nothing."""
+    """Return the decimal mark that a number shows, and whether it leaves no doubt; a version or a date shows none."""
     start = _START.match(tidied(text))
     number = start[0].lower().partition("e")[0].lstrip("+-") if start else ""
     commas, dots = number.count(","), number.count(".")
@@ -97,6 +97,6 @@ def _mark_of(text: str) -> tuple[Mark | None, bool]:
 
 
 def _grouped(whole: str, separator: str) -> bool:
-    """Return whether separators of thousands stand where such stand."""
+    """Return whether separators of thousands stand at the right places."""
     first, *rest = whole.lstrip("+-").split(separator)
     return not rest or (1 <= len(first) <= 3 and all(len(group) == 3 for group in rest))

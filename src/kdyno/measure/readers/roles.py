@@ -1,4 +1,4 @@
-"""What the columns of a long table are: named by the user, or guessed from their names."""
+"""The meaning of the columns of a long table: named by the user, or guessed from their names."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ ROLES: Mapping[str, str] = {
 """Role -> names of columns that are taken for it, the likeliest first."""
 
 LAST_VARIANTS = frozenset(_LAST_VARIANTS.split())
-"""Variants only where a lone file has no better column: of several files, each is a variant then."""
+"""Names of variants only if a lone file has no better column: of several files, each is then a variant."""
 _PLACES = (
     "host hostname machine node server system cpu cpus arch architecture clients client threads jobs scale size stride "
     "depth cores workers connections concurrency blocksize block_size bs"
 )
 PLACES = frozenset(_PLACES.split())
-"""Columns that say under which circumstances something was measured."""
+"""Columns that give the circumstances of a measurement."""
 FACTORS = frozenset((*PLACES, *ROLES["variant"].split(), *ROLES["benchmark"].split(), "release"))
-"""Columns without a role that become part of the benchmark's name, where they vary."""
+"""Columns without a role that become part of the benchmark's name, if they vary."""
 NUMBERING = frozenset(
     " ".join(
         (
@@ -51,7 +51,7 @@ NUMBERING = frozenset(
         )
     ).split()
 )
-"""Columns that count, or tell what nobody compares."""
+"""Columns that count, or whose values nobody compares."""
 
 VALUES = (
     *("value", "time", "elapsed", "duration", "latency", "wall", "real", "runtime", "real_time", "wall_time"),
@@ -60,7 +60,7 @@ VALUES = (
 )
 
 FEW_LEVELS = 50
-"""A column of unknown meaning that has more values than this is no factor."""
+"""A column of unknown meaning that has more values than this is not a factor."""
 SHOWN = 20
 """Columns that an error names."""
 
@@ -72,14 +72,14 @@ class Roles:
     values: tuple[str, ...]
     unused: tuple[str, ...]
     further: tuple[str, ...] = ()
-    """Columns that are part of the benchmark's name because the user says so."""
+    """Columns that the user made part of the benchmark's name."""
     pooled: tuple[str, ...] = ()
     """Columns whose values the user takes together."""
     named: frozenset[str] = frozenset()
-    """Roles whose column the user names."""
+    """Roles whose column the user named."""
 
     def shown(self) -> dict[str, str]:
-        """For the report: what each column was taken for."""
+        """Return the meaning that was found for each column, for the report."""
         columns = {"value": ", ".join(self.values), **self.columns}
         if self.further:
             columns["benchmark"] = ", ".join((columns["benchmark"], *self.further))
@@ -87,7 +87,7 @@ class Roles:
 
 
 def folded(column: str) -> str:
-    """Return a column's name, to compare it: `Time (ms)` and `time_ms` are `time`."""
+    """Return a column's name in a form for comparison: `Time (ms)` and `time_ms` are `time`."""
     bare = column.strip()
     if bare.endswith((")", "]")):
         bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
@@ -97,7 +97,9 @@ def folded(column: str) -> str:
 
 
 def find_column(wanted: str, header: Sequence[str], file: str) -> str:
-    """Find a column as the user wrote it, or else in whatever case. Raises NoSuchColumn."""
+    """Return the column with the name that the user wrote, or else with that name in another case. Raise
+    NoSuchColumn.
+    """
     if wanted in header:
         return wanted
     for column in header:
@@ -109,7 +111,7 @@ def find_column(wanted: str, header: Sequence[str], file: str) -> str:
 
 
 def find_columns(role: str, wanted: str, header: Sequence[str], file: str) -> list[str]:
-    """Find a role's column, or the several ones of a benchmark with commas between them. Raises NoSuchColumn."""
+    """Return a role's column, or the several ones of a benchmark with commas between them. Raise NoSuchColumn."""
     if role != "benchmark" or wanted.lower() in (column.lower() for column in header):
         return [find_column(wanted, header, file)]
     return list(dict.fromkeys(find_column(name.strip(), header, file) for name in wanted.split(",")))
@@ -129,7 +131,7 @@ def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
 
 
 def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
-    """Return whether a column of unknown meaning is something else than numbering, a measured number or a remark."""
+    """Return whether a column of unknown meaning is neither numbering, nor measured numbers, nor remarks."""
     name = folded(column)
     if name in NUMBERING or name in VALUES or units.of_column(column) or units.quantity("", column) == "count":
         return False
@@ -139,9 +141,9 @@ def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
 
 
 def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
-    """Decide what the columns are. A column has one role; only the value must be there.
+    """Decide on the roles of the columns. A column has one role; only the value is required.
 
-    Raises NoSuchColumn, NoColumn and TwoMeanings.
+    Raise NoSuchColumn, NoColumn and TwoMeanings.
     """
     header = shape.header
     names_of = {column: folded(column) for column in header}
@@ -203,7 +205,7 @@ def _values(
         with_unit = [column for column in candidates if units.of_column(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
-    # text under the right name is an error in its lines, and reported there
+    # bad text under the right name is an error in its lines, and reported there
     for column in left:
         if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
             return (column,)

@@ -1,4 +1,4 @@
-"""Text in columns: CSV with whatever delimiter, and the pipe tables of markdown."""
+"""Text in columns: CSV with any delimiter, and the pipe tables of markdown."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from kdyno.measure.readers.source import LOOKED_AT, Source
 
 DELIMITERS = ",;\t|"
 LONGEST_FIELD = 1000
-"""Characters; longer ones are an unclosed quote or not a name."""
+"""Characters; a longer field is an unclosed quote or not a name."""
 MOST_COLUMNS = 1000
 MOST_ROWS = 10_000
-"""Of a table that is held as text."""
+"""Rows of a table that is held as text."""
 LEAST, LARGEST = 1e-60, 1e60
-"""Between these lie values and standard deviations: statistics are made of fourth powers."""
+"""The limits of values and standard deviations: statistics are made of fourth powers."""
 LIMITS = f"{LEAST:g} to {LARGEST:g}".replace("+", "")
 MOST_NAMES = 20
 """Columns for which names are made up."""
 MOST_DIGITS = 9
-"""Of a whole number."""
+"""Digits of a whole number."""
 DOUBLE_DIGITS = 15
-"""Of a number that was written as precisely as it was known."""
+"""Digits of a number that was written as precisely as it was known."""
 _DASHES = re.compile(r":?[-=]+:?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRITTEN = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?")
@@ -59,27 +59,27 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     line: int = 1
-    """Of the header."""
+    """The line of the header."""
     decimal: Mark = "."
-    """What stands before fractions, where no number tells."""
+    """The decimal mark, if no number shows it."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a delimited file is written."""
+    """The form of a delimited file."""
 
     delimiter: str
     header: tuple[str, ...]
     above: int
     """Lines above the header: comments and blank lines."""
     decimal: Decimal
-    """What stands before fractions."""
+    """The decimal mark."""
     first: tuple[tuple[str, ...], ...]
     """The first rows, for guessing."""
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number above 0 that a text is, if it has no more digits than a size can have."""
+    """Return a text as a number above 0; None if it is not one, or has more digits than a size can have."""
     return (int(text) or None) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
@@ -94,14 +94,16 @@ def is_printed_number(text: str) -> bool:
 
 
 def is_beyond(number: str) -> bool:
-    """Return whether a number as it was written is too large or too small to be judged; 0 is neither."""
+    """Return whether a number as it was written is too large or too small to be judged; False for 0."""
     size = abs(float(number))
     is_zero = not number.lower().partition("e")[0].strip("+-.0")
     return not (is_zero or LEAST < size < LARGEST)
 
 
 def refusal(file: str, line: int, column: str, text: str, number: str = "") -> BadValue | BeyondLimits:
-    """Return the error for a cell with this text that is no measurement; `number` is the one in it, if there is one."""
+    """Return the error for a cell with this text that is not a measurement; `number` is the one in it, if there is
+    one.
+    """
     if is_written_number(number) and is_beyond(number) and float(number) >= 0:
         return BeyondLimits(file=file, line=line, column=column, value=text, limits=LIMITS)
     return BadValue(file=file, line=line, column=column, value=text)
@@ -118,7 +120,7 @@ def is_number(text: str) -> bool:
 def shape_of(source: Source) -> Shape:
     """Find out delimiter and header.
 
-    Raises NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and what Source.require_text raises.
+    Raise NothingButComments, HugeField, TooLarge, ColumnTwice, NoHeader, and the errors of Source.require_text.
     """
     source.require_text()
     lines = _LINE_END.split(source.head)
@@ -143,7 +145,7 @@ def shape_of(source: Source) -> Shape:
 
 
 def has_columns(source: Source) -> bool:
-    """Return whether a text is divided into columns, as far as its beginning shows: most lines are, into as many as the
+    """Return whether a text is divided into columns, judging by its beginning: most lines have as many fields as the
     first; or it is one column of numbers under a name.
     """
     lines = [line for line in _LINE_END.split(source.head)[:30] if line.strip() and not line.startswith("#")]
@@ -161,7 +163,9 @@ def has_columns(source: Source) -> bool:
 
 
 def last_place(text: str) -> float:
-    """What a printed decimal number was rounded to: 0.01 for `0.31`; 0 where it has all the digits of a double."""
+    """Return the step that a printed decimal number was rounded to: 0.01 for `0.31`; 0 if it has all the digits of a
+    double.
+    """
     digits, _, exponent = text.lower().partition("e")
     fraction = digits.partition(".")[2]
     if len(digits.lstrip("-+0.").replace(".", "")) >= DOUBLE_DIGITS:
@@ -170,7 +174,7 @@ def last_place(text: str) -> float:
 
 
 def rows(source: Source, shape: Shape) -> Iterator[Row]:
-    """All rows below the header, with the number of the line that each ends in. Raises HugeField and RaggedRow."""
+    """Yield all rows below the header, with the number of the line that each ends in. Raise HugeField and RaggedRow."""
     text = io.TextIOWrapper(io.BytesIO(source.data), encoding="utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=shape.delimiter)
     below = False
@@ -197,9 +201,9 @@ def rows(source: Source, shape: Shape) -> Iterator[Row]:
 
 
 def grids(source: Source) -> list[Grid]:
-    """All tables of a file: pipe tables if it has any, else the one that it is.
+    """Return all tables of a file: pipe tables if it has any, else the whole file as one.
 
-    Raises NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
+    Raise NoRows, TooLarge, HugeField, RaggedRow and ColumnTwice.
     """
     source.require_text()
     tables = list(_pipe_tables(source)) if has_pipe_table(source.head) else [_whole(source)]
@@ -230,7 +234,7 @@ def _require_small(source: Source, line: int, cells: Sequence[str]) -> None:
 
 
 def _require_different(source: Source, line: int, header: Sequence[str]) -> None:
-    """Raise ColumnTwice where two columns have one name, by which nobody can ask for either."""
+    """Raise ColumnTwice if two columns have one name, which would name both."""
     first: dict[str, int] = {}
     for number, column in enumerate(header, 1):
         if column and column in first:
@@ -282,7 +286,7 @@ def _pipe_tables(source: Source) -> Iterator[Grid]:
 
 def _cells(line: str) -> tuple[str, ...]:
     inner = line.strip()
-    if inner.startswith("|"):  # rows of psql have bars between cells alone
+    if inner.startswith("|"):  # rows of psql have bars only between cells
         inner = inner[1:-1] if inner.endswith("|") and len(inner) > 1 else inner[1:]
     cells = _BAR.split(inner)
     return tuple(_MARKS.sub("", cell).replace("\\|", "|").strip() for cell in cells)

@@ -1,4 +1,4 @@
-"""The workload `command`: any program in the guest, which says its numbers itself."""
+"""The workload `command`: any program in the guest, which prints its numbers itself."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 from kdyno.measure.workload.reading import read_all
 
 TEST = "command"
-"""What its benchmarks are said to belong to."""
+"""The test that its benchmarks belong to."""
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class CommandWorkload(WorkloadSettings):
-    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
+    """A program in the guest, and the numbers to find in its standard output or in the counts of it."""
 
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
 
@@ -30,7 +30,7 @@ class CommandWorkload(WorkloadSettings):
     command: Annotated[tuple[Word, ...], Field(min_length=1)]
     """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
-    """By the name of the benchmark: where its number is."""
+    """The place of each benchmark's number, by its name."""
 
     def needs(self) -> Needs:
         return Needs(kconfig=OF_PROGRAMS)
@@ -51,8 +51,8 @@ class CommandWorkload(WorkloadSettings):
         return tuple(self.metrics)
 
     def notices(self, lane: Lane) -> tuple[str, ...]:
-        values = "values are what the command says, in its own units"
-        virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].icount else ""
+        values = "values are printed by the command, in its own units"
+        virtual = "; a time that it measures itself is virtual: it counts instructions" if LANES[lane].icount else ""
         return (values + virtual,)
 
     def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
@@ -68,18 +68,18 @@ class CommandWorkload(WorkloadSettings):
         )
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """Return a metric that can't be told is broken; the boot has failed if that is true of all, or if the command
-        did.
+        """Read the report. A metric that can't be read is broken; the boot has failed if all are, or if the command
+        failed.
         """
         samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
         if not samples:
             name, why_broken = next(iter(broken.items()))
-            raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
+            raise NotRead(f"the command printed none of its numbers; {name}: {why_broken}")
         return report.model_copy(update={"samples": tuple(samples), "unsupported": {}, "broken": broken})
 
 
 def finished_step(report: AgentReport) -> StepReport:
-    """Return the command's step. Raises NotRead if it failed."""
+    """Return the command's step. Raise NotRead if it failed."""
     if not report.steps or report.steps[0].status is None:
         raise NotRead("the command left no exit status")
     [step] = report.steps

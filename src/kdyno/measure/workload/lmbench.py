@@ -1,4 +1,4 @@
-"""The workload `lmbench`: tests that the agent carries out itself, and measures as it does."""
+"""The workload `lmbench`: tests that the agent itself carries out and measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdyno.measure.workload.base import JobPart, WorkloadSettings
 
 
 class LmbenchWorkload(WorkloadSettings):
-    """Which of its tests the agent carries out, and how."""
+    """The tests that the agent carries out, and their settings."""
 
     iterations_range: ClassVar[tuple[int, int]] = (3, 100)
 
@@ -29,7 +29,7 @@ class LmbenchWorkload(WorkloadSettings):
     """By test: parameters that differ from the test's defaults; `kdyno-agent list` shows them."""
 
     def part(self, lane: Lane) -> JobPart:
-        """Raises UnknownTest and UnknownParameter."""
+        """Return its part of the job. Raise UnknownTest and UnknownParameter."""
         return JobPart(self.iterations or LANES[lane].iterations, test_orders(self.tests, self.params))
 
     def benchmark_names(self) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def _opened(path: Path) -> IO[bytes]:
         raise NoRunFile(name=path, why=error.strerror) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoRunFile(name=path, why="it is no regular file")
+        raise NoRunFile(name=path, why="it is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 

@@ -13,7 +13,7 @@ from kdyno.measure.readers.units import shown
 TITLE = "criterion's raw.csv"
 _NAME = ("group", "function", "value")
 _TOTALS = {"sample_measured_value", "sample_time_nanos"}
-"""The column of a sample's total, the second in criterion 0.2, where it has no unit beside it."""
+"""The column of a sample's total: the second in criterion 0.2, which has no column of units."""
 _COUNT = "iteration_count"
 
 
@@ -24,8 +24,8 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Return a value is the time of one iteration, on average over its sample. Several files written one after the
-    other into one are read. Raises Broken, BadValue and what a table can be refused for.
+    """Read values that are each the time of one iteration, on average over its sample. Several files that were written
+    into one, one after the other, are read. Raise Broken, BadValue and the errors of a table.
     """
     header = shape_of(source).header
     total = next((name for name in header if name in _TOTALS), "sample_measured_value")

@@ -1,4 +1,4 @@
-"""CSV with one value a row: read into columns by pandas, which does millions of rows in seconds."""
+"""CSV with one value a row, read into columns by pandas, which does millions of rows in seconds."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ MOST_ROWS = 10_000_000
 CHUNK = 1 << 18
 """Rows that are held as text."""
 MOST_LEVELS = 2000
-"""A column without a role that has more values than this is no factor."""
+"""A column without a role that has more values than this is not a factor."""
 MOST_LEFT = 100
 """Columns without a role that are looked at."""
 
 
 def read(source: Source, request: JudgeRequest) -> LongTable:
-    """Read one file. Without a column for the variant, all of it is one variant, named as the file.
+    """Read one file. Without a column for the variant, the whole file is one variant with the file's name.
 
-    Raises NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
+    Raise NoHeader, NoRows, NoColumn, NoSuchColumn, RaggedRow, HugeField, BadValue, EmptyCell, ManyVariants and
     TooLarge.
     """
     shape = shape_of(source)
@@ -82,11 +82,13 @@ def _notes(shape: Shape) -> tuple[str, ...]:
     if not unclear:
         return ()
     other = "," if mark == "." else "."
-    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it otherwise",)
+    return (f"{unclear} was read as {plain(unclear, mark)}; --decimal {other} reads it the other way",)
 
 
 def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
-    """Return the columns without a role that may be factors, by their names and first rows: fractions are measured."""
+    """Return the columns without a role that may be factors, by their names and first rows: fractions are
+    measurements.
+    """
     place = {name: index for index, name in enumerate(shape.header)}
     columns = []
     for name in roles.unused:
@@ -99,7 +101,7 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
 
 
 def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
-    """Return the columns that have a role, and those `looked_at` that have few values; and the units beside the values.
+    """Return the columns that have a role, and those `looked_at` that have few values; and the units with the values.
 
     Values that aren't plain numbers, such as `1,079.5` or `5.84 s`, are read as text first, which takes longer.
     """
@@ -126,12 +128,12 @@ class _NotPlain(Exception):
 
 
 def _is_bad(text: str, cell: Cell | None) -> bool:
-    """Return whether a cell has something else than a measurement, or nothing."""
+    """Return whether a cell has content that is not a measurement, or is empty."""
     return not is_missing(text) and (cell is None or cell.kind != "value" or bool(cell.sd))
 
 
 def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
-    """Read chunk by chunk: text as such is large, and as categories `6.10` would be 6.1. Raises _NotPlain."""
+    """Read chunk by chunk: plain text takes much memory, and among categories `6.10` would be 6.1. Raise _NotPlain."""
     named = _named(roles)
     texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
     kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
@@ -167,7 +169,7 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
                     raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows")
     except pd.errors.EmptyDataError as error:
         raise NoRows(file=source.shown) from error
-    except (ValueError, pd.errors.ParserWarning) as error:  # of which ParserError is one
+    except (ValueError, pd.errors.ParserWarning) as error:  # the base class of ParserError
         if not as_text and type(error) is ValueError:
             raise _NotPlain from None
         raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
@@ -175,7 +177,7 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
 
 
 def _named(roles: Roles) -> list[str]:
-    """Return the columns that must have something in every row, beside the values."""
+    """Return the columns that must have a value in every row, besides the measurements."""
     return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
 
@@ -190,13 +192,13 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
         for name in texts
     )
     if not (values and names and short):
-        raise _bad(source, shape, roles, "a value or a name in it is not one, but no line shows which")
+        raise _bad(source, shape, roles, "a value or a name in it is invalid, but no line shows which")
 
 
 def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
-    """Go through a file that has something wrong in it, for an error that names line and column.
+    """Go through a faulty file, and return an error that names line and column.
 
-    Raises RaggedRow and HugeField itself. `why` is what an error says that finds nothing; `{line}` is where the last
+    Raise RaggedRow and HugeField directly. `why` is the reason if no fault is found; `{line}` in it is where the last
     row begins.
     """
     end = begin = shape.above + 1

@@ -26,9 +26,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every document of a file is a run; clones of a job run at the same time, and their operations are added.
+    """Read a run from each document of a file; clones of a job run at the same time, and their operations are added.
 
-    Bandwidth is the same measurement told again. Raises Broken.
+    Bandwidth is derived from the same measurement. Raise Broken.
     """
     return _of_json(source) if '"fio version"' in source.head else _of_text(source)
 

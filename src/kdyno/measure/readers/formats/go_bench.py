@@ -19,7 +19,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every row is a value of each of its units; MB/s is ns/op told again, and what is 0 is no ratio's."""
+    """Read a value for each unit of every row; MB/s is derived from ns/op, and zeros are left out because ratios need
+    positive values.
+    """
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in _ROW.finditer(source.text.replace("\r", "")):
         for text, unit in _PAIR.findall(row[2]):

@@ -28,7 +28,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every line of a result and every row of a table is a benchmark; one that comes again has further values."""
+    """Read a benchmark from every line of a result and every row of a table; one that occurs again has further
+    values.
+    """
     values: dict[tuple[str, str, Direction], list[str]] = defaultdict(list)
     heading = ""
     for line in map(str.strip, source.text.splitlines()):
@@ -54,7 +56,7 @@ def read(source: Source) -> ProgramOutput:
 
 
 def _row(heading: str, size: str) -> tuple[str, str]:
-    """(benchmark, unit) of a row: its first column is a number of processes, or a size in MB."""
+    """Return (benchmark, unit) of a row: its first column is a number of processes, or a size in MB."""
     if heading.startswith("context switch"):
         return f"{heading}, {size} processes", "us"
     if heading.startswith("memory latency"):

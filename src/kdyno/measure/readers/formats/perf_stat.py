@@ -1,5 +1,6 @@
 """perf stat -x,: value, unit, event, [standard error,] run time, percentage of it, [metric, its unit]; and -j, which
-writes the same as one JSON object a line."""
+writes one JSON object a line with the same data.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from kdyno.measure.readers.units import shown
 TITLE = "perf stat -x output"
 _SEPARATORS = ",;\t|:"
 _PLACES = ("cpu", "core", "die", "socket", "node")
-"""Keys of -j that say where something was counted."""
+"""Keys of -j that say where an event was counted."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class _Count:
 
 
 def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
-    """Return how a line looks with this between its fields and that before a fraction."""
+    """Return the pattern of a line, given its separator and its decimal mark."""
     s, d = re.escape(separator), re.escape(decimal)
     # Event names may hold the separator: sched:sched_switch, and between slashes cpu/event=0x3c,umask=0x1/
     event = r"\S.*?" if separator == ":" else rf"[^{s}/\s][^{s}/]*(?:/[^/]*/[^{s}]*)?"
@@ -49,13 +50,13 @@ def _pattern(separator: str, decimal: str) -> re.Pattern[str]:
 
 _PATTERNS = [_pattern(separator, decimal) for separator in _SEPARATORS for decimal in ".," if separator != decimal]
 _COMMAS = _pattern(",", ",")
-"""Decimal commas between commas: lines of two or three more fields, and nobody can tell which belong together."""
+"""Decimal commas between commas: lines have two or three more fields, and the parts can't be matched."""
 _HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
 """A share of the time with a decimal comma; perf prints it with two decimals, and no metric without."""
 
 
 def _has_commas(line: str) -> bool:
-    """Return whether a line between whose fields are commas has decimal commas as well."""
+    """Return whether a line whose fields are separated by commas has decimal commas as well."""
     return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _of_line(line))
 
 
@@ -72,7 +73,9 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every event is a benchmark. Notes say what wasn't counted, or not all the time. Raises Broken and CommaTwice."""
+    """Read a benchmark from every event. Notes say which events weren't counted, or not all the time. Raise Broken and
+    CommaTwice.
+    """
     values: dict[tuple[str, str], list[str]] = defaultdict(list)
     errors: dict[tuple[str, str], float] = {}
     notes: list[str] = []
@@ -120,12 +123,12 @@ def _counts(source: Source) -> Iterator[_Count]:
 
 
 def _of_json(line: str, number: int, source: Source) -> _Count | None:
-    """What a line of -j says; None for one with nothing but a metric. Raises Broken."""
+    """Return the count in a line of -j; None for a line with only a metric. Raise Broken."""
     try:
         require_moderate(line)
         row = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=f"line {number} is no JSON, {not_json(error)}") from error
+        raise Broken(file=source.shown, format=TITLE, why=f"line {number} is not JSON, {not_json(error)}") from error
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None

@@ -25,10 +25,10 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source) -> ProgramOutput:
-    """Every benchmark is a series with one value for each process: the median of its values.
+    """Read a series from every benchmark, with one value for each process: the median of its values.
 
-    The values of a process share its memory layout and hash seed. Warm-ups and calibration runs (which have no
-    values) are left out. Raises Broken.
+    The values of a process share its memory layout and hash seed. Warm-ups and calibration runs (which have no values)
+    are left out. Raise Broken.
     """
     try:
         document = json.table(source.document, "the document")

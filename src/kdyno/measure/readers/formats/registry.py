@@ -1,4 +1,4 @@
-"""The formats that kdyno reads: a new one is a module beside this one and a row in the table."""
+"""The formats that kdyno reads: a new one is a module in this directory and a row in the table."""
 
 from __future__ import annotations
 
@@ -42,18 +42,20 @@ class Reader:
     """One format of files."""
 
     name: str
-    """As `--format` has it."""
+    """The name for `--format`."""
     title: str
-    """In reports and errors."""
+    """The name in reports and errors."""
     recognises: Callable[[Source, JudgeRequest], bool]
-    """Whether a file is of this format, by its beginning; is asked only after the rows above have said no."""
+    """Returns whether a file has this format, by its beginning; it is called only after the rows above have returned
+    False.
+    """
     read: Callable[[Source, JudgeRequest], Reading]
     excerpt: str
-    """What such a file has in it."""
+    """The content of such a file, in words."""
     forms: tuple[Form, ...] = ("text",)
-    """What such a file begins like."""
+    """An example of the beginning of such a file."""
     lone_variant: str = ""
-    """What to do if the files have a single variant, besides naming one file for each."""
+    """Advice if the files have a single variant, besides naming one file for each."""
 
 
 def of_program(
@@ -65,9 +67,7 @@ def of_program(
     *forms: Form,
     lone_variant: str = "",
 ) -> Reader:
-    """Return the row of a benchmark program, whose output leaves nothing to ask of the user; it is text if nothing
-    else.
-    """
+    """Return the row of a benchmark program, whose output leaves no choice to the user; it is text of no other kind."""
     return Reader(
         name,
         title,
@@ -195,7 +195,7 @@ READERS = (
         lone_variant="name the column of the variants with --variant, say --wide if each is a column, or ",
     ),
 )
-"""In the order in which they are asked: whatever has columns and is nothing else is CSV."""
+"""In the order in which they are tried: a file with columns that is nothing else is CSV."""
 
 BY_NAME = {reader.name: reader for reader in READERS}
 
@@ -203,7 +203,7 @@ BY_NAME = {reader.name: reader for reader in READERS}
 def recognise(source: Source, request: JudgeRequest) -> Reader:
     """Find the reader of a file.
 
-    Raises UnknownForm, UnknownText, Broken, NoHeader, and what Source.require_text raises.
+    Raise UnknownForm, UnknownText, Broken, NoHeader, and the errors of Source.require_text.
     """
     source.require_text()
     for reader in READERS:
@@ -216,14 +216,14 @@ def recognise(source: Source, request: JudgeRequest) -> Reader:
 
 
 def is_claims(source: Source, request: JudgeRequest) -> bool:
-    """Return whether a file is nothing but a list of published statistics. Raises what `recognise` raises."""
+    """Return whether a file is just a list of published statistics. Raise the errors of `recognise`."""
     if recognise(source, request).name not in ("csv", "table") or has_pipe_table(source.head):
         return False
     return claims.looks_like(shape_of(source).header)
 
 
 def _keys(source: Source) -> str:
-    """What an unknown document has in it, as the end of a hint."""
+    """Return the keys of an unknown document, as the end of a hint."""
     if source.form != "json":
         return ""
     document = source.document

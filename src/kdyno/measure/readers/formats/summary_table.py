@@ -42,8 +42,8 @@ def recognises(source: Source, request: JudgeRequest) -> bool:
 def read(source: Source, request: JudgeRequest) -> SummaryTables:
     """Read all tables of a file, of either form; those of published statistics are kept for checking.
 
-    Raises NoRows, TooLarge, NoSuchColumn, NoSize and BadValue, and of a file without a table that can be read what is
-    wrong with the first.
+    Raise NoRows, TooLarge, NoSuchColumn, NoSize and BadValue; for a file without a readable table, the fault of the
+    first.
     """
     read_tables: list[_Table] = []
     statistics, unclear = [], []
@@ -69,7 +69,7 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
         columns |= table.columns
         missing.update(table.missing)
         notes |= dict.fromkeys(table.notes())
-    notes |= {f"the table in line {line} wasn't read: nothing says what its columns are": None for line, _ in unclear}
+    notes |= {f"the table in line {line} wasn't read: its columns have no known meaning": None for line, _ in unclear}
     published = tuple(row for table in read_tables for row in table.published)
     return SummaryTables(published, columns, tuple(statistics), tuple(notes), missing)
 
@@ -96,13 +96,13 @@ class _Table:
     published: list[Published] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
     asides: dict[str, None] = field(default_factory=dict)
-    """What stands in brackets and is no standard deviation."""
+    """Texts in brackets that are not standard deviations."""
     sums: list[str] = field(default_factory=list)
-    """Rows that are made of others."""
+    """Rows that are made from others."""
 
     @property
     def columns(self) -> dict[str, str]:
-        """For the report: what each column was taken for."""
+        """Return the meaning that was found for each column, for the report."""
         roles = self.layout.roles
         benchmark = ", ".join([roles["benchmark"], *self.layout.further]) if "benchmark" in roles else ""
         values = ", ".join(self.layout.values)
@@ -114,18 +114,20 @@ class _Table:
 
     def notes(self) -> Iterator[str]:
         if self.layout.ignored:
-            yield f"not read, since they are made of other numbers, or count: {listed(self.layout.ignored, 8)}"
+            yield f"not read, since they are made from other numbers, or count: {listed(self.layout.ignored, 8)}"
         if self.sums:
             yield f"rows that weren't read, since they sum up others: {listed(self.sums)}"
         if self.asides:
-            yield f"what stands in brackets wasn't read: {listed([f'({text})' for text in self.asides], 3)}"
+            yield f"texts in brackets weren't read: {listed([f'({text})' for text in self.asides], 3)}"
         if unclear := self.layout.decimal.guessed_from:
             other = "," if self.layout.decimal.mark == "." else "."
             read = plain(unclear, self.layout.decimal.mark)
-            yield f"{unclear} was read as {read}; --decimal {other} reads it otherwise"
+            yield f"{unclear} was read as {read}; --decimal {other} reads it the other way"
 
     def in_rows(self) -> Iterator[Published]:
-        """One measurement a row. Without a column for the variant, all are of the one that the whole file is."""
+        """Yield one measurement for each row. Without a column for the variant, all belong to the variant that the file
+        is.
+        """
         layout, roles = self.layout, self.layout.roles
         for row in self.grid.rows:
             for column in layout.values:
@@ -152,7 +154,7 @@ class _Table:
                 )
 
     def in_columns(self) -> Iterator[Published]:
-        """One benchmark a row, one variant a column."""
+        """Yield the measurements of rows that are benchmarks, with columns that are variants."""
         layout, key = self.layout, self.layout.roles.get("benchmark", "")
         statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
         if len(statistics) == len(self.grid.rows):
@@ -209,7 +211,7 @@ class _Table:
     def _cell(self, row: Row, column: str, variant: str) -> Cell | None:
         """Return the measurement in a cell; None if it says that nothing was measured.
 
-        Raises BadValue and BeyondLimits.
+        Raise BadValue and BeyondLimits.
         """
         text = self._at(row, column)
         if is_missing(text):
@@ -223,9 +225,9 @@ class _Table:
         return cell
 
     def _deviation(self, row: Row, cell: Cell, column: str, *, in_cell: bool = False) -> str:
-        """Return the standard deviation of a cell, or of the column beside it; empty if there is none.
+        """Return the standard deviation in a cell, or in the next column; empty if there is none.
 
-        Raises BadValue and BeyondLimits.
+        Raise BadValue and BeyondLimits.
         """
         sd, percent = cell.sd, cell.percent
         own = "" if in_cell else self.layout.roles.get("sd", "")
@@ -257,5 +259,5 @@ class _Table:
 
 
 def bare_name(heading: str) -> str:
-    """Return the head of a column without the unit in brackets at its end, in its own letters."""
+    """Return the heading of a column without the unit in brackets at its end, in its own case."""
     return heading[: len(bare(heading))].strip() or heading
