@@ -151,7 +151,7 @@ def nested(content: bytes) -> bytes:
     [
         ("boots/0.json", changed_sample, False, "of another size|was changed"),
         ("boots/0.json", with_another_key, True, "none of the run's"),
-        ("boots/0.json", without_its_benchmarks, True, "no benchmark is called"),
+        ("boots/0.json", without_its_benchmarks, True, "the sample names an unknown benchmark,"),
         ("run.json", renamed, True, "the run's id is not that of"),
         ("run.json", of_another_run, True, "the run's id is not that of"),
         ("run.json", nested, True, "nested too deep"),

@@ -1,4 +1,4 @@
-"""What was executed as a directory of HTML pages: an index, and a page for each source file that has code."""
+"""Executed code as a directory of HTML pages: an index, and a page for each source file that has code."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from kdyno.understand.coverage.sources import Tree
 MARKS = {FULLY: "f", PARTLY: "p", NEVER: "n"}
 KEYS = (
     Key("f", "executed"),
-    Key("p", "partly: some of its code never ran, or a branch went one way only"),
+    Key("p", "partly: some of its code never ran, or a branch only went one way"),
     Key("n", "never executed"),
 )
 MOST_COPIES, MOST_PIECES = 4, 6
-"""What a line's title tells of."""
+"""The data for the title of a line."""
 PAGES = "src"
 
 
@@ -37,12 +37,12 @@ class Listed:
 
     name: str
     page: str
-    """Empty for one without a page."""
+    """The name of its page; empty if it has none."""
     totals: Totals
 
 
 def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
-    """Write them, and return how many there are. Raises NotWritable, DiskFull, NotATree and SourceChanged."""
+    """Write the pages, and return their number. Raise NotWritable, DiskFull, NotATree and SourceChanged."""
     tree.require_files([file.path for file in measured.report.files if file.totals.lines])
     of_files: dict[str, list[FunctionCoverage]] = defaultdict(list)
     for function in measured.report.functions:
@@ -61,7 +61,7 @@ def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
 
 
 def write_page(path: Path, content: str) -> None:
-    """Pages aren't flushed one by one: they can be made again."""
+    """Write a page without flushing it: pages can be made again."""
     try:
         with disk_full_is_said(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def page_of(path: str) -> str:
 
 
 def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
-    """What a page says of each line of a file that has code."""
+    """Return how each line of a file that has code is shown."""
     own = _of_file(lines.lines, lines, path)
     titles = _titles(lines, path)
     return {
@@ -93,7 +93,7 @@ def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
 
 
 def _titles(lines: LineCoverage, path: str) -> dict[int, str]:
-    """Return where the code of a line is, if that is several pieces: functions that ran it, with the counts of its
+    """Return the places of a line's code, if it is in several pieces: functions that ran it, with the counts of its
     pieces.
     """
     titles = {}
@@ -116,7 +116,7 @@ def _title(counts: Mapping[str, list[int]]) -> str:
 
 
 def _counts(pieces: list[int]) -> str:
-    """In the order of addresses, neighbours with one count as one."""
+    """Return the counts in the order of addresses, neighbours with equal counts as one."""
     counts = [count for count, _ in groupby(pieces)]
     shown = " · ".join(f"{count:,}" for count in counts[:MOST_PIECES])
     return f"{shown} …" if len(counts) > MOST_PIECES else shown
@@ -132,7 +132,7 @@ def _file(measured: Measured, file: FileCoverage, functions: list[FunctionCovera
         "summary": (
             f"{totals.executed:,} of {totals.lines:,} lines executed ({percent(totals.executed, totals.lines)}), "
             f"{totals.partly:,} of them partly; {totals.functions_executed:,} of {totals.functions:,} functions. "
-            "Titles say where the code of a line is, and how often each piece of it ran."
+            "Titles name the places of a line's code, and the executions of each piece."
         ),
         "keys": KEYS,
         "columns": ("calls", "bytes executed", "of"),

@@ -16,13 +16,13 @@ COLUMNS = (
 
 
 FORMULA = ("=", "+", "-", "@")
-"""What a spreadsheet takes for the beginning of a formula, which may be a command."""
+"""Characters that begin a formula in a spreadsheet, which may be a command."""
 
 
 def write_csv(report: RunReport, out: IO[str]) -> None:
     """Write all samples of the `ok` boots. `elapsed` is in the lane's clock, `value` in `unit`.
 
-    `elapsed` and `work` are empty where the value is all that was said.
+    `elapsed` and `work` are empty if only the value was reported.
     """
     described = {benchmark.name: benchmark for benchmark in report.benchmarks}
     writer = csv.writer(out, lineterminator="\n")
@@ -39,6 +39,6 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
 
 
 def _cell(text: str) -> str:
-    """Return a text that is cleaned, and no formula; names that an experiment or the agent gives never are one."""
+    """Return a text that is cleaned, and not a formula; names that an experiment or the agent gives never are one."""
     cleaned = clean(text)
     return f"'{cleaned}" if cleaned.startswith(FORMULA) else cleaned

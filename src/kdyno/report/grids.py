@@ -20,7 +20,7 @@ CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 METHODS = {"tukey": "Tukey HSD", "games-howell": "Games-Howell", "dunnett": "Dunnett"}
 ANOVAS = {"one-way": "one-way", "welch": "Welch", "blocked": "with blocks"}
 MULTIPLES = (1, 2, 4)
-"""Of this run's size, for which the smallest detectable effect is told."""
+"""The smallest detectable effect is given for a run of this run's size."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Grid:
     words: int = 1
     note: str = ""
     folded: bool = False
-    """Not what a reader needs first: a page shows it when asked."""
+    """Details that a reader doesn't need first: a page shows them on demand."""
 
 
 def grids(report: Report, analysis: Analysis) -> list[Grid]:
-    """All tables of one benchmark, those that have a row or say why they have none."""
+    """Return all tables of one benchmark: those with rows, and those with a reason for having none."""
     [benchmark] = (benchmark for benchmark in report.benchmarks if benchmark.name == analysis.benchmark)
     tables = [
         _effects(report, analysis),
@@ -53,7 +53,7 @@ def grids(report: Report, analysis: Analysis) -> list[Grid]:
 
 
 def _without_empty_columns(grid: Grid) -> Grid:
-    """Leave out what no row has: medians of summaries, bootstraps of few blocks."""
+    """Leave out columns without any cell: medians of summaries, bootstraps of few blocks."""
     kept = [place for place in range(len(grid.columns)) if any(row[place] for row in grid.rows)]
     return replace(
         grid,
@@ -201,7 +201,7 @@ def _assumptions(analysis: Analysis) -> Grid:
         columns=("assumed", "looked at", "found", "p"),
         rows=tuple((what, how, shown, p_value(p)) for what, how, shown, p in checks if shown),
         words=2,
-        note="shown for you to judge; no verdict depends on them",
+        note="shown for your own judgement; no verdict depends on them",
     )
 
 
@@ -249,8 +249,9 @@ def _figure(value: float | None, digits: int = 4) -> str:
 
 
 def sentences(report: Report, benchmark: str) -> Sequence[str]:
-    """What was found on a benchmark, one sentence for each variant that has one. What all verdicts are about is said
-    above their table."""
+    """Return the findings on a benchmark, one sentence for each variant that has one. The text above the table of
+    verdicts says what they all are about.
+    """
     shown = [comparison for comparison in _of_benchmark(report, benchmark) if comparison.sentence]
     mark = scope_mark(shown)
     return [f"{clean(one.variant)}: {clean(one.sentence.replace(mark, ''))}" for one in shown]

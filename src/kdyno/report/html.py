@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, no other files; whatever a guest or a file said is escaped."""
+"""The report as one HTML file: no network, no other files; every text from a guest or a file is escaped."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ if TYPE_CHECKING:
     from kdyno.understand.explain.why import Reason
 
 FEW_SENTENCES = 8
-"""Of a variant; the others are folded."""
+"""Rows of a variant; the others are folded."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What the template shows of one variant."""
+    """The template's data for one variant."""
 
     variant: str
     rows: Sequence[Row]
     """The geometric mean last."""
     mark: str
-    """What all its verdicts are about, if not kernels."""
+    """The scope of all its verdicts, if it isn't kernels."""
     headline: Row | None
     """The geometric mean, or the only benchmark."""
     sentences: Sequence[str]
-    """What differs, the largest effects first."""
+    """The rows with a difference, the largest effects first."""
     cautions: Sequence[str]
     forest: panels.Plot
     margin: panels.Plot | None
 
 
 def write_html(report: Report, path: Path, artefacts: Artefacts | None = None) -> None:
-    """Write the report to a file, whole or not at all. Raises NotWritable and DiskFull."""
+    """Write the report to a file, whole or not at all. Raise NotWritable and DiskFull."""
     write_whole(path, render(report, artefacts))
 
 
 def render(report: Report, artefacts: Artefacts | None = None) -> str:
-    """Return the report as a self-contained HTML page; PMU records among the artefacts make it say why."""
+    """Return the report as a self-contained HTML page; with PMU records among the artefacts, it explains the
+    differences.
+    """
     if isinstance(report, RunReport):
         template, more = "run.html.j2", _of_run(report, artefacts)
     else:
@@ -59,7 +61,7 @@ def render(report: Report, artefacts: Artefacts | None = None) -> str:
 
 
 def _shown(report: Report) -> dict[str, Any]:
-    """What the page of every report shows."""
+    """Return the data of every report's page."""
     tables = _tables(report)
     flags = _flags(report)
     values = boxes.by_benchmark(report)
@@ -113,7 +115,7 @@ def _given(tables: Sequence[Table]) -> set[str]:
 
 
 def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
-    """What only the page of a run of our own shows."""
+    """Return the data for the page of a run of kdyno's own only."""
     return {
         "run": report.run,
         "reasons": _reasons(report, artefacts) if artefacts else {},
@@ -126,13 +128,13 @@ def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
 
 
 def _of_file(report: Report) -> dict[str, Any]:
-    """What only the page of somebody else's data shows."""
+    """Return the data for the page of somebody else's data only."""
     named = (report.files, report.sha256) if isinstance(report, FileReport) else ((), ())
     return {"files": list(zip(*named, strict=True))}
 
 
 def _flags(report: Report) -> order.Flags:
-    """What disturbed each boot, in one text."""
+    """Return the disturbances of each boot, in one text."""
     sentences: dict[tuple[str, int | None], str] = {}
     for flag in report.flags if isinstance(report, RunReport) else ():
         before = sentences.get((flag.variant, flag.block))
@@ -174,7 +176,7 @@ def _curves(report: RunReport) -> dict[str, Any] | None:
 
 
 def _reasons(report: RunReport, artefacts: Artefacts) -> dict[str, list[Reason]]:
-    """Why variants differ; only runs with PMU records pay for the import."""
+    """Return why variants differ; only runs with PMU records pay for the import."""
     if not any(boot.pmu for boot in report.boots):
         return {}
     from kdyno.understand.explain.why import why

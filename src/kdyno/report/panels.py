@@ -18,9 +18,9 @@ from kdyno.report.figures.style import Figure, to_json
 from kdyno.report.grids import Grid, grids, sentences
 
 MOST_DRAWN = 60
-"""Panels with plots; those of further benchmarks have tables only, or the page would be large."""
+"""Panels with plots; further benchmarks have tables only, or the page would be large."""
 FEW = 3
-"""So many panels are all open."""
+"""Up to so many panels are all open."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Plot:
 
 @dataclass(frozen=True)
 class Panel:
-    """What the template shows of one benchmark."""
+    """The template's data for one benchmark."""
 
     anchor: str
     name: str
     about: str
     rows: Sequence[tuple[str, Row]]
-    """Variant and its row."""
+    """Each variant and its row."""
     sentences: Sequence[str]
     plots: Sequence[Plot]
     grids: Sequence[Grid]
@@ -51,7 +51,7 @@ class Panel:
 
 
 def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags) -> list[Panel]:
-    """Panels in the order of the report. `rows` are those of the tables, by variant.
+    """Return panels in the order of the report. `rows` are those of the tables, by variant.
 
     The one with the largest effect is open, or all if there are few.
     """

@@ -1,4 +1,4 @@
-"""Scaling curves as words and cells: what terminal and HTML show."""
+"""Scaling curves as words and cells, for terminal and HTML."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(series: Series) -> list[tuple[str, ...]]:
 
 
 def sentences(series: Series) -> list[str]:
-    """What is said below the table: both laws, which is better, and what holds of neither."""
+    """Return the text below the table: both laws, which is better, and what applies to both."""
     scaling = series.scaling
     lines = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
     lines += [_fit(fit) for fit in scaling.fits]
@@ -58,7 +58,7 @@ def sentences(series: Series) -> list[str]:
 
 
 def tax(tax: Tax, report: ScalingReport) -> str:
-    """What a variant costs a single process, as a sentence."""
+    """Return the cost of a variant for a single process, as a sentence."""
     span = "" if tax.low is None or tax.high is None else f", {signed(tax.low - 1)} to {signed(tax.high - 1)} %"
     return clean(
         f"{tax.workload}: work per time of a single process under {tax.variant} against {report.baseline}: "
@@ -67,7 +67,7 @@ def tax(tax: Tax, report: ScalingReport) -> str:
 
 
 def _untested(fit: Fit) -> str:
-    """Of a law with as many parameters as there are n."""
+    """Return the sentence on a law that has as many parameters as there are n."""
     return (
         f"whether {TITLES[fit.law]} holds can't be told from {NEEDED[fit.law]} different n: it has as many parameters, "
         "and goes through all means unless one of these is on its bound"
@@ -115,13 +115,13 @@ def _better(scaling: Scaling) -> str:
         both = scaling.amdahl is not None and scaling.usl is not None
         return "which law is better isn't known: the fit is exact, or there are too few values" if both else ""
     if scaling.better is None:
-        return f"the two laws aren't told apart: their AICc differ by {abs(gain):.2g}"
+        return f"the two laws can't be distinguished: their AICc differ by {abs(gain):.2g}"
     other = "Amdahl" if scaling.better == "usl" else "USL"
     return f"{TITLES[scaling.better]} is better than {other}: its AICc is lower by {abs(gain):.3g}"
 
 
 def _predictions(scaling: Scaling) -> list[str]:
-    """What the laws say of the largest n, if it is beyond what was measured."""
+    """Return the laws' predictions for the largest n, if it is beyond the measured ones."""
     lines = []
     for fit in scaling.fits:
         last = fit.curve[-1]

@@ -1,4 +1,4 @@
-"""The report as text. Everything shown is plain text to rich: markup in a name or a console stays what it is."""
+"""The report as text. Everything shown is plain text to rich: markup in a name or a console is printed unchanged."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kdyno.report.view import Axis, Sides
 
 NARROWEST_BAR, WIDEST_BAR = 9, 41
 FEW_BENCHMARKS = 6
-"""Of a file; so few are printed with all their tables."""
+"""Benchmarks of a file; so few are printed with all their tables."""
 
 
 def render(report: Report, console: Console) -> None:
-    """Print a report: what must be known first, a table per variant, and what else there is to say of its kind."""
+    """Print a report: the notices, a table per variant, and the rest that a report of its kind has."""
     say = _Speaker(console)
     for notice in report.notices:
         say.line(f"note: {clean(notice)}", "bold yellow")
@@ -92,7 +92,7 @@ def _boots(report: RunReport, say: _Speaker) -> None:
 
 
 def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int) -> Table:
-    """Lay a table out so that it fills `width`: the bar takes what the texts leave over."""
+    """Lay a table out so that it fills `width`: the bar takes the space that the texts leave."""
     values, verdicts = [_value(row) for row in rows], [row.verdict_shown or "none" for row in rows]
     fixed = [
         _widest("baseline", values),

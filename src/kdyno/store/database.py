@@ -1,7 +1,7 @@
 """Opening the database of a store: the driver, SQLite's settings, and making or checking the tables.
 
-A file of SQLite may be somebody else's, and is a program in part: views, triggers and generated columns compute. A
-store has none of these, so a file that has one is refused before anything else of it is read.
+A file of SQLite may be somebody else's, and can hold code: views, triggers and generated columns compute. A store has
+none of these, so a file that has one is refused before anything else in it is read.
 """
 
 from __future__ import annotations
@@ -40,20 +40,24 @@ from kdyno.store.snapshot import beside, take
 from kdyno.store.url import StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
-"""How long a writer waits for another one: two runs may share a store."""
+"""Seconds that a writer waits for another one: two runs may share a store."""
 
 LISTS = (schema.run, schema.variant, schema.cell, schema.boot, schema.benchmark, schema.selftest)
-"""Tables that say what there is: each is small, and a row or an index entry that is lost shows in no digest."""
+"""Tables that list the others' content: each is small, and no digest shows that a row or an index entry was lost."""
 BEGIN = "kdyno_begin"
 """Execution option of connections to SQLite: how their transactions begin."""
 MOST_BYTES = 1 << 26
-"""Of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a tenth."""
+"""Bytes of one value in SQLite, and of one row; the largest that kdyno writes, a variant with 1,000 images, has a
+tenth.
+"""
 JOURNAL = "-journal"
-"""What SQLite takes back a change with, if the store isn't kdyno's. It may name other files, which SQLite removes."""
+"""The file with which SQLite takes back a change, if the store isn't kdyno's. It may name other files, which SQLite
+removes.
+"""
 FILES = ("", "-wal", "-shm", JOURNAL)
-"""Of SQLite's, what may lie beside the file."""
+"""Files of SQLite that may lie next to the store."""
 Access = Literal["read", "change", "make"]
-"""What a store is opened for: to be read; to be written to, if it is there; and if it isn't, to be made."""
+"""The access to a store: `read` it; `change` it, if it exists; or `make` it, if it does not exist yet."""
 PLAIN = ("table", "index")
 SHAPE = (
     'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '
@@ -62,13 +66,13 @@ SHAPE = (
     "FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) c "
     "WHERE m.type = 'table' AND m.name LIKE 'kdyno%' ORDER BY 1, i.origin, i.name, c.seqno",
 )
-"""What a table is: its columns, and the columns of its indexes."""
+"""The form of a table: its columns, and the columns of its indexes."""
 
 
 def connect(store: StoreUrl, access: Access = "make") -> Engine:
     """Return an engine whose database has the tables of this schema version.
 
-    What is only read isn't changed, nor anything beside it. Raises NoStore unless `access` lets it be made.
+    Reading changes neither the store nor a file next to it. Raise NoStore unless `access` lets it be made.
     """
     if store.path:
         return _connect_file(store, store.path, _of_mode(store.mode, access))
@@ -108,7 +112,7 @@ def _read_only(store: StoreUrl, path: Path) -> Engine:
         if not snapshot.is_as_it_was:
             raise StoreChanging(where=store.where)
 
-    for moment in ("begin", "commit", "handle_error"):  # what was torn meanwhile looks like damage
+    for moment in ("begin", "commit", "handle_error"):  # a change meanwhile looks like damage
         event.listen(engine, moment, require_unchanged)
     event.listen(engine, "engine_disposed", lambda _: snapshot.close())
     with _disposed_if_it_fails(engine), errors_are_said(store):
@@ -162,27 +166,29 @@ def _require_store(engine: Engine, store: StoreUrl) -> None:
 
 
 def writing(engine: Engine) -> Any:
-    """One transaction that writes: committed at the end of the block, rolled back when it raises."""
+    """Yield one transaction that writes: committed at the end of the block, rolled back when it raises."""
     # A transaction that reads first and writes later would fail at once when another one has written in between.
     return engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"}).begin()
 
 
 def _require_files(path: Path) -> None:
-    """Raise NotAStore for what SQLite would wait for, or read without end: pipes and devices; and JournalBeside."""
+    """Raise NotAStore for files that SQLite would wait for, or read without end: pipes and devices; and
+    JournalBeside.
+    """
     for suffix in FILES:
         file = beside(path, suffix)
         try:
             is_file = stat.S_ISREG(file.lstat().st_mode)
         except OSError:  # a journal may go at any moment; SQLite says what else is wrong
             continue
-        if not is_file:  # a link, too: what SQLite writes beside a file would go elsewhere
+        if not is_file:  # a link, too: SQLite's files next to it would go elsewhere
             raise NotAStore(where=f"{path}{suffix}", why="it is not a regular file")
         if suffix == JOURNAL:
             raise JournalBeside(where=path, journal=file)
 
 
 def make_file(store: StoreUrl, path: Path) -> None:
-    """Make a store that isn't there: it gets its name when it is whole, unless another kdyno was faster."""
+    """Make a store that doesn't exist: it gets its name when it is whole, unless another kdyno was faster."""
     with os_errors_are_said(store), disk_full_is_said(path):
         with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}-", dir=path.parent) as directory:
             whole = Path(directory) / "store"
@@ -190,7 +196,9 @@ def make_file(store: StoreUrl, path: Path) -> None:
             with _disposed_if_it_fails(engine), errors_are_said(store):
                 with writing(engine) as connection:
                     _make_tables(connection)
-                _set_wal(engine)  # last: what lies in a -wal gets into the file at the end, or not, and nothing says so
+                _set_wal(
+                    engine
+                )  # last: content of a -wal gets into the file at the end, or not, and nothing reports which
             engine.dispose()
             _take_name(whole, path)
         sync(path.parent)
@@ -210,8 +218,8 @@ def _prepare_sqlite(engine: Engine) -> None:
     def settings(connection: Any, _: object) -> None:
         connection.isolation_level = None  # no implicit BEGIN: `begin` below says it
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
-        connection.execute("PRAGMA trusted_schema = OFF")  # what the file computes may call no function that does harm
-        connection.execute("PRAGMA cell_size_check = ON")  # see damage where it is, not where it leads
+        connection.execute("PRAGMA trusted_schema = OFF")  # a function that the file calls must do no harm
+        connection.execute("PRAGMA cell_size_check = ON")  # report damage where it is, not where it leads
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk when it returns
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -222,7 +230,7 @@ def _prepare_sqlite(engine: Engine) -> None:
 
 
 def _set_wal(engine: Engine) -> None:
-    """Let readers and one writer work at once. The file remembers it; it can't be set within a transaction.
+    """Let readers and one writer work at once. The file stores this setting; it can't be set within a transaction.
 
     Of two that set it at once, each would wait for the other. So SQLite tells one of them at once that the file is
     locked, without the usual wait (its documentation of sqlite3_busy_handler says why), and that one tries again.
@@ -240,7 +248,7 @@ def _set_wal(engine: Engine) -> None:
 
 
 def _checked(connection: Connection, where: str) -> bool:
-    """Return whether the tables are there; raise if they are of another version or another program."""
+    """Return whether the tables are there. Raise an error if they are of another version or another program."""
     is_file = connection.dialect.name == "sqlite"
     if is_file:
         _require_nothing_that_computes(connection, where)
@@ -264,11 +272,13 @@ def _require_nothing_that_computes(connection: Connection, where: str) -> None:
 
 
 def _require_same_shape(connection: Connection, where: str) -> None:
-    """Without its keys and indexes a store would take for ever, and a computed column takes what it likes."""
+    """Raise NotAStore for other tables: without its keys and indexes a store would take for ever, and a computed column
+    can be costly.
+    """
     theirs, ours = _shape(connection), _our_shape()
     for table in sorted(theirs.keys() | ours.keys()):
         if theirs.get(table) != ours.get(table):
-            raise NotAStore(where=where, why=f"its table {table} is not as kdyno makes it")
+            raise NotAStore(where=where, why=f"its table {table} does not have kdyno's form")
 
 
 @cache
@@ -283,7 +293,7 @@ def _our_shape() -> dict[str, list[Row[Any]]]:
 
 
 def _shape(connection: Connection) -> dict[str, list[Row[Any]]]:
-    """By table: its columns and those of its indexes, as SQLite understands them."""
+    """Return the columns of each table and those of its indexes, as SQLite understands them."""
     parts: dict[str, list[Row[Any]]] = defaultdict(list)
     for query in SHAPE:
         for row in connection.exec_driver_sql(query):

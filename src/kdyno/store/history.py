@@ -1,4 +1,4 @@
-"""What earlier runs tell: which is the newest, when they began and where they stopped, how long their boots took."""
+"""Facts from earlier runs: which is the newest, when they began and where they stopped, how long their boots took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdyno.store.url import StoreUrl
 
 
 class _Begun(Frozen):
-    """What is asked of a run without the rest of it."""
+    """The columns of a run that are needed here."""
 
     id: str = ""
     stopped_at: BlockCount | None = None
@@ -30,7 +30,7 @@ class _Experiment(BaseModel):
 
 
 class _Timed(Frozen):
-    """How long boots on a machine took."""
+    """The times of boots on a machine."""
 
     id: str
     machine: dict[str, Any]
@@ -47,7 +47,9 @@ def newest(connection: Connection, store: StoreUrl) -> str | None:
 
 
 def stopped_at(connection: Connection, store: StoreUrl, run_id: str) -> int | None:
-    """After how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such run."""
+    """Return after how many blocks the group-sequential rule ended a run; None if it didn't, or there is no such
+    run.
+    """
     query = select(schema.run.c.stopped_at).where(schema.run.c.id == run_id)
     with rows.read(store, f"run {run_id}"):
         return _Begun(stopped_at=connection.execute(query).scalar()).stopped_at
@@ -70,7 +72,7 @@ def boot_seconds(
     connection: Connection, store: StoreUrl, lane: Lane, events: str | None, workload: str, limit: int
 ) -> tuple[str, list[float]] | None:
     """Return the newest run in this lane, with these events of the PMU, this type of workload and `ok` boots: its id,
-    and what so many of the last ones took.
+    and the seconds of so many of its last boots.
     """
     run, cell, boot = schema.run.c, schema.cell.c, schema.boot.c
     query = select(run.id, run.machine, run.experiment).where(run.lane == lane).order_by(run.created.desc())

@@ -1,4 +1,4 @@
-"""What a run is known by: a content hash of the keys of its boots, of how it is judged and called, and its repeat."""
+"""The id of a run: a content hash of the keys of its boots, of how it is judged and called, and its repeat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdyno.store.records import Place, RunRecord
 
 DIGITS = 12
 MOST_REPEATS = 100
-"""Carryings-out of one experiment that are looked through for one with a given id."""
+"""Repeats of one experiment that are tried to find one with a given id."""
 
 
 def run_id(
@@ -32,7 +32,7 @@ def run_id(
 
 
 def fits(run: RunRecord, cells: Iterable[tuple[Place, str]]) -> bool:
-    """Return whether a run's id is that of what is on record of it."""
+    """Return whether a run's id matches its record."""
     try:
         judge = plain_json.parse(run.experiment)["judge"]
     except (ValueError, LookupError, TypeError):

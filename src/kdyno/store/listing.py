@@ -24,7 +24,7 @@ class RunSummary:
     id: str
     name: str
     created: datetime
-    """In UTC."""
+    """The time in UTC."""
     lane: Lane
     done: int
     """Boots that are `ok` or `failed`."""
@@ -34,7 +34,7 @@ class RunSummary:
 
 
 def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
-    """All runs of a store, the newest first. Raises the errors of kdyno.store.errors."""
+    """Return all runs of a store, the newest first. Raise the errors of kdyno.store.errors."""
     engine = database.connect(store, access)
     try:
         with errors_are_said(store), engine.begin() as connection:
@@ -44,7 +44,7 @@ def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
 
 
 def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
-    """One for each run, the newest first. Raises RecordCorrupt."""
+    """Return a summary of each run, the newest first. Raise RecordCorrupt."""
     run, variant = schema.run.c, schema.variant.c
     variants: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(select(variant.run, variant.name)):
@@ -73,18 +73,18 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
 
 
 def _wrong(row: Any) -> Iterator[str]:
-    """What a row has that is shown here, and that no run has; RunRecord knows more, but takes long to import."""
+    """Yield what is wrong with a row's shown values; RunRecord checks more, but takes long to import."""
     for name, kind in (("id", str), ("name", str), ("created", datetime), ("blocks", int)):
         if not isinstance(getattr(row, name), kind):
-            yield f"{name} is no {kind.__name__}"
+            yield f"{name} is not {kind.__name__}"
     if row.lane not in LANES:
-        yield "lane is none"
+        yield "lane is not valid"
     if not isinstance(row.stopped_at, int | None):
-        yield "stopped_at is no int"
+        yield "stopped_at is not int"
 
 
 def _counts(connection: Connection) -> dict[tuple[str, str], tuple[int, int]]:
-    """By run and variant: how many blocks are done, and how many of them by a boot that failed."""
+    """Return for each run and variant how many blocks are done, and how many of them by a boot that failed."""
     boot, cell, run = schema.boot.c, schema.cell.c, schema.run.c
     failed = func.sum(case((boot.status == "failed", 1), else_=0))
     query = (

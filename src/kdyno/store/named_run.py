@@ -1,4 +1,4 @@
-"""Which run is meant by the beginning of its id, and if it is none, which are the nearest."""
+"""Finding a run by the beginning of its id, and the nearest ones if no run has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdyno.store.url import StoreUrl
 
 
 def row_of(connection: Connection, store: StoreUrl, prefix: str) -> Row[Any]:
-    """Return the row of the run whose id starts with `prefix`. Raises RunUnknown or RunAmbiguous."""
+    """Return the row of the run whose id starts with `prefix`. Raise RunUnknown or RunAmbiguous."""
     run = schema.run
     matches = connection.execute(
         select(run).where(run.c.id.startswith(prefix, autoescape=True)).order_by(run.c.created.desc())

@@ -1,6 +1,6 @@
-"""What is read of a store: runs, boots and benchmarks as records, each checked as it is read.
+"""Reading runs, boots and benchmarks from a store as records, each checked as it is read.
 
-A store may be somebody else's: RecordCorrupt names the record and what is wrong with it. All functions are of one
+A store may be somebody else's: RecordCorrupt names the record and what is wrong with it. All functions work within one
 transaction.
 """
 
@@ -24,7 +24,7 @@ from kdyno.store.whole import KeptSelfTest, KeyedPlace, WholeBoot, WholeRun
 
 
 class End(Frozen):
-    """How a boot ended, without what it measured."""
+    """How a boot ended, without its measurements."""
 
     status: BootStatus
     reason: str
@@ -38,7 +38,7 @@ class _Started(Frozen):
 
 
 def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
-    """Return the run of a row, with its variants, held against its cells."""
+    """Return the run of a row, with its variants, checked against its cells."""
     variant = schema.variant
     variants = connection.execute(select(variant).where(variant.c.run == row.id).order_by(variant.c.ordinal))
     fields = {name: value for name, value in row._mapping.items() if name in RunRecord.model_fields}
@@ -53,7 +53,7 @@ def run_of(connection: Connection, store: StoreUrl, row: Row[Any]) -> RunRecord:
 
 
 def all_runs(connection: Connection, store: StoreUrl) -> list[RunRecord]:
-    """Return the oldest first."""
+    """Return all runs, the oldest first."""
     every = connection.execute(select(schema.run).order_by(schema.run.c.created, schema.run.c.id)).all()
     return [run_of(connection, store, row) for row in every]
 
@@ -64,7 +64,7 @@ def keys_of_run(run_id: str) -> Select[tuple[str]]:
 
 
 def benchmarks(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) -> list[Benchmark]:
-    """What the chosen boots described, in their order; each name once, as it was first meant."""
+    """Return the benchmarks that the chosen boots described, in their order; each name once, with its first meaning."""
     benchmark, described = schema.benchmark, schema.described
     query = (
         select(benchmark)
@@ -117,7 +117,7 @@ def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) 
 
 
 def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list[BootRecord]:
-    """All boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
+    """Return all boots of a run, lost ones too, by position and attempt; samples by benchmark and iteration."""
     boot, cell = schema.boot.c, schema.cell
     by_number = boots(connection, store, boot.key.in_(keys_of_run(run_id)))
     query = (
@@ -156,7 +156,7 @@ def last_starts(connection: Connection, store: StoreUrl) -> dict[str, datetime]:
 
 
 def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeRun:
-    """All that is on record of a run, check boots of its kernels too; boots in the order in which they came."""
+    """Return the whole record of a run, check boots of its kernels too; boots in the order in which they came."""
     cell, boot = schema.cell.c, schema.boot.c
     with rows.read(store, f"run {run.id}, a place"):
         cells = tuple(
@@ -180,7 +180,7 @@ def whole_run(connection: Connection, store: StoreUrl, run: RunRecord) -> WholeR
 def selftests(
     connection: Connection, store: StoreUrl, chosen: ColumnElement[bool] | None = None
 ) -> list[tuple[str, KeptSelfTest]]:
-    """What the chosen self-tests found, or all, the newest first, each with its run."""
+    """Return the results of the chosen self-tests, or of all, the newest first, each with its run."""
     table = schema.selftest
     query = select(table).order_by(table.c.created.desc())
     found = []

@@ -79,7 +79,7 @@ def test_a_record_that_is_another_than_was_written_is_refused_by_its_name(
         with Store(f"sqlite:///{path}", "read") as store:
             store.selftests()
     assert refused.value.exit_code == 3
-    assert "bring it back from a copy" in refused.value.advice
+    assert "restore it from a copy" in refused.value.advice
 
 
 @pytest.mark.parametrize("table", ["sample", "described", "benchmark", "outcome"])
@@ -104,7 +104,7 @@ def test_what_an_index_has_lost_is_seen_when_the_store_is_opened(path: Path) -> 
         with pytest.raises(StoreDamaged, match="kdyno_boot") as damaged:
             Store(f"sqlite:///{path}", access)
         assert damaged.value.exit_code == 3
-        assert "bring it back from a copy" in damaged.value.advice
+        assert "restore it from a copy" in damaged.value.advice
 
 
 def test_what_sqlite_says_of_a_damaged_schema_need_not_be_utf_8(path: Path) -> None:

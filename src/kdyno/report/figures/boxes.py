@@ -1,4 +1,4 @@
-"""Box plots: what every boot came to. One point is one unit of replication; its symbol is its layout."""
+"""Box plots of the values of all boots. One point is one unit of replication; its symbol is its layout."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, l
 COLUMNS = 4
 CELL_PIXELS = 175
 MOST_LETTERS = 45
-"""Of all variants' names together: more overlap below the boxes."""
+"""Characters of all variants' names together: more overlap below the boxes."""
 WHISKER = 1.5
 """Whiskers end at the last value within so many interquartile ranges of the box (Tukey 1977)."""
 MOST_BENCHMARKS = 60
-"""In the grid; the others have their own plot farther down the page."""
+"""Benchmarks in the grid; the others have their own plot farther down the page."""
 
 Values = dict[tuple[str, str], list[Value]]
 """(benchmark, variant) -> values."""
@@ -32,7 +32,7 @@ def by_benchmark(report: Report) -> Values:
 
 
 def boxes(report: Report, benchmark: AnyBenchmark, values: Values) -> Figure:
-    """One benchmark, one box for each variant."""
+    """Return the plot of one benchmark, with one box for each variant."""
     names = [_short(clean(name)) for name in report.variants]
     return figure(
         [part for place in range(len(report.variants)) for part in _box(report, benchmark.name, place, values)],
@@ -53,7 +53,7 @@ def boxes(report: Report, benchmark: AnyBenchmark, values: Values) -> Figure:
 
 
 def grid(report: Report, values: Values) -> Figure:
-    """Small plots of all benchmarks side by side, for the eye to run over."""
+    """Return small plots of all benchmarks side by side, for a quick survey."""
     measured = {benchmark for benchmark, _ in values}
     shown = [benchmark for benchmark in report.benchmarks if benchmark.name in measured][:MOST_BENCHMARKS]
     lines = max(1, -(-len(shown) // COLUMNS))
@@ -150,7 +150,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
 
 
 def hover(value: Value) -> str:
-    """What a point is: `gcc-12, block 3, layout 1: 481.2`."""
+    """Return the description of a point: `gcc-12, block 3, layout 1: 481.2`."""
     where = [text(value.variant)]
     where += [f"block {value.block}"] if value.block is not None else []
     where += [f"layout {value.layout}"] if value.layout is not None else []
@@ -165,14 +165,14 @@ def _legend(report: Report, place: int) -> Part:
 
 
 def _symbols(points: Sequence[Value]) -> Part:
-    """Dots; where layout was sampled, a symbol for each layout, large enough to be told apart."""
+    """Return dots; where layout was sampled, a symbol for each layout, large enough to be distinguished."""
     if all(value.layout is None for value in points):
         return {"size": 4, "symbol": SYMBOLS[0]}
     return {"size": 7, "symbol": [SYMBOLS[(value.layout or 0) % len(SYMBOLS)] for value in points]}
 
 
 def _jitter(number: int) -> float:
-    """Numbers from -1 to 1 that spread evenly and are the same in every report (golden-ratio sequence)."""
+    """Yield numbers from -1 to 1 that spread evenly and are equal in every report (golden-ratio sequence)."""
     return 2 * (0.5 + number * 0.618033988749895) % 2 - 1
 
 

@@ -13,7 +13,9 @@ ROW_PIXELS = 22
 
 
 def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
-    """Effects of a variant as gains, with their intervals, in the order of the report, the geometric mean last."""
+    """Return the effects of a variant as gains, with their intervals, in the order of the report, the geometric mean
+    last.
+    """
     rows = view.drawn(report, variant)
     margin, ticks = math.log1p(report.margin), view.ticks(axis)
     return figure(

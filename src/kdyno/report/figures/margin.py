@@ -12,7 +12,7 @@ from kdyno.report.figures.style import BAND, COLOURS, INK, Figure, Part, figure,
 
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST = math.asinh(2.0)
-"""How far the axis goes at least to either side: to two margins."""
+"""Margins that the axis shows at least to either side."""
 
 
 def against_margin(report: Report, variant: str) -> Figure | None:
@@ -20,7 +20,8 @@ def against_margin(report: Report, variant: str) -> Figure | None:
 
     The unit is ln(1 + margin), so that ±1 is exactly what *equivalent* means. The scale is an inverse hyperbolic sine,
     even within the margin and logarithmic far from it: an effect of 60 margins and one of 0.2 are both readable. Behind
-    each interval is what the run could have seen: where that is wider than the margin, undecided was to be expected.
+    each interval is the range that the run could not have seen: if that is wider than the margin, undecided was to be
+    expected.
     """
     rows = sorted(view.drawn(report, variant), key=lambda row: -row.span.mid if row.span else 0)
     unit, better = math.log1p(report.margin), view.sides(report).right
@@ -59,7 +60,9 @@ def place(gain: float, unit: float) -> float:
 
 
 def _detectable_band(rows: list[Row], unit: float) -> Part:
-    """What could have been seen, to both sides of nothing, as one line broken between rows."""
+    """Return the smallest effects that could have been seen, to both sides of nothing, as one line broken between
+    rows.
+    """
     reaches = [(row, math.asinh(math.log1p(row.detectable) / unit)) for row in rows if row.detectable is not None]
     return {
         "type": "scatter",

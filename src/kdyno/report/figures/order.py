@@ -1,4 +1,4 @@
-"""The run-order plot: what each value is away from its variant's mean, in the order of measuring. It shows drift."""
+"""The run-order plot: the distance of each value from its variant's mean, in the order of measuring. It shows drift."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legen
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3
-"""Points that make a line."""
+"""Points from which on a line is drawn."""
 
 Flags = Mapping[tuple[str, int | None], str]
-"""(variant, block) -> what disturbed that boot."""
+"""(variant, block) -> the disturbances of that boot."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Point:
 
 
 def points(values: Sequence[Value]) -> list[Point]:
-    """Residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left out."""
+    """Return the residuals of one benchmark: ln(value) minus its variant's mean, in %; values without an order are left
+    out.
+    """
     by_variant: dict[str, list[Value]] = {}
     for value in values:
         if value.value > 0:
@@ -48,7 +50,9 @@ def points(values: Sequence[Value]) -> list[Point]:
 
 
 def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool = False) -> Figure | None:
-    """Residuals against the order of measuring, with the line that fits them best; None if nobody wrote it down."""
+    """Return the residuals against the order of measuring, with the best-fitting line; None if the order wasn't
+    recorded.
+    """
     if len(shown) < FEWEST:
         return None
     traces = [_variant(report, name, shown) for name in report.variants]
@@ -72,7 +76,7 @@ def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool 
 
 
 def over_all(report: Report) -> list[Point]:
-    """For each boot the median of its residuals over all benchmarks: what touched all of them alike."""
+    """Return for each boot the median of its residuals over all benchmarks: the disturbances that all of them share."""
     by_place: dict[tuple[str, int], list[Point]] = {}
     by_name: dict[str, list[Value]] = {}
     for value in report.values:

@@ -1,4 +1,4 @@
-"""What this run could have seen, and what more of it would see."""
+"""The effects that this run could have seen, and those that a larger one would see."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def power(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
 
 
 def detectable(report: Report, curves: Sequence[PowerCurve]) -> Figure | None:
-    """Return the smallest effect that is seen with 80 % power, over the number of replicates; this run's is a dot."""
+    """Return the smallest effect that is seen with 80 % power, over the number of replicates; a dot marks this run's
+    number.
+    """
     drawn = [curve for curve in curves if len(curve.detectable) > 1 and all(p.effect > 0 for p in curve.detectable)]
     if not drawn:
         return None

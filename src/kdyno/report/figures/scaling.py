@@ -14,7 +14,7 @@ SHADES: dict[Law, str] = {"amdahl": "rgba(217,130,43,0.13)", "usl": "rgba(59,110
 
 
 def curves(series: Series) -> Figure:
-    """What was measured and fitted of one series; a line is dashed where nothing was measured."""
+    """Return the measurements and the fits of one series; a line is dashed where nothing was measured."""
     traces = [part for fit in series.scaling.fits for part in _law(fit)]
     ends = [point.n for fit in series.scaling.fits for point in fit.curve]
     drawn = [value.throughput for value in series.values]
@@ -25,7 +25,7 @@ def curves(series: Series) -> Figure:
         margin={"l": 64, "r": 10, "t": 40, "b": 46},
         legend=legend_above(),
         xaxis={"title": {"text": "n"}, "rangemode": "tozero"},
-        # Intervals of few values may be hundreds of times as long as all else.
+        # Intervals of few values may be hundreds of times as long as everything else.
         yaxis={"title": {"text": f"throughput, {text(series.unit)}"}, "range": [0, 1.2 * max(drawn)]},
     )
 
@@ -72,7 +72,7 @@ def _line(fit: Fit, points: Sequence[Prediction], dash: str, *, shown: bool) -> 
 
 
 def _perfect(series: Series, largest: int) -> list[Part]:
-    """n times the throughput of one process, as far as the plot is high."""
+    """Return n times the throughput of one process, as far as the plot is high."""
     first, top = series.scaling.points[0], max(value.throughput for value in series.values)
     if first.n != 1:
         return []

@@ -1,4 +1,4 @@
-"""What all plots have in common: colours, type, and the way onto the page."""
+"""The common parts of all plots: colours, type, and the way onto the page."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ COLOURS = {
     **dict.fromkeys(("higher", "lower"), "#8a3fa0"),
     **{"equivalent": "#3b6ea8", "undecided": "#9a7b1c"},
 }
-"""Of verdicts."""
+"""Colours of verdicts."""
 VARIANT_COLOURS = ("#8a8f98", "#3b6ea8", "#d9822b", "#1a7f4b", "#8e5ba6", "#c0362c", "#2a9d9d", "#6b4f3a")
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star", "hexagon", "x", "pentagon")
-"""Of layouts."""
+"""Symbols of layouts."""
 FONT = {"family": "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif", "size": 12, "color": "#24292f"}
 GRID = "#e6e8eb"
 INK = "#57606a"
 BAND = {"fillcolor": "#3b6ea8", "opacity": 0.08, "line": {"width": 0}, "layer": "below", "type": "rect"}
-"""The equivalence margin."""
+"""The colour of the equivalence margin."""
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]]}
-"""No button that would send data anywhere."""
+"""The buttons: none that would send data anywhere."""
 
 MOST_POINTS = 300
-"""Points that are drawn of one variant: more hide each other, and make the page large."""
+"""Points that are drawn of one variant: more would hide each other, and make the page large."""
 
 
 def colours(report: Report) -> dict[str, str]:
@@ -62,7 +62,7 @@ def legend_above(y: float = 1.0) -> Part:
 
 
 def thinned(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
-    """At most `most` of the values, evenly spread over their order."""
+    """Return at most `most` of the values, evenly spread over their order."""
     return list(values[:: max(1, -(-len(values) // most))])
 
 
@@ -72,7 +72,7 @@ def to_json(figure: Figure) -> str:
 
 
 def _rounded(values: Sequence[Any]) -> list[Any]:
-    """Seven digits are more than a plot shows, and half of what a page would else carry."""
+    """Return values with seven digits, which is more than a plot shows, and halves the page."""
     return [float(f"{value:.7g}") if isinstance(value, float) else value for value in values]
 
 

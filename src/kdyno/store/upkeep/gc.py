@@ -1,4 +1,4 @@
-"""Removing what nothing refers to. What goes leaves its place in one step, and is removed after that.
+"""Removing everything that nothing refers to. Each thing is moved away in one step, and removed after that.
 
 Nobody else is at work in the state directory between the last look and the last of these steps; see State.alone.
 """
@@ -33,17 +33,17 @@ class InUse(InfrastructureError):
 
 @dataclass(frozen=True)
 class Look:
-    """What there is at one moment, and what of it may go."""
+    """Everything that there is at one moment, and the part of it that may be removed."""
 
     runs: int
     items: tuple[Item, ...]
     boots: int
     unneeded_boots: dict[str, datetime]
-    """By key: when it was started."""
+    """When each key was started."""
 
 
 def look(state: State, store: Store, others: Sequence[Store], older_than: float) -> Look:
-    """Look at a state directory and a store. What runs of `others` need is needed, too.
+    """Look at a state directory and a store. Everything that runs of `others` need is kept, too.
 
     Boots that no run has, and that are younger than so many days, keep their artefacts.
     """
@@ -59,12 +59,12 @@ def look(state: State, store: Store, others: Sequence[Store], older_than: float)
 
 
 def _before(older_than: float) -> float:
-    """What was changed after that is younger than so many days."""
+    """Return the time after which a changed file is younger than so many days."""
     return time.time() - older_than * DAY
 
 
 def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
-    """Return the look in numbers; what is younger than so many days stays."""
+    """Return the look in numbers; things younger than so many days stay."""
     before = _before(older_than)
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}
@@ -105,7 +105,9 @@ def _use(part: str, sized: Sequence[tuple[Item, int]], before: float) -> PartUse
 
 
 def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], older_than: float) -> None:
-    """Remove what could go when it was looked at, and still can. Raises InUse, and then nothing was removed."""
+    """Remove everything that could be removed at the look, and still can. Raise InUse if another kdyno is at work; then
+    nothing was removed.
+    """
     before = _before(older_than)
     with state.alone() as is_alone:
         if not is_alone:
@@ -126,7 +128,7 @@ def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], o
 
 
 def take_away(paths: Iterable[Path], state: State) -> list[Path]:
-    """Take things out of their places, each in one step; returns where they are until they are removed."""
+    """Move things out of their places, each in one step; return where they are until they are removed."""
     taken = []
     for path in paths:
         if path.parent == state.removed:
