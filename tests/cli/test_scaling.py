@@ -127,7 +127,7 @@ def test_a_file_may_hold_several_workloads_and_variants_in_any_order(sieve: Lab)
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [
-        ("n,seconds\n1,2\n2,3\n", (), "somebody must say what n processes did"),
+        ("n,seconds\n1,2\n2,3\n", (), "so the work of n processes must be given"),
         ("n,score\n1,2\n2,3\n", (), "nothing says whether lower or higher is better"),
         ("n,MB/s\n4,2\n4,3\n", (), "no workload measured with several numbers of processes"),
         ("n,MB/s\n1,2\n2.5,3\n", (), "'2.5' is not a number of processes"),

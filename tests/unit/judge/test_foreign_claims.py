@@ -72,7 +72,7 @@ def test_values_show_which_of_statistic_and_summary_is_the_wrong_one(tmp_path: P
         assert f"Q {q} follows from the values, not from the means and sds, which give" in right
         assert right.endswith(": the summary is wrong, not the statistic")
     assert "5 of 9 published statistics follow from the means published with them, 8 of 9 from the values" in notes
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
 
 
 def test_statistics_alone_are_checked_against_values(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_statistics_alone_are_checked_against_values(tmp_path: Path) -> None:
 
 def test_means_alone_are_checked_against_values_in_whatever_unit(tmp_path: Path) -> None:
     notes = notices(values_file(tmp_path, unit="ms", scale=1000), MEANS)
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
     assert not any("statistics follow" in note for note in notes)
 
 
 def test_a_markdown_file_brings_means_and_statistics_together(tmp_path: Path) -> None:
     notes = notices(values_file(tmp_path), DATA / "compiler_patch.md", n="12")
     assert "5 of 9 published statistics follow from the means published with them, 8 of 9 from the values" in notes
-    assert "7 of 9 published means and standard deviations are those of the values" in notes
+    assert "7 of 9 published means and standard deviations match the values" in notes
 
 
 def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_names_that_are_only_alike_are_paired_and_said(tmp_path: Path) -> None:
         }
     }
     notes = notices(values_file(tmp_path, longer), MEANS, CLAIMS)
-    assert "3 of 3 published means and standard deviations are those of the values" in notes
+    assert "3 of 3 published means and standard deviations match the values" in notes
     assert "5 of 9 published statistics follow from the means published with them, 2 of 3 from the values" in notes
     [renamed] = (note for note in notes if note.startswith("names of values were taken for published ones: "))
     assert "'AMD Zen 3' for 'Zen 3'" in renamed
@@ -118,7 +118,7 @@ def test_a_name_that_could_mean_two_variants_is_paired_with_none() -> None:
     notes = contradicted([], published, [Observations("m", "s", "lower", "m", values)])
     assert notes == (
         "no values were found of these published means: m, generic",
-        "1 of 1 published means and standard deviations are those of the values",
+        "1 of 1 published means and standard deviations match the values",
     )
 
 

@@ -29,7 +29,7 @@ def test_a_long_tail_of_the_differences_is_seen_and_said() -> None:
     assert (skewed.of, skewed.n) == ("differences", 12)
     assert skewed.skewness == pytest.approx(stats.skew(TAILED, bias=False))
     assert sentence(skewed) == (
-        "the differences are skewed: if one of the two has rare large values that the other one hasn't, 95 % intervals "
+        "the differences are skewed: if one of the two has rare large values that the other one lacks, 95 % intervals "
         "cover 84 to 89 %"
     )
     comparison = judge(

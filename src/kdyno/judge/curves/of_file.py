@@ -27,7 +27,7 @@ COLUMNS: dict[str, Work | None] = {
     **dict.fromkeys(("jobs", "j", "threads", "cpus", "cpu", "cores", "workers"), "shared"),
     "clients": None,
 }
-"""Columns that are taken for the number of processes, the likeliest first, and what these do."""
+"""Columns that are taken for the number of processes, the likeliest first, and the work of these."""
 
 
 class NoCountColumn(FileError):
@@ -37,7 +37,7 @@ class NoCountColumn(FileError):
 
 class BadCount(FileError):
     message = "{file}, column {column!r}: {text!r} is not a number of processes"
-    hint = "it must be a whole number from 1 to {most:,}; --by COL names another column"
+    hint = "give whole numbers from 1 to {most:,}; --by COL names another column"
 
 
 def of_file(
@@ -45,7 +45,7 @@ def of_file(
 ) -> ScalingReport:
     """Read FILE, or NAME=FILE, and fit a curve to each workload and variant in it.
 
-    Raises the errors of kdyno.measure.readers.errors and of `series_of`, NoCountColumn, BadCount and NoCurve.
+    Raise the errors of kdyno.measure.readers.errors and of `series_of`, NoCountColumn, BadCount and NoCurve.
     """
     source = read(name)
     shape = shape_of(source)
@@ -76,7 +76,7 @@ def of_file(
 
 
 def _guessed(shape: Shape, source: Source) -> str:
-    """Return the column with the number of processes. Raises NoCountColumn."""
+    """Return the column with the number of processes. Raise NoCountColumn."""
     for name in COLUMNS:
         for column in shape.header:
             if folded(column) == name:
@@ -96,7 +96,9 @@ def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> 
 
 
 def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> None:
-    """Raise UndecidedColumn for a column that would be pooled in silence: a lone variant has nobody to compare it."""
+    """Raise UndecidedColumn for a column that would be pooled silently: a lone variant has no other to compare it
+    with.
+    """
     for left in table.frame:
         name = left.removeprefix(LEFT)
         if left == name or name in (column, *benchmark):
@@ -116,7 +118,9 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
 
 
 def _measured(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
-    """Benchmarks are called `sieve, n 4`, or `4` where the file has no other column for them; other factors follow."""
+    """Return the measurements of benchmarks, which are called `sieve, n 4`, or `4` if the file has no other column for
+    them; other factors follow.
+    """
     is_alone = table.roles.columns["benchmark"] == column
     measured = []
     for observed in gathered.observations:

@@ -1,4 +1,4 @@
-"""Scaling curves of a run of our own."""
+"""Scaling curves of a run in the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADVICE = "call benchmarks or variants NAME.p1, NAME.p2, ... (processes that each
 def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: int | None) -> ScalingReport:
     """Fit curves to the benchmarks, or variants, whose names end in a number of processes.
 
-    Raises NoCurve, OtherWorkload and the errors of `series_of`.
+    Raise NoCurve, OtherWorkload and the errors of `series_of`.
     """
     measured = by_names(_observations(report))
     series, notes = series_of(measured, work=work, only=only, largest=largest) if measured else ([], [])
@@ -44,7 +44,7 @@ def of_run(report: RunReport, *, work: Work | None, only: str | None, largest: i
 
 
 def curves_of(report: RunReport) -> ScalingReport | None:
-    """Return the same, where a run need not have any."""
+    """Return the curves of a run as `of_run` does; None if it has no curves."""
     try:
         return of_run(report, work=None, only=None, largest=None)
     except (NoCurve, NoThroughputKnown):
@@ -52,7 +52,7 @@ def curves_of(report: RunReport) -> ScalingReport | None:
 
 
 def _more_than_cpus(report: RunReport, series: Sequence[Series]) -> list[str]:
-    """What a curve that goes beyond the machine's CPUs shows there."""
+    """Return a note on a curve that goes beyond the machine's CPUs."""
     cpus = report.run.machine.get("cpus")
     count = len(cpus) if isinstance(cpus, list) else cpus
     largest = max((one.scaling.points[-1].n for one in series), default=0)

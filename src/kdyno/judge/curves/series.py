@@ -1,4 +1,4 @@
-"""From measured values to series of throughput, and what is fitted to them."""
+"""From measured values to series of throughput, and the laws fitted to them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class NoCurve(UserError):
 
 
 class NoWork(UserError):
-    message = "{name}: of values of which lower is better, somebody must say what n processes did"
-    hint = "--work copies: each did the whole work; --work shared: they shared one"
+    message = "{name}: lower is better, so the work of n processes must be given"
+    hint = "give --work copies if each did the whole work, --work shared if they shared one"
 
 
 class NoDirection(UserError):
     message = "{name}: nothing says whether lower or higher is better"
-    hint = "--lower for times, --higher for rates"
+    hint = "give --lower for times, --higher for rates"
 
 
 class NoThroughputKnown(UserError):
-    message = "{name} is a number of things ({unit}), of which no throughput can be made"
-    hint = "scaling needs times or rates: a run in the lane wall, or a file with them"
+    message = "{name} is a number of things ({unit}), which gives no throughput"
+    hint = "use times or rates: a run in the lane wall, or a file with them"
 
 
 class OtherWorkload(UserError):
@@ -56,7 +56,9 @@ Key = tuple[str, str, Work | None]
 
 
 def by_names(observations: Iterable[Observations]) -> list[Measured]:
-    """What is named NAME.pN, NAME.jN or NAME.tN: benchmarks, else variants. All else is left out."""
+    """Return the measurements named NAME.pN, NAME.jN or NAME.tN: of benchmarks, else of variants. All others are left
+    out.
+    """
     measured = []
     for observed in observations:
         benchmark = counted(observed.benchmark)
@@ -73,9 +75,9 @@ def by_names(observations: Iterable[Observations]) -> list[Measured]:
 def series_of(
     measured: Sequence[Measured], *, work: Work | None, only: str | None, largest: int | None
 ) -> tuple[list[Series], list[str]]:
-    """Fit every series that has several n, and return notes on the others. `work` goes before what names say.
+    """Fit every series that has several n, and return notes on the others. `work` overrides the names.
 
-    Raises OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
+    Raise OtherWorkload, NoDirection, NoWork, NoThroughputKnown and the errors of the judge.
     """
     known = list(dict.fromkeys(value.workload for value in measured))
     if only is not None and only not in known:
@@ -120,10 +122,10 @@ def _series(key: Key, by_n: Mapping[int, Measured], largest: int | None) -> Seri
 
 
 def throughput(measured: Measured, work: Work | None) -> Sample:
-    """Work per time: a rate as it is, which must be that of all processes together; of a time, work / time, where work
-    is n if each process does the whole of it, and 1 if they share it.
+    """Return work per time: a rate unchanged, which must be that of all processes together; for a time, work / time,
+    where work is n if each process does the whole of it, and 1 if they share it.
 
-    Raises NoDirection, NoWork and NoThroughputKnown.
+    Raise NoDirection, NoWork and NoThroughputKnown.
     """
     of, name = measured.of, measured.workload
     if of.direction is None:
@@ -143,7 +145,7 @@ def unit_of(observed: Observations) -> str:
 
 
 def taxes_of(measured: Sequence[Measured], series: Sequence[Series], baseline: str) -> list[Tax]:
-    """What each variant costs a single process, for workloads that the baseline was measured with at n = 1, too."""
+    """Return the cost of each variant for a single process, for workloads whose baseline was also measured at n = 1."""
     single = {
         (one.workload, one.variant, one.work): Level(1, throughput(value, one.work))
         for one in series

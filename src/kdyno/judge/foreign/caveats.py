@@ -1,4 +1,4 @@
-"""What data can't support, whatever its statistics say."""
+"""The limits of data, whatever their statistics say."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kdyno.judge.stats.logratio import MOST_VARIATION
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 
 COLD_P = 1e-4
-"""How seldom a first value is called cold where it is like the others, of normal values."""
+"""How rarely a first value among equally distributed normal ones is called cold."""
 LEAST_COLD = 0.02
-"""And how much at least, on the logarithmic scale; less may be rounding."""
+"""Its least distance, on the logarithmic scale; less may be rounding."""
 
 
 def caveats(
     gathered: Gathered, baseline: str, analyses: Sequence[Analysis], comparisons: Sequence[Comparison], alpha: float
 ) -> tuple[str, ...]:
-    """Everything that a reader must know of the data, one sentence for each fact."""
+    """Return everything that a reader must know of the data, one sentence for each fact."""
     by_reading = _judged_by_reading(gathered, baseline, comparisons)
     cold = _cold(gathered)
     known = {observed.benchmark for observed, _, _ in cold}
@@ -86,7 +86,7 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
 
 
 def _rows_apart(gathered: Gathered, observed: Observations, variant: str, baseline: str) -> bool:
-    """Return whether two variants take turns nowhere in the file, and nothing but that tells in which order they
+    """Return whether two variants take turns nowhere in the file, and only the rows show the order in which they
     came.
     """
     ours, theirs = observed.sample(variant), observed.sample(baseline)
@@ -134,13 +134,13 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
         )
         where = "" if certain else ", if the rows are in the order of measuring"
         yield (
-            f"the first value is far from all others of its variant{where}: {listed(names)}; a cold cache? Measure "
-            "again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
+            f"the first value is far from all others of its variant{where}: {listed(names)}; if a cold cache explains "
+            "it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
         )
 
 
 def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
-    """Return how much the logarithm of the value measured first is off the mean of the others, if it is worse by far
+    """Return the distance of the first measured value's logarithm from the mean of the others, if it is worse by far
     more than they differ; else 0. By the t-test of one value against a group.
     """
     n = len(sample.values) - 1
@@ -155,7 +155,7 @@ def _excess_of_first(sample: Sample, direction: Direction | None) -> float:
 
 
 def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Iterator[str]:
-    """Trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
+    """Yield trends over the order of measuring, at alpha over all benchmarks together (Bonferroni)."""
     for analysis in analyses:
         checks = analysis.assumptions
         if checks is None or checks.drift is None or checks.drift_p is None:
@@ -168,7 +168,9 @@ def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Itera
 
 
 def _judged_by_reading(gathered: Gathered, baseline: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Benchmarks with verdicts that boots alone would not have given: those rest on more than there are boots."""
+    """Return notes on the benchmarks whose verdicts boots alone would not have given: those rest on more values than
+    there are boots.
+    """
     boots = {
         (observed.benchmark, variant): min(len(ours.values), len(theirs.values))
         for observed in gathered.observations
@@ -212,7 +214,9 @@ def _few(gathered: Gathered, by_reading: Sequence[str]) -> Iterator[str]:
 
 
 def _equal(gathered: Gathered) -> Iterator[str]:
-    """Groups without any spread, of numbers that were rounded to a few digits; exact counts may well agree."""
+    """Yield notes on groups without any spread, of numbers that were rounded to a few digits; exact counts may well
+    agree.
+    """
     equal = [
         (observed.benchmark, variant, group.values[0])
         for observed in gathered.observations

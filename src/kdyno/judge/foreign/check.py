@@ -1,4 +1,4 @@
-"""What was published of data, held against the data: means and standard deviations, and the statistics of pairs."""
+"""Checking published results against the data: means and standard deviations, and the statistics of pairs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kdyno.measure.readers.sheet import whole_number
 from kdyno.measure.readers.source import Source
 
 MOST_PAIRS = 2000
-"""Of variants of all benchmarks, up to which they are searched for the pair that a wrong Q belongs to."""
+"""Variants of all benchmarks up to which they are searched for the pair that a wrong Q belongs to."""
 MOST_VARIANTS = 50
 SHOWN = 8
 """Names that a sentence lists."""
@@ -45,13 +45,13 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class _Table:
-    """All that is known of one benchmark, by the names of its variants that are shown."""
+    """The known facts about one benchmark, by the names of its variants that are shown."""
 
     benchmark: str
     means: dict[str, PrintedGroup] = field(default_factory=dict)
     values: dict[str, Group] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    """Whatever a variant is called -> its name above."""
+    """Every name of a variant -> its name above."""
     guessed: dict[str, str] = field(default_factory=dict)
     """Names of the values that were taken for published ones."""
 
@@ -61,16 +61,16 @@ class _Table:
 
     @property
     def analysed(self) -> Groups:
-        """The values that make the variance: of the variants whose means were published, else of all."""
+        """Return the values that make the variance: of the variants whose means were published, else of all."""
         if not self.means or len(self.in_both) < len(self.means):
             return self.values
         return {name: self.values[name] for name in self.means}
 
 
 def contradictions(sources: Sequence[Source], gathered: Gathered, request: JudgeRequest) -> tuple[str, ...]:
-    """What is wrong with the statistics and means in `sources`, and in the judged files themselves.
+    """Return what is wrong with the statistics and means in `sources`, and in the judged files themselves.
 
-    Raises NoClaim, what the reader of tables raises, and what `contradicted` raises.
+    Raise NoClaim, the errors of the reader of tables, and those of `contradicted`.
     """
     plain = JudgeRequest(n=request.n if whole_number(request.n or "") else None)
     claims = [claim for grid, file in gathered.claims for claim in read(grid, file)]
@@ -86,7 +86,7 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
             )
         if tables.published and gathered.published:
             raise NoClaim(
-                file=source.shown, line=1, why="only values can show whether its means are right, and means are judged"
+                file=source.shown, line=1, why="only values can show whether its means are right, but means are judged"
             )
         claims += [claim for grid in tables.claims for claim in read(grid, source.shown)]
         published += tables.published
@@ -96,8 +96,8 @@ def contradictions(sources: Sequence[Source], gathered: Gathered, request: Judge
         return ()
     if gathered.summed_up:
         return (
-            "the values are medians of several: what was published of single values wasn't checked; it can be, without "
-            "the column that sums them up",
+            "the values are medians of several, so results published about single values weren't checked; leave out "
+            "the column that sums them up to check these",
         )
     return contradicted(claims, published, gathered.observations)
 
@@ -107,8 +107,8 @@ def contradicted(
 ) -> tuple[str, ...]:
     """Return a sentence for each published number that is wrong, and one that says how many were checked.
 
-    Means are checked against values, statistics against whatever is at hand. Raises NoClaim where a name isn't clear,
-    OnlyStatistics where nothing is at hand, TooLarge and MixedUnits.
+    Means are checked against values, statistics against all data at hand. Raise NoClaim if a name isn't clear,
+    OnlyStatistics without any data, TooLarge and MixedUnits.
     """
     tables = _tables(published, observations)
     pairs = {benchmark: table.means or table.values for benchmark, table in tables.items()}
@@ -169,7 +169,7 @@ def _tables(published: Sequence[Published], observations: Sequence[Observations]
 
 
 def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
-    """Return which published name each of the values' own names stands for, where that is clear: one for one."""
+    """Return which published name each of the values' own names stands for, if that is clear: one for one."""
     things = {name: thing for name in own if (thing := meant(name, published))}
     pairs = {}
     for name, thing in things.items():
@@ -181,7 +181,7 @@ def _paired(own: Sequence[str], published: Mapping[str, str]) -> dict[str, str]:
 
 
 def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[str, str]]:
-    """Return the table that a claim is about, and the names of its pair. Raises NoClaim and TooLarge."""
+    """Return the table that a claim is about, and the names of its pair. Raise NoClaim and TooLarge."""
 
     def unclear(why: str) -> NoClaim:
         return NoClaim(file=claim.file, line=claim.line, why=why)
@@ -209,7 +209,9 @@ def _located(claim: Claim, tables: Mapping[str, _Table]) -> tuple[_Table, tuple[
 
 
 def _about_means(tables: Sequence[_Table]) -> Iterator[str]:
-    """What is wrong with the printed means, which of them have no values, and which names were taken for which."""
+    """Yield what is wrong with the printed means, which of them have no values, and which names were taken for
+    which.
+    """
     for table in tables:
         for name in table.in_both:
             if errors := summary_errors(table.means[name], table.values[name]):
@@ -237,7 +239,7 @@ def _elsewhere(claim: Claim, own: str, benchmarks: Mapping[str, Groups]) -> str:
 
 
 def _counts(from_means: Sequence[bool], from_values: Sequence[bool], tables: Sequence[_Table]) -> Iterator[str]:
-    """How much of what was published follows."""
+    """Yield how many of the published numbers follow from the data."""
     if from_means:
         also = f", {sum(from_values)} of {len(from_values)} from the values" if from_values else ""
         yield (
@@ -249,4 +251,4 @@ def _counts(from_means: Sequence[bool], from_values: Sequence[bool], tables: Seq
     checked = [summary_errors(table.means[name], table.values[name]) for table in tables for name in table.in_both]
     if checked:
         right = sum(not errors for errors in checked)
-        yield f"{right} of {len(checked)} published means and standard deviations are those of the values"
+        yield f"{right} of {len(checked)} published means and standard deviations match the values"

@@ -1,4 +1,4 @@
-"""Columns that nobody used: what varies within a variant and benchmark must not be pooled without a word."""
+"""Columns without a role: a factor that varies within a variant and benchmark must not be pooled silently."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kdyno.measure.readers.sheet import is_number
 
 MOST_BENCHMARKS = 2000
 TABLE = 1 << 24
-"""Codes up to which a table of all of them is cheaper than sorting."""
+"""The most codes for which a table of all of them is cheaper than sorting."""
 
 
 @dataclass
 class Settled:
-    """A table of which no column is left that could be a factor."""
+    """A table whose remaining columns can't be factors."""
 
     table: Frame
     notes: list[str] = field(default_factory=list)
@@ -34,9 +34,9 @@ class Settled:
 
 
 def settled(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
-    """Make known factors that vary part of the benchmark's name, and drop columns that are no factors.
+    """Make known factors that vary part of the benchmark's name, and drop columns that are not factors.
 
-    kdyno's own table has none. Raises UndecidedColumn for what may be a factor, and ManyVariants for one with too many
+    kdyno's own table has none. Raise UndecidedColumn for a possible factor, and ManyVariants for one with too many
     values.
     """
     result = Settled(table)
@@ -83,7 +83,7 @@ def _settle(result: Settled, column: str) -> None:
         if once
         else f"--pool {shlex.quote(name)} takes all together"
     )
-    result.notes.append(f"each value of {name} is compared by itself ({_levels(table, column)}); {other}")
+    result.notes.append(f"each value of {name} is compared separately ({_levels(table, column)}); {other}")
 
 
 def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
@@ -112,7 +112,7 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
         variant=str(row["variant"]),
         benchmark=str(row["benchmark"]),
         option=_option("benchmark", f"{columns},{name}" if columns else name) if shared else _option("boot", name),
-        does="compares each of its values by itself" if shared else "counts each of its values once",
+        does="to compare each of its values separately" if shared else "counts each of its values once",
         pool=_option("pool", name),
     )
 
@@ -130,7 +130,7 @@ def _option(option: str, value: str) -> str:
 
 
 def codes_of(table: Frame, columns: Sequence[str]) -> tuple[Labels, int]:
-    """Return a number for each combination of these columns that there is, and how many there are."""
+    """Return a number for each existing combination of these columns, and how many there are."""
     codes, count = _dense(table[columns[0]].cat.codes.to_numpy().astype(np.int64))
     for column in columns[1:]:
         codes, count = _with(codes, table, column)
@@ -142,7 +142,7 @@ def _with(codes: Labels, table: Frame, column: str) -> tuple[Labels, int]:
 
 
 def _dense(codes: Labels) -> tuple[Labels, int]:
-    """Numbers without gaps, in the same order, and how many there are."""
+    """Return numbers without gaps, in the same order, and how many there are."""
     largest = int(codes.max(initial=0))
     if largest < TABLE:
         used = np.zeros(largest + 1, bool)
@@ -185,7 +185,7 @@ def _levels(table: Frame, column: str) -> str:
 
 
 def _renamed(table: Frame, column: str) -> Frame:
-    """Make the values of a column part of the benchmark's name. Raises ManyVariants."""
+    """Make the values of a column part of the benchmark's name. Raise ManyVariants."""
     codes, count = codes_of(table, ["benchmark", column])
     name = column.removeprefix(LEFT)
     if count > MOST_BENCHMARKS:

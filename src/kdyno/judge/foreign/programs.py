@@ -1,4 +1,4 @@
-"""Putting output of benchmark programs together: which files are variants, and which are replicates."""
+"""Joining output of benchmark programs: which files are variants, and which are replicates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ByVariant = dict[str, list[tuple[int, Series]]]
 
 
 def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
-    """Put files of one program together. Raises NothingThere, NoSize and MixedUnits."""
+    """Join files of one program. Raise NothingThere, NoSize and MixedUnits."""
     empty = [(source, output) for source, output in files if not output.series]
     if empty and len({source.name for source, output in files if output.series}) < 2:
         source, output = empty[0]
@@ -90,8 +90,10 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
 
 
 def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[str, str]:
-    """(benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; what a file
-    itself calls its variants stands in a lone file, and beside the name of one of several that has several."""
+    """Return (benchmark, variant): commands are the variants of a lone file, and the benchmarks of several files; a
+    file's own names of variants are used alone for a lone file, and together with the file's name if one of several has
+    several.
+    """
     if lone and series.command is not None:
         return series.benchmark, series.command
     benchmark = series.command or series.benchmark
@@ -101,8 +103,9 @@ def _names(source: Source, series: Series, lone: bool, several: bool) -> tuple[s
 
 
 def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVariant, str]:
-    """Bring all values to one unit: the one `wanted` if that can be, else that of the first value, and seconds to one
-    in which they aren't tiny. Raises MixedUnits."""
+    """Bring all values to one unit: the unit `wanted` if possible, else that of the first value, and seconds to one in
+    which they aren't tiny. Raise MixedUnits.
+    """
     all_series = [series for measured in by_variant.values() for _, series in measured]
     unit = all_series[0].unit
     if wanted and units.factor(unit, wanted) is not None:
@@ -140,7 +143,7 @@ def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
 
 
 def _only_means(by_variant: ByVariant) -> bool:
-    """Return whether nothing is there but one mean for each variant, with its standard error or deviation."""
+    """Return whether there is just one mean for each variant, with its standard error or deviation."""
     return all(
         len(measured) == 1 and (measured[0][1].error is not None or measured[0][1].sd is not None)
         for measured in by_variant.values()
@@ -165,8 +168,9 @@ def _summaries(
 
 
 def _samples(by_variant: ByVariant, files: int) -> dict[str, Sample]:
-    """One value for each file where every variant has several, and the file as its boot; else all values of the
-    file, of which nobody knows the boot."""
+    """Return one value for each file if every variant has several, and the file as its boot; else all values of the
+    file, whose boots are unknown.
+    """
     samples = {}
     for variant, measured in by_variant.items():
         by_file: dict[int, list[float]] = {}

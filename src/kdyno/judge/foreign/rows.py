@@ -1,4 +1,4 @@
-"""Putting tables with one value a row together."""
+"""Joining tables with one value a row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN = {"block", "run", "seed", "lane", "elapsed", "work"}
 
 
 def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
-    """Put the tables of all files together. Raises MixedUnits and BlockTwice."""
+    """Join the tables of all files. Raise MixedUnits and BlockTwice."""
     columns: dict[str, str] = {}
     unused: dict[str, None] = {}
     for table in tables:
@@ -67,7 +67,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
 
 
 def _observed(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
-    """One benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
+    """Return one benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
     direction = directions.of(benchmark.name, benchmark.unit, benchmark.direction, column)
     quantity = units.quantity(benchmark.unit, f"{benchmark.name} {column}", direction)
     is_exact = own or (quantity == "count" and benchmark.step == 1)
@@ -84,8 +84,8 @@ def _observed(benchmark: Measured, column: str, directions: Directions, own: boo
 
 
 def _apart(tables: Sequence[LongTable]) -> list[Frame]:
-    """Return the tables, so that they can be joined: boots of different files are different boots, and files are
-    variants where no better column than `march` or `command` tells variants.
+    """Return the tables in a form that can be joined: boots of different files are different boots, and files are
+    variants unless a column distinguishes them better than `march` or `command`.
     """
     if len(tables) == 1:
         return [tables[0].frame]
@@ -118,7 +118,7 @@ def _unused(columns: Iterable[str], own: bool) -> tuple[str, ...]:
 
 
 def _boots(benchmarks: Sequence[Measured], frame: Frame) -> str:
-    """What isn't known of the boots."""
+    """Return the unknown facts about the boots."""
     if "boot" in frame:
         lone = [variant for benchmark in benchmarks for variant, count in benchmark.boots.items() if count == 1]
         return f"only one boot each of {', '.join(dict.fromkeys(lone))}" if lone else ""

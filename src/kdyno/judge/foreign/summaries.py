@@ -1,4 +1,4 @@
-"""Putting tables of means together."""
+"""Joining tables of means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdyno.measure.readers.source import Source
 
 
 def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
-    """Put the tables of all files together. Raises NothingThere, MixedUnits and SummaryTwice."""
+    """Join the tables of all files. Raise NothingThere, MixedUnits and SummaryTwice."""
     rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
     published, notes, confounded = _settled(rows)
     if not published:
@@ -51,7 +51,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
 
 
 def _of_file(row: Published, source: Source, files: int) -> Published:
-    """Return a row as it is meant: a command is the variant of a lone file, and a benchmark of several."""
+    """Return a row with the meaning of its command: the variant of a lone file, the benchmark of several."""
     if files == 1 or not row.command:
         return row
     benchmark = f"{row.command} {row.benchmark}" if row.benchmark_column else row.command
@@ -61,8 +61,8 @@ def _of_file(row: Published, source: Source, files: int) -> Published:
 def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
     """Make known factors that vary within a variant and benchmark part of the benchmark's name.
 
-    Returns the rows, notes on those factors, and sentences on columns that differ with the variant.
-    Raises SummaryColumn where rows of one variant and benchmark differ in another column.
+    Return the rows, notes on those factors, and sentences on columns that differ with the variant. Raise SummaryColumn
+    if rows of one variant and benchmark differ in another column.
     """
     rows, notes, confounded = list(rows), [], []
     for column in dict.fromkeys(column for row in rows for column in row.left):
@@ -78,7 +78,7 @@ def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...
             if folded(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
                 confounded.append(difference(column, {variant: list(own) for variant, own in of_variant.items()}))
         elif folded(column) in FACTORS:
-            notes.append(f"each value of {column} is compared by itself")
+            notes.append(f"each value of {column} is compared separately")
             rows = [
                 replace(row, benchmark=with_level(row.benchmark, column, row.left[column]))
                 if column in row.left
@@ -90,7 +90,7 @@ def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...
 
 
 def _require_single(rows: Sequence[Published]) -> None:
-    """Raise SummaryColumn where rows of one variant and benchmark differ in a column that may tell them apart."""
+    """Raise SummaryColumn if rows of one variant and benchmark differ in a column that may distinguish them."""
     cells: dict[tuple[str, str], list[Published]] = {}
     for row in rows:
         cells.setdefault((row.benchmark, row.variant), []).append(row)
@@ -125,7 +125,7 @@ def _observed(benchmark: str, rows: Sequence[Published], directions: Directions)
 
 
 def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Sample]:
-    """Figures without a deviation are values."""
+    """Return figures without a deviation as values."""
     return {
         variant: Sample(values=np.array([float(row.mean) * factor for factor, row in rows]))
         for variant, rows in by_variant.items()
@@ -133,7 +133,7 @@ def _samples(by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dic
 
 
 def _summaries(benchmark: str, by_variant: Mapping[str, Sequence[tuple[float, Published]]]) -> dict[str, Summary]:
-    """One mean for each variant. Raises SummaryTwice."""
+    """Return one mean for each variant. Raise SummaryTwice."""
     summaries = {}
     for variant, rows in by_variant.items():
         if len(rows) > 1:

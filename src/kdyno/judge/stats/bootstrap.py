@@ -1,4 +1,4 @@
-"""The studentized bootstrap: an interval that doesn't take the noise to be normal.
+"""The studentized bootstrap: an interval that doesn't assume normal noise.
 
 The percentile bootstrap is not used: with 6 to 12 blocks its 95 % intervals cover 86 to 90 % (tools/simulate).
 """
@@ -13,17 +13,17 @@ from kdyno.base.arrays import Labels, Values
 DRAWS = 2000
 SEED = 20130620
 FEWEST = 5
-"""Fewer replicates are drawn all alike too often to have a 97.5 % point."""
+"""With fewer replicates, draws are all alike too often to have a 97.5 % point."""
 MOST = 1000
-"""With more replicates it says what the t interval says."""
+"""With more replicates it agrees with the t interval."""
 LEAST_TAIL = 0.01
-"""A tail of half this must hold at least ten of the draws."""
+"""Half this tail must hold at least ten of the draws."""
 
 Interval = tuple[float, float]
 
 
 def of_differences(differences: Values, layouts: Labels | None, confidence: float) -> Interval | None:
-    """Return the ends for the mean of paired log-ratios, shape (n,); None where it can't be had or says nothing new.
+    """Return the ends for the mean of paired log-ratios, shape (n,); None if there are none, or they tell nothing new.
 
     Hierarchical where layouts are known (Davison & Hinkley 1997, 3.8): layouts are drawn, then blocks within each.
     """

@@ -23,24 +23,24 @@ FEW = 5
 """Fewer replicates than this hardly know their own spread."""
 
 Why = Callable[[str, Sequence[str]], str]
-"""Says why a benchmark of (baseline, variant) has no comparison."""
+"""Returns why a benchmark of (baseline, variant) has no comparison."""
 
 
 class Judged(Frozen):
-    """A variant against the baseline; without an estimate and a verdict when nothing could be compared."""
+    """A variant against the baseline; without an estimate and a verdict if nothing could be compared."""
 
     variant: str
     estimate: Estimate | None = None
     p_adjusted: float | None = None
-    """p, adjusted for all comparisons of its kind in the run."""
+    """The p-value, adjusted for all comparisons of its kind in the run."""
     quantity: Quantity = "speed"
     verdict: Verdict | None = None
     scope: Scope
-    """What the verdict is about: kernels, these images, these rounds on one running kernel, or these boots."""
+    """The scope of the verdict: kernels, these images, these rounds on one running kernel, or these boots."""
     reason: str = ""
-    """Why there is no estimate, or why the verdict is undecided without regard to it."""
+    """Why there is no estimate, or why the verdict is undecided whatever the estimate is."""
     caution: str = ""
-    """What the interval doesn't show: what replicates that agree exactly may have missed, or that they are skewed."""
+    """A caution about the interval: effects that replicates which agree exactly may have missed, or their skewness."""
     sentence: str = ""
 
 
@@ -50,8 +50,9 @@ class Comparison(Judged):
     benchmark: str
     direction: Direction | None
     baseline_value: float | None = None
-    """Geometric means over what was compared, in the benchmark's unit (of a summary its mean): their ratio is the
-    estimate's, unless layouts have different numbers of blocks."""
+    """Geometric means over the compared values, in the benchmark's unit (for a summary its mean): their ratio is the
+    estimate's, unless layouts have different numbers of blocks.
+    """
     variant_value: float | None = None
     dropped: int = 0
     """Blocks left out because one of the two has no value in them."""
@@ -61,11 +62,12 @@ class GeometricMean(Judged):
     """The whole workload: the ratio is of speeds, so that above 1 is better whatever the benchmarks' directions."""
 
     unit: str = "speed"
-    """What the effect is one of: `speed`, or `work/instr` where instructions are counted, `work/count` elsewhere."""
+    """The quantity of the effect: `speed`, or `work/instr` where instructions are counted, `work/count` elsewhere."""
     benchmarks: int = 0
     left_out: tuple[str, ...] = ()
-    """Benchmarks that have no value in some block or boot, no direction, or could not be compared; and counts where
-    there are speeds."""
+    """Benchmarks that are left out: they lack a value in some block or boot, or a direction, or could not be compared;
+    and counts where there are speeds.
+    """
 
 
 AnyJudged = TypeVar("AnyJudged", bound=Judged)
@@ -86,7 +88,7 @@ class Judgement(Frozen):
 
 @dataclass(frozen=True)
 class _Rule:
-    """What all verdicts of a run have in common."""
+    """The common settings of all verdicts of a run."""
 
     limits: Limits
     correction: Correction
@@ -111,9 +113,8 @@ def judge(
     """Judge all variants against the baseline. `margin`, `alpha` and `confidence` are fractions.
 
     A run that may stop early passes the nominal level of its look as `alpha` and 1 - level as `confidence`. `scope` is
-    what the data can speak of, `nouns` is what the replicates are called. `why` explains why a benchmark has no
-    comparison; without it the explanation comes from the values alone. Raises UnusableSample, UnusableSummary and
-    BlockTwice.
+    the scope of the data, `nouns` are the names of the replicates. `why` explains why a benchmark has no comparison;
+    without it the explanation comes from the values alone. Raise UnusableSample, UnusableSummary and BlockTwice.
     """
     for observed in observations:
         require_usable(observed)
@@ -157,14 +158,14 @@ def _judged(observations: Sequence[Observations], variants: Sequence[str], basel
 
 
 def _of_readings(observed: Observations) -> Observations:
-    """Return the same as if nothing were known of boots."""
+    """Return the observations of single readings, as if nothing were known of boots."""
     return replace(observed, groups=observed.readings or {}, readings=None)
 
 
 def _filled_in(judgement: Judgement, by_reading: Judgement) -> Judgement:
-    """Take the verdict on these boots where the boots themselves are too few for one on kernels.
+    """Use the verdict on these boots if the boots themselves are too few for one on kernels.
 
-    A column that tells boots apart must not cost a verdict that would be given without it.
+    A column that distinguishes boots must not cost a verdict that would be given without it.
     """
     narrow = {(comparison.benchmark, comparison.variant): comparison for comparison in by_reading.comparisons}
     narrow_means = {mean.variant: mean for mean in by_reading.geometric_means}
@@ -209,13 +210,13 @@ def _compared(observed: Observations, contrast: Contrast | None, names: tuple[st
 
 
 def _in_one_only(observed: Observations, names: tuple[str, str]) -> int:
-    """Blocks of two variants that share none."""
+    """Return the number of blocks that only one of two variants has."""
     samples = [observed.sample(name) for name in names]
     return sum(len(sample.blocks) for sample in samples if sample is not None and sample.blocks is not None)
 
 
 def _distrusted(contrast: Contrast) -> str:
-    """Why a contrast can't be judged whatever its numbers say; empty if it can."""
+    """Return why a contrast can't be judged whatever its numbers are; empty if it can."""
     if not isinstance(contrast, Published):
         return ""
     widest = max(summary.sd / summary.mean for summary in (contrast.variant, contrast.baseline))
@@ -227,7 +228,7 @@ def _distrusted(contrast: Contrast) -> str:
 def _geometric_mean(
     variant: str, observations: Sequence[Observations], contrasts: Sequence[Contrast | None], rule: _Rule
 ) -> GeometricMean:
-    """Mean over benchmarks of the logarithm of the speed ratio, and then as any other comparison."""
+    """Return the mean over benchmarks of the logarithm of the speed ratio, judged like any other comparison."""
     mean = overall(
         [
             (observed, contrast)
@@ -256,7 +257,7 @@ def _overall_unit(observations: Sequence[Observations], mean: Overall) -> str:
 
 
 def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
-    """Adjust the p-values of all that have one, as one family. What agrees exactly has none, and costs nothing."""
+    """Adjust all p-values as one family. Values that agree exactly have no p, and don't count in the family."""
     return adjusted([result.estimate.p if result.estimate else None for result in judged], correction)
 
 
@@ -268,7 +269,7 @@ def _family(ps: Sequence[float | None]) -> int:
 def _decided(
     judged: Judged, p_adjusted: float | None, direction: Direction | None, what: str, family: int, rule: _Rule
 ) -> dict[str, Any]:
-    """What the verdict adds to an estimate; nothing where there is none."""
+    """Return the fields that the verdict adds to an estimate; none without a verdict."""
     estimate, limits = judged.estimate, rule.limits
     if estimate is None:
         return {}

@@ -1,4 +1,4 @@
-"""A variant beside the baseline: what of their values is compared, and how."""
+"""A variant and the baseline: the values of both that are compared."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ class Paired:
     baseline: Values
     blocks: Labels
     layouts: Labels | None
-    """The layout that both had in each block; None where layout wasn't sampled."""
+    """The layout that both had in each block; None if layout wasn't sampled."""
     dropped: int
     """Blocks that have the value of only one of the two."""
     rounding: float = 0.0
-    """How far the mean of ln(variant / baseline) may be off because values were rounded."""
+    """The error that rounding of the values may have added to the mean of ln(variant / baseline)."""
 
 
 @dataclass(frozen=True)
 class Unpaired:
-    """Logarithms of independent values, shapes (n,) and (m,), each >= 1; means over layouts where those are known."""
+    """Logarithms of independent values, shapes (n,) and (m,), each >= 1; means over layouts if those are known."""
 
     variant: Values
     baseline: Values
     together: tuple[Labels, Labels] | None
-    """For the variant's values and the baseline's: what was measured together has one label in all benchmarks, a boot
-    or a layout. None where nothing says it."""
+    """For the variant's values and the baseline's: values measured together have one label in all benchmarks, a boot or
+    a layout. None if unknown.
+    """
     rounding: float = 0.0
 
 
@@ -53,7 +54,7 @@ Contrast = Paired | Unpaired | Published
 
 
 def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast | None:
-    """Return what can be compared of two variants; None if one has no value, or no block has both."""
+    """Return the comparable values of two variants; None if one has no value, or no block has both."""
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     if ours is not None and theirs is not None:
         return _of_samples(ours, theirs, observed.step)
@@ -95,8 +96,9 @@ def estimated(contrast: Contrast, limits: Limits) -> Estimate:
 
 
 def middle(contrast: Contrast) -> tuple[float, float]:
-    """What is typical of the baseline and of the variant, in the benchmark's unit: geometric means, or the means
-    that were published."""
+    """Return the typical values of the baseline and of the variant, in the benchmark's unit: geometric means, or the
+    published means.
+    """
     if isinstance(contrast, Published):
         return contrast.baseline.mean, contrast.variant.mean
     return exp(float(np.mean(contrast.baseline))), exp(float(np.mean(contrast.variant)))
@@ -136,15 +138,15 @@ def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
 
 
 def _common(ours: Labels, theirs: Labels) -> tuple[Labels, slice | Labels, slice | Labels]:
-    """Return the blocks that both have, and where they are in either."""
-    if np.array_equal(ours, theirs):  # as they mostly are; sorting ten million labels takes seconds
+    """Return the blocks that both have, and their positions in either."""
+    if np.array_equal(ours, theirs):  # the usual case; sorting ten million labels takes seconds
         return ours, slice(None), slice(None)
     blocks, our_index, their_index = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
     return blocks, our_index, their_index
 
 
 def _independent(sample: Sample) -> tuple[Values, Labels | None]:
-    """Logarithms of what is independent, and the label of what each was measured together with."""
+    """Return the logarithms of independent values, and the label of those that each was measured together with."""
     logs: Values = np.log(sample.values)
     if sample.clusters is None:
         return logs, sample.boots
@@ -158,5 +160,5 @@ def _hidden_in(values: Values, step: float) -> float:
 
 
 def _hidden(mean: float, sd: float, step: float) -> float:
-    """Return how far rounding may move the logarithm of a mean: rounding errors cancel out only where values spread."""
+    """Return how far rounding may move the logarithm of a mean: rounding errors cancel out only if values spread."""
     return step / 2 / mean if sd < step / 2 else 0.0

@@ -1,8 +1,8 @@
-"""The whole workload as one comparison: the geometric mean of speeds, made of what was measured together.
+"""The whole workload as one comparison: the geometric mean of speeds, made from values that were measured together.
 
-Benchmarks of one boot share what that boot was like, so their errors go the same way: one mean for each boot, and the
-means are the replicates. Taken for independent, an A/A of five boots of 12 benchmarks, each boot with a speed of its
-own (sd 2 %), was called different in more than half of all cases (tools/simulate).
+Benchmarks of one boot share the conditions of that boot, so their errors go the same way: one mean for each boot, and
+the means are the replicates. Taken for independent, an A/A of five boots of 12 benchmarks, each boot with a speed of
+its own (sd 2 %), was called different in more than half of all cases (tools/simulate).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
 from kdyno.judge.stats.logratio import LogRatio, cluster_means
 from kdyno.judge.stats.observations import Observations
 
-NO_DIRECTION = "nothing says of any benchmark whether lower or higher is better"
+NO_DIRECTION = "for no benchmark is it known whether lower or higher is better"
 NOT_IN_ALL = "no benchmark was measured in all blocks by both"
-NOT_TOGETHER = "nothing says which values of different benchmarks are of one boot, so their spread together is unknown"
+NOT_TOGETHER = "it is unknown which values of different benchmarks are of one boot, and so is their spread together"
 
 Compared = tuple[Observations, Contrast]
 
 
 @dataclass(frozen=True)
 class Overall:
-    """What became of it. The ratio is of speeds: above 1 is better whatever the benchmarks' directions."""
+    """The result for the workload. The ratio is of speeds: above 1 is better whatever the benchmarks' directions."""
 
     benchmarks: frozenset[str]
-    """Names of those that are in it."""
+    """Names of the benchmarks that are in it."""
     quantity: Quantity
     estimate: Estimate | None
     reason: str = ""
@@ -39,9 +39,9 @@ class Overall:
 
 
 def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
-    """Make one comparison of those of several benchmarks.
+    """Make one comparison from those of several benchmarks.
 
-    Counts are left out where there are speeds, and so is what has no direction.
+    Counts are left out if there are speeds, and so are benchmarks without a direction.
     """
     usable = [(observed, contrast) for observed, contrast in compared if observed.direction is not None]
     quantity: Quantity = "count" if usable and all(observed.quantity == "count" for observed, _ in usable) else "speed"
@@ -70,14 +70,14 @@ def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
 
 
 def _turned(contrast: Contrast) -> Contrast:
-    """Return the same with variant and baseline in each other's place."""
+    """Return the contrast with variant and baseline exchanged."""
     if isinstance(contrast, Unpaired) and contrast.together:
         contrast = replace(contrast, together=(contrast.together[1], contrast.together[0]))
     return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
 
 
 def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
-    """Mean over benchmarks block by block, of those that have every block."""
+    """Return the mean over benchmarks block by block, of those that have every block."""
     blocks = _every([contrast.blocks for _, contrast in paired])
     full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
     if not full:
@@ -97,7 +97,7 @@ def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity
 
 
 def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
-    """Mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
+    """Return the mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
     by_boot = {
         observed.benchmark: (
             _by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
@@ -137,7 +137,7 @@ def _rounding(full: Sequence[Compared]) -> float:
 
 
 def _sign(observed: Observations) -> int:
-    """What turns the logarithm of a ratio of values into that of a ratio of speeds."""
+    """Return the factor that turns the logarithm of a ratio of values into that of a ratio of speeds."""
     return 1 if observed.direction == "higher" else -1
 
 

@@ -1,4 +1,4 @@
-"""Comparing two runs: the same variant in both, block by block, where they met the same seed."""
+"""Comparing two runs: the same variant in both, block by block, if they met the same seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NothingInCommon(UserError):
 def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
     """Return a report for each variant that both runs have: the first run's is the baseline, the second's is compared.
 
-    Raises NotComparable for runs whose samples mean different things, and NothingInCommon.
+    Raise NotComparable for runs whose samples mean different things, and NothingInCommon.
     """
     one, two = store.run(first), store.run(second)
     refuse_unlike(one, two)

@@ -1,4 +1,4 @@
-"""Assembling the report of a run: the store's records, the judge's verdicts, the consoles of what went wrong."""
+"""Assembling the report of a run: the store's records, the judge's verdicts, the consoles of failed boots."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kdyno.store.records import BootRecord, RunRecord
 from kdyno.store.store import Store
 
 CONSOLE_BYTES = 64 * 1024
-"""How much of the end of a console goes into a report; the whole is in the artefacts."""
+"""Characters of the end of a console that go into a report; the whole is in the artefacts."""
 
 
 class NoSuchVariant(UserError):
@@ -40,7 +40,7 @@ class NoSuchVariant(UserError):
 
 @dataclass(frozen=True)
 class Rejudge:
-    """What to judge a run by instead of its own settings; None leaves these."""
+    """The settings by which a run is judged instead of its own; None keeps its own."""
 
     baseline: str | None = None
     margin: float | None = None
@@ -48,7 +48,7 @@ class Rejudge:
     correction: Correction | None = None
 
     def applied(self, run: RunRecord) -> RunRecord:
-        """Return the run with these settings, and with a notice if they are others than its own. Raises
+        """Return the run with these settings, and with a notice if they are others than its own. Raise
         NoSuchVariant.
         """
         names = [variant.name for variant in run.variants]
@@ -71,10 +71,10 @@ OWN_SETTINGS = Rejudge()
 def assemble(
     store: Store, run_id: str, artefacts: Artefacts, by: Rejudge = OWN_SETTINGS, *, analysed: bool = True
 ) -> RunReport:
-    """Read a run by its id or the start of it, judge it, and return all that a renderer needs.
+    """Read a run by its id or the start of it, judge it, and return all data that a renderer needs.
 
-    Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raises RunUnknown,
-    RunAmbiguous, NoSuchVariant, UnusableSample and the store's errors.
+    Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raise RunUnknown, RunAmbiguous,
+    NoSuchVariant, UnusableSample and the store's errors.
     """
     run = by.applied(store.run(run_id))
     return judged(
@@ -90,7 +90,7 @@ def assemble(
 
 
 def _scope(run: RunRecord) -> Scope:
-    """What verdicts of a run are about; nothing was built for what ran on this host."""
+    """Return the scope of a run's verdicts; no image was built for a kernel that ran on this host."""
     if run.machine.get("type") == "local":
         return "rounds"
     return "kernels" if run.layouts else "images"
@@ -109,8 +109,8 @@ def judged(
 ) -> RunReport:
     """Judge boots and put everything together; `begun` says when the run, and those that it went on from, were begun.
 
-    A variant with a kernel that didn't pass its check isn't judged. A console that is missing or damaged is no error:
-    the report says so.
+    A variant with a kernel that didn't pass its check isn't judged. A console that is missing or damaged is not an
+    error: the report says so.
     """
     benchmarks = with_unlisted(listed, boots)
     names = tuple(variant.name for variant in run.variants)
@@ -158,13 +158,13 @@ def judged(
 
 
 def nouns_of(run: RunRecord) -> Nouns:
-    """What its replicates are called: where instructions are counted, blocks differ in their seeds alone."""
+    """Return the names of its replicates: if instructions are counted, blocks differ only in their seeds."""
     return {**NOUNS, "paired": "seeds"} if LANES[run.lane].icount else NOUNS
 
 
 def _analyses(observed: Sequence[Observations], run: RunRecord, look: Look, family: int) -> tuple[Analysis, ...]:
     from kdyno.judge.stats.diagnostics.analysis import (
-        analyse,  # brings half of scipy: only who looks at them pays for it
+        analyse,  # brings half of scipy: only a look at them pays for it
     )
 
     return tuple(analyse(of_benchmark, run.baseline, look.alpha, run.margin, family) for of_benchmark in observed)

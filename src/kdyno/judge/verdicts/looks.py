@@ -1,4 +1,4 @@
-"""Which boots of a run are judged, and at what level: all at once at the end, or look by look."""
+"""The boots of a run that are judged, and the level: all at once at the end, or look by look."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Look:
     number: int
     """From 1; 0 before the first look of a group-sequential run has come."""
     blocks: int
-    """Those before this one are judged."""
+    """Blocks before this one are judged."""
     alpha: float
     confidence: float
-    """Of the intervals: repeated ones, which hold at every look."""
+    """Coverage of the intervals: repeated ones, which hold at every look."""
 
 
 def look_of(run: RunRecord, boots: Sequence[BootRecord]) -> Look:

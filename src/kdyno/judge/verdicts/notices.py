@@ -1,4 +1,4 @@
-"""What a reader of a run must know first."""
+"""The facts about a run that a reader must know first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of_run(
     begun: Sequence[datetime],
     aligning: Sequence[str] = (),
 ) -> list[str]:
-    """What is unfinished, failed, added later, disturbed, or was not sampled.
+    """Return the notices: what is unfinished, failed, added later, disturbed, or was not sampled.
 
     `begun` says when the run, and those that it went on from, were begun; `aligning` are the variants whose kernels
     align returns.
@@ -39,14 +39,12 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
     progress = progress_of(run, boots, run.stopped_at)
     planned = len(progress.cells)
     failed = sum(boot.status == "failed" for boot in boots)
-    notices = [
-        f"{variant} was given up, it never came through: {reason}" for variant, reason in progress.given_up.items()
-    ]
+    notices = [f"{variant} was given up, it never succeeded: {reason}" for variant, reason in progress.given_up.items()]
     if not progress.is_complete:
         judged = (
             "verdicts may still change"
             if run.looks == 1
-            else f"judged are the {look.blocks} blocks of look {look.number}"
+            else f"the {look.blocks} blocks of look {look.number} are judged"
         )
         notices.append(f"unfinished: {len(progress.ended)} of {planned} boots done; {judged}")
     if failed:
@@ -60,9 +58,10 @@ def _unfinished(run: RunRecord, boots: Sequence[BootRecord], look: Look) -> list
 
 
 def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime]) -> list[str]:
-    """Say that the run went on from blocks whose verdicts could be seen, unless it was to be judged there anyway.
+    """Return a notice if the run went on from blocks whose verdicts could be seen, unless it was to be judged there
+    anyway.
 
-    Whoever adds blocks until a verdict pleases finds effects that aren't there more often than alpha says.
+    Adding blocks until a verdict pleases finds false effects more often than alpha says.
     """
     for moment in sorted(begun):
         before: dict[int, set[str]] = defaultdict(set)
@@ -74,7 +73,7 @@ def _added(run: RunRecord, boots: Sequence[BootRecord], begun: Sequence[datetime
             added = run.blocks - judgeable
             return [
                 f"{counted(added, 'block')} {'was' if added == 1 else 'were'} added after {judgeable} could be judged: "
-                "to add blocks until a verdict pleases finds effects that aren't there; `looks` in [judge] plans it "
+                "adding blocks until a verdict pleases finds effects that don't exist; `looks` in [judge] plans it "
                 "soundly"
             ]
     return []
@@ -95,6 +94,6 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
         else ""
     )
     return [
-        f"layout wasn't sampled: {which} is one link order, and what that alone is worth is inside its effect"
-        f"{counts}; `layouts = 6` in the experiment separates the two"
+        f"layout wasn't sampled: {which} is one link order, whose own effect is part of the difference{counts}; "
+        "`layouts = 6` in the experiment separates the two"
     ]

@@ -1,4 +1,4 @@
-"""Judging files: they are read, put together, judged, and their caveats listed."""
+"""Judging files: reading them, joining them, judging, and listing their caveats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_VARIANTS = 200
 MOST_BENCHMARKS = 2000
 MOST_PAIRS = 50_000
-"""Of variants, over all benchmarks: each takes about a millisecond."""
+"""Pairs of variants, over all benchmarks: each takes about a millisecond."""
 LONGEST_NAME = 4000
 """Characters; a command line may be the name of a variant."""
 MOST_VALUES = 20_000
@@ -39,11 +39,11 @@ MOST_VALUES = 20_000
 def judge_files(
     names: Sequence[str], request: JudgeRequest, claim_names: Sequence[str] = (), own: Reader | None = None
 ) -> FileReport:
-    """Read files (FILE or NAME=FILE), judge them, and return all that a renderer needs.
+    """Read files (FILE or NAME=FILE), judge them, and return all data that a renderer needs.
 
-    `claim_names` are files with what was published of the data, statistics or means, to check; files of statistics are
-    recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name.
-    Raises the errors of kdyno.measure.readers.errors and of the judge, all of them user errors.
+    `claim_names` are files with published results about the data, statistics or means, to check; files of statistics
+    are recognised among `names` as well. `own` is a reader of all files that isn't one of those with a name. Raise the
+    errors of kdyno.measure.readers.errors and of the judge, all of them user errors.
     """
     sources = read_all(names)
     statistics = [read(name) for name in claim_names]
@@ -74,7 +74,7 @@ def _reader(sources: Sequence[Source], request: JudgeRequest) -> tuple[Reader, s
 
 
 def gather(sources: Sequence[Source], reader: Reader, request: JudgeRequest) -> Gathered:
-    """Read files of one format and put them together. Raises what the reader raises, and what putting together does."""
+    """Read files of one format and join them. Raise the errors of reading and of joining."""
     files = [(source, _reading(source, reader, request, sources)) for source in sources]
     if outputs := [(source, output) for source, output in files if isinstance(output, ProgramOutput)]:
         return programs.gather(outputs, request, reader.title, reader.excerpt)
@@ -196,11 +196,11 @@ def _better(observations: Sequence[Observations]) -> str:
         return f"{'lower' if lower else 'higher'} is better"
     known = f", {'lower' if lower else 'higher'} of {listed(lower or higher)}" if lower or higher else ""
     unknown = [observed.benchmark for observed in observations if observed.direction is None]
-    return f"which is better of {listed(unknown)} isn't known{known}"
+    return f"the better direction of {listed(unknown)} isn't known{known}"
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:
-    """Return the single values, for plots: thinned evenly where there are too many. The second part says so."""
+    """Return the single values, for plots: thinned evenly if there are too many. The second part says so."""
     from kdyno.judge.verdicts.model import Value
 
     groups = [

@@ -1,4 +1,4 @@
-"""Verdicts as rows of text: what terminal, HTML and plots show of one comparison."""
+"""Verdicts as rows of text: the part of one comparison that terminal, HTML and plots show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MEAN = "geometric mean"
 @dataclass(frozen=True)
 class Span:
     """An effect with its interval as gains, on the one scale that benchmarks and their mean share: the logarithm of the
-    ratio of speeds, or of work per count. Positive is better; where nobody knows which is, it is the values' own."""
+    ratio of speeds, or of work per count. Positive is better; if the better direction is unknown, it is that of the
+    values.
+    """
 
     low: float
     mid: float
@@ -29,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; all texts are clean. `span` is None where no spread is known."""
+    """One line of a table; all texts are clean. `span` is None if no spread is known."""
 
     name: str
     unit: str
@@ -39,26 +41,26 @@ class Row:
     interval: str
     sensitivity: str
     verdict: Verdict | Literal[""]
-    """A verdict, or empty where there is none."""
+    """A verdict; empty if there is none."""
     scope: Scope
     verdict_shown: str
-    """The verdict as its table shows it: `faster (these boots)` where rows differ in their scope, else `faster`."""
+    """The verdict as its table shows it: `faster (these boots)` if rows differ in their scope, else `faster`."""
     reason: str
     caution: str
-    """What the interval doesn't show."""
+    """A caution about the interval."""
     sentence: str
     span: Span | None
     detectable: float | None
     """Smallest effect, as a fraction, that could have been seen."""
     replicates: str
-    """What the interval rests on: `12`, `4 layouts (12)`."""
+    """The number of replicates behind the interval: `12`, `4 layouts (12)`."""
     dropped: int
     is_mean: bool = False
-    """Of all benchmarks together."""
+    """Whether it is the row of all benchmarks together."""
 
 
 def rows_of(report: Report, variant: str) -> list[Row]:
-    """One row for each benchmark of a variant, in the order of the report."""
+    """Return one row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
     mark = scope_mark(of_variant(report, variant))
     return [
@@ -77,9 +79,7 @@ def rows_of(report: Report, variant: str) -> list[Row]:
 
 
 def mean_row(report: Report, variant: str) -> Row | None:
-    """Return the row of the whole workload; None for one benchmark, of which there is no mean. Its effect is one of
-    speed.
-    """
+    """Return the row of the whole workload; None for one benchmark, which has no mean. Its effect is one of speed."""
     mean = mean_of(report, variant)
     if mean is None:
         return None
@@ -89,7 +89,7 @@ def mean_row(report: Report, variant: str) -> Row | None:
 
 
 def mean_of(report: Report, variant: str) -> GeometricMean | None:
-    """Return the geometric mean of a variant; None for one benchmark, of which it says nothing more."""
+    """Return the geometric mean of a variant; None for one benchmark, where it adds nothing."""
     [mean] = (mean for mean in report.geometric_means if mean.variant == variant)
     return None if mean.benchmarks == 1 or len(report.benchmarks) == 1 else mean
 
@@ -101,13 +101,14 @@ def table_rows(report: Report, variant: str) -> list[Row]:
 
 
 def of_variant(report: Report, variant: str) -> list[Judged]:
-    """All that was judged of a variant, its geometric mean included."""
+    """Return all comparisons of a variant, its geometric mean included."""
     return [judged for judged in (*report.comparisons, *report.geometric_means) if judged.variant == variant]
 
 
 def scope_mark(judged: Iterable[Judged]) -> str:
-    """` (these images)` where all verdicts are about those, so that it is said once; empty where they are about
-    kernels, or differ in it."""
+    """Return ` (these images)` if that is the scope of all verdicts, so that it is said once; empty if they are about
+    kernels, or differ in it.
+    """
     scopes = {one.scope for one in judged if one.verdict not in (None, "undecided")}
     return mark_of(scopes.pop()) if len(scopes) == 1 else ""
 
@@ -152,7 +153,7 @@ def _row(
 
 
 def grouped(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
-    """What is said of rows, once for all of which the same is said: their names, and what it is."""
+    """Return the sentences on rows, once for all rows with the same one: their names, and the sentence."""
     about: dict[str, list[str]] = {}
     for row in rows:
         if text := text_of(row):
@@ -177,7 +178,7 @@ def _replicates(estimate: Estimate) -> str:
 
 
 def _span(estimate: Estimate | None, direction: Direction | None) -> Span | None:
-    """What agrees exactly is a point."""
+    """Return the span; a point for values that agree exactly."""
     if estimate is None or (estimate.low is None and estimate.unseen is None):
         return None
     low, mid, high = map(math.log, (estimate.low or estimate.ratio, estimate.ratio, estimate.high or estimate.ratio))

@@ -1,4 +1,4 @@
-"""Everything behind the verdicts on one benchmark: the tables and figures of the report."""
+"""All data behind the verdicts on one benchmark: the tables and figures of the report."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kdyno.judge.stats.planning.power import PowerCurve
 
 def analyse(observations: Observations, baseline: str, alpha: float, margin: float, family: int = 1) -> Analysis:
     """Make all tables of one benchmark. `alpha` gives the coverage of the tables' intervals, `margin` the effect that
-    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only what could
-    have been seen depends on it.
+    replicates are counted for; both are fractions. `family` is the number of comparisons of the run: only the
+    detectable effects depend on it.
 
-    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raises UnusableSample,
+    Values of one benchmark only: no table is adjusted for the number of benchmarks. Raise UnusableSample,
     UnusableSummary and BlockTwice; degenerate data (single values, no noise) only leave tables out.
     """
     require_usable(observations)
@@ -69,6 +69,8 @@ def _power(observed: Observations, variant: str, baseline: str, limits: Limits, 
 
 
 def _sd(ratio: LogRatio, paired: bool) -> float:
-    """Of one replicate: the differences' in a paired design, otherwise that of both groups if they were alike."""
+    """Return the standard deviation of one replicate: of the differences in a paired design, otherwise of both groups
+    if they were alike.
+    """
     assert ratio.error is not None
     return ratio.error * math.sqrt(ratio.units / (1 if paired else 2))

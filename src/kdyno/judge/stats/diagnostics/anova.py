@@ -1,6 +1,6 @@
-"""Analysis of variance: do the variants differ at all?
+"""Analysis of variance: whether the variants differ at all.
 
-One-way and Welch's from moments, so that published summaries do; blocked from the values.
+One-way and Welch's from moments, so that published summaries are enough; blocked from the values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXACT = "all values of each variant agree: there is no noise to compare with"
 
 
 def one_way(groups: Sequence[Group]) -> AnovaTable:
-    """Fisher's one-way table; omega² after Hays (1963)."""
+    """Return Fisher's one-way table; omega² after Hays (1963)."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="one-way", reason=reason)
     between, df = _between(groups), len(groups) - 1
@@ -40,12 +40,12 @@ def one_way(groups: Sequence[Group]) -> AnovaTable:
 
 
 def welch(groups: Sequence[Group]) -> AnovaTable:
-    """Welch's test (1951), which doesn't take the spreads to be alike; it has no sums of squares."""
+    """Return the table of Welch's test (1951), which doesn't assume equal spreads; it has no sums of squares."""
     if reason := _hopeless(groups):
         return AnovaTable(kind="welch", reason=reason)
     if min(group.n for group in groups) < 2 or min(group.variance for group in groups) == 0:
         return AnovaTable(kind="welch", reason="a variant without spread: its weight would be infinite")
-    # brings pandas, which takes seconds to import: only who analyses pays for it
+    # brings pandas, which takes seconds to import: only an analysis pays for it
     from statsmodels.stats.oneway import anova_generic  # type: ignore[import-untyped]
 
     test = anova_generic(
@@ -68,8 +68,9 @@ def welch(groups: Sequence[Group]) -> AnovaTable:
 
 
 def blocked(table: Blocked) -> AnovaTable:
-    """Randomised complete blocks, additive. Where boots are missing, sums of squares are of type II: each source after
-    the other (Yates 1934); they then don't add up to the total."""
+    """Return the table of randomised complete blocks, additive. If boots are missing, sums of squares are of type II:
+    each source after the other (Yates 1934); they then don't add up to the total.
+    """
     if len(table.names) < 2:
         return AnovaTable(kind="blocked", reason=FEW)
     if not len(table.logs):

@@ -11,7 +11,7 @@ from kdyno.judge.stats.logratio import cluster_means
 from kdyno.judge.stats.observations import Observations, Sample
 
 MOST = 100_000
-"""Values; tables of blocks of more take longer than anybody waits for them."""
+"""The most values; tables of blocks of more take longer than anybody waits for them."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Blocked:
 
 
 def by_layout(observed: Observations) -> Observations:
-    """Return where layout was sampled, one value for each variant and layout, the geometric mean over its boots, and
-    the layout as its block: boots of one layout are not replicates of each other. Otherwise as it was.
+    """Return, if layout was sampled, one value for each variant and layout, the geometric mean over its boots, with the
+    layout as its block: boots of one layout are not replicates of each other. Otherwise return the observations
+    unchanged.
     """
     groups: dict[str, Sample] = {}
     for name in observed.groups:
@@ -57,7 +58,7 @@ def in_blocks(observed: Observations) -> Blocked | None:
 
 
 def complete(table: Blocked) -> Blocked:
-    """Only the blocks that have every variant."""
+    """Return only the blocks that have every variant."""
     full = np.flatnonzero(np.bincount(table.blocks) == len(table.names))
     kept = np.isin(table.blocks, full)
     blocks = np.searchsorted(full, table.blocks[kept]).astype(np.int64)
@@ -65,7 +66,7 @@ def complete(table: Blocked) -> Blocked:
 
 
 def residuals(table: Blocked) -> Values:
-    """What is left of the logarithms when variants and blocks are taken out by least squares, shape (n,)."""
+    """Return the rest of the logarithms after variants and blocks are taken out by least squares, shape (n,)."""
     values = centred(table.logs, table.blocks)
     design = centred(np.eye(len(table.names))[table.variants], table.blocks)
     rest: Values = values - design @ np.linalg.lstsq(design.T @ design, design.T @ values, rcond=1e-12)[0]
@@ -73,7 +74,7 @@ def residuals(table: Blocked) -> Values:
 
 
 def centred(values: Values, labels: Labels) -> Values:
-    """Values, shape (n,) or (n, k), without the means of the groups that the labels make."""
+    """Return values, shape (n,) or (n, k), without the means of the groups that the labels make."""
     counts = np.bincount(labels)
     if values.ndim == 1:
         flat: Values = values - (np.bincount(labels, weights=values) / counts)[labels]

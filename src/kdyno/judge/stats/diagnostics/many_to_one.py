@@ -17,7 +17,7 @@ from scipy import special
 from kdyno.judge.stats.diagnostics.studentized import MEANS, errors
 
 REACH = 9.0
-"""How far out the control's mean is followed, in standard deviations."""
+"""Standard deviations up to which the control's mean is integrated."""
 
 
 def tail(t: float, sizes: tuple[int, ...], control: int, df: float) -> float:

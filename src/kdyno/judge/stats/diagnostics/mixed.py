@@ -27,9 +27,9 @@ def has_holes(observed: Observations) -> bool:
 def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
     """Fit log value ~ variant with a random intercept for each block, and each variant's layout where known, by REML.
 
-    Intervals and p are from t with the degrees of freedom that hold the effects (containment): what blocks leave or,
-    where layout was sampled, what images differ by within blocks. How often these intervals hold is simulated in
-    tests/judge_simulation. Never raises for a fit that fails: the table says so.
+    Intervals and p are from t with the degrees of freedom of the effects (containment): those that blocks leave or, if
+    layout was sampled, those of the images within blocks. How often these intervals hold is simulated in
+    tests/judge_simulation. A failed fit is no error: the table says so.
     """
     table = in_blocks(observed)
     blank = MixedTable(confidence=1 - alpha)
@@ -56,7 +56,7 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
         return blank.model_copy(update={"reason": f"no fit: {error}"})
     effects, errors = scale * fit.effects[1:], scale * fit.errors[1:]
     if not (np.isfinite(effects).all() and np.isfinite(errors).all() and (errors > 0).all()):
-        return blank.model_copy(update={"reason": "no fit: the noise can't be told from nothing"})
+        return blank.model_copy(update={"reason": "no fit: the noise can't be distinguished from nothing"})
     reach = float(scipy.stats.t.isf(alpha / 2, df))
     return MixedTable(
         confidence=1 - alpha,
@@ -90,7 +90,9 @@ def _images(observed: Observations) -> Labels | None:
 
 
 def _df(design: Values, blocks: Labels, images: Labels | None) -> int:
-    """Degrees of freedom of the variants' effects: those that are left, or that images have, beside the blocks."""
+    """Return the degrees of freedom of the variants' effects: those that are left, or those of images, besides the
+    blocks.
+    """
     variants = int(np.linalg.matrix_rank(centred(design, blocks)))
     if images is None:
         return len(design) - int(blocks.max()) - 1 - variants

@@ -1,4 +1,4 @@
-"""The scaling of one workload: what was measured, both laws, and which describes it better."""
+"""The scaling of one workload: the measurements, both laws, and the law that describes them better."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kdyno.judge.stats.scaling.least_squares import Data
 from kdyno.judge.stats.scaling.levels import Level, Point, points_of, require_usable
 
 TOLD_APART = 2.0
-"""Models whose AICc differs by less are not told apart (Burnham and Anderson, 2002)."""
+"""Models whose AICc differs by less are not distinguished (Burnham and Anderson, 2002)."""
 
 
 class Scaling(Frozen):
-    """The scaling of one workload: what was measured, and both laws."""
+    """The scaling of one workload: the measurements, and both laws."""
 
     confidence: float
     points: tuple[Point, ...]
     drawn: Drawn
-    """What the bootstrap draws."""
+    """The unit that the bootstrap draws."""
     amdahl: Fit | None
     no_amdahl: str
     """Why it can't be fitted; empty if it is."""
@@ -33,7 +33,7 @@ class Scaling(Frozen):
     aicc_gain: float | None
     """AICc of Amdahl's law less that of the USL: above 0 the USL is the better description. None if not known."""
     better: Law | None
-    """None where they aren't told apart."""
+    """The better law; None if they can't be distinguished."""
 
     @property
     def fits(self) -> tuple[Fit, ...]:
@@ -43,7 +43,7 @@ class Scaling(Frozen):
 def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DRAWS, seed: int = SEED) -> Scaling:
     """Fit both laws. `largest`: also predict up to this n; predictions beyond the measured range are marked.
 
-    Raises NoThroughput, NoSuchCount, NotAscending and UnusableThroughput.
+    Raise NoThroughput, NoSuchCount, NotAscending and UnusableThroughput.
     """
     require_usable(levels)
     drawn, labels = drawn_cases(levels)

@@ -14,26 +14,26 @@ from kdyno.judge.stats.scaling.laws import Bound, Law
 from kdyno.judge.stats.scaling.levels import Level, orders_of_blocks
 
 ON_BOUND = 1e-9
-"""So near to a bound, as a fraction of what parameters can do at the largest n, a parameter is on it."""
+"""A parameter is on its bound if it is this near, as a fraction of its effect at the largest n."""
 EXACT = 1e-20
-"""Squares of ln X per value below which a curve fits exactly: what rounding in doubles leaves."""
+"""Squares of ln X per value below which a curve fits exactly: the rounding of doubles leaves that much."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Data:
-    """Everything that a fit is made of, whatever the law; arrays of shape (k,), k the number of different n."""
+    """The input of a fit, whatever the law; arrays of shape (k,), k the number of different n."""
 
     n: Array
     counts: Array
-    """Replicates."""
+    """Numbers of replicates."""
     logs: Array
     """Means of ln X."""
     pure: float
-    """Sum of squares of ln X around these means, without what blocks share."""
+    """Sum of squares of ln X around these means, without the part that blocks share."""
     pure_df: int
-    """Its degrees of freedom."""
+    """The degrees of freedom of it."""
 
     @classmethod
     def of(cls, levels: Sequence[Level]) -> Data:
@@ -56,7 +56,7 @@ class Data:
 
 
 def basis_of(law: Law, n: Array) -> tuple[Array, Array]:
-    """n - 1 and n (n - 1), scaled so that the largest is 1, shape (p, k); and what they were divided by, shape (p,)."""
+    """Return n - 1 and n (n - 1), scaled so that the largest is 1, shape (p, k); and the scales, shape (p,)."""
     rows = np.array([n - 1, n * (n - 1)] if law == "usl" else [n - 1])
     scales = rows[:, -1]
     return rows / scales[:, None], scales
@@ -102,7 +102,7 @@ def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tup
 
 
 def constants(basis: Array, logs: Array, counts: Array, parameters: Array) -> Array:
-    """ln X1 of each draw: the weighted mean of what the law leaves over."""
+    """Return ln X1 of each draw: the weighted mean of the law's residuals."""
     left = logs + np.log1p(parameters @ basis)
     return np.asarray((counts * left).sum(axis=1) / counts.sum(axis=1), dtype=np.float64)
 
@@ -111,7 +111,7 @@ def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | 
     """Return the residual spread, the p of a lack-of-fit F test, and AICc. `missed`: weighted squares of means off the
     curve.
 
-    What blocks share is no residual: it is taken out, and its degrees of freedom with it.
+    The part that blocks share is not a residual: it is taken out, together with its degrees of freedom.
     """
     levels = len(data.n)
     left = data.pure_df + levels - parameters
@@ -130,5 +130,5 @@ def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | 
 
 
 def _mean(logs: Array) -> float:
-    """numpy's mean of equal numbers may differ from them."""
+    """Return the mean of equal numbers exactly: numpy's may differ from them."""
     return float(logs[0]) if logs.min() == logs.max() else float(logs.mean())

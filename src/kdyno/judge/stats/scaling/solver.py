@@ -1,4 +1,4 @@
-"""Least squares for many curves at once: what a bootstrap of `scaling` needs thousands of times.
+"""Least squares for many curves at once: a bootstrap of `scaling` needs thousands of them.
 
 scipy.optimize.least_squares fits one curve in milliseconds; here the same problem is solved for all draws together, by
 Levenberg and Marquardt's method with bounds (projected steps; a parameter on a bound moves only inwards).
@@ -15,7 +15,7 @@ MOST_STEPS = 100
 DAMPING = 1e-3
 LEAST_DAMPING, LARGEST_DAMPING = 1e-12, 1e10
 LEAST_STEP = 1e-6
-"""Relative to 1 + the parameter; what is left after it is far below what draws differ by."""
+"""The tolerance relative to 1 + the parameter; the error left is far below the differences of draws."""
 
 
 def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array) -> Array:
@@ -48,7 +48,7 @@ def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array)
 
 
 def _linearised(basis: Array, logs: Array, weights: Array, parameters: Array) -> tuple[Array, Array]:
-    """Residuals, shape (draws, k), and their derivatives, shape (draws, p, k), both without the constant c."""
+    """Return residuals, shape (draws, k), and their derivatives, shape (draws, p, k), both without the constant c."""
     divisors = 1 + parameters @ basis
     return (
         _centred(logs + np.log(divisors), weights),
@@ -62,7 +62,7 @@ def _centred(values: Array, weights: Array) -> Array:
 
 
 def _steps(residuals: Array, slopes: Array, weights: Array, parameters: Array, damping: Array, upper: Array) -> Array:
-    """Return where each draw goes from here; 0 for parameters that are on a bound and would leave it."""
+    """Return the next step of each draw; 0 for parameters that are on a bound and would leave it."""
     weighted = slopes * weights[:, None, :]
     gradient = (weighted * residuals[:, None, :]).sum(axis=-1)
     curvature = weighted @ slopes.transpose(0, 2, 1)
