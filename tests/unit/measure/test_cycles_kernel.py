@@ -116,7 +116,7 @@ def test_a_measurement_is_read_as_it_was_written(tmp_path: Path) -> None:
     path.write_text(validation.model_dump_json())
     assert read_measurement(path) == validation.measured
     validation.measured.require_geometry(family(), path)
-    with pytest.raises(OtherGeometry, match="another emulated CPU than znver4 describes"):
+    with pytest.raises(OtherGeometry, match="another emulated CPU than the one that znver4 describes"):
         validation.measured.require_geometry(load_family("znver4"), path)
 
 

@@ -326,7 +326,7 @@ def test_perf_s_json_lines_have_standard_errors_places_and_intervals() -> None:
 
 
 def test_a_line_of_perf_s_json_that_is_none_is_a_user_error() -> None:
-    with pytest.raises(Broken, match="line 1 is no JSON"):
+    with pytest.raises(Broken, match="line 1: invalid JSON"):
         perf_stat.read(source('{"counter-value" : "1", \n'))
 
 

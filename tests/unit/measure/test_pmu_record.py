@@ -221,7 +221,7 @@ def test_a_header_that_no_reader_of_json_likes_is_never_more_than_a_clear_error(
         (varints([1 << 40]), "longer than the body"),
         (varints([MOST["functions"] + 1] + [0] * 200_000), "more than 65,536 functions"),
         (varints([1, 0, 0, 1 << 40]), "a name is longer than 1024 bytes"),
-        (varints([1, 0, 0, LONGEST_NAME]), "amid a name"),
+        (varints([1, 0, 0, LONGEST_NAME]), "within a name"),
         (b"\xff" * 20, "exceeds 64 bits"),
         (varints([0, 1 << 40]), "longer than the body"),
         (varints([0, 1, 0, 1 << 62]), "longer than the body"),

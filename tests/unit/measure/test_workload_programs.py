@@ -203,12 +203,12 @@ def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -
 @pytest.mark.parametrize(
     ("output", "metric", "why"),
     [
-        (b"{", {"json": "a"}, "no JSON document"),
+        (b"{", {"json": "a"}, "not a JSON document"),
         (b'{"a": 1, "a": 2}', {"json": "a"}, "a key is there twice"),
-        (b"[" * 100_000, {"json": "a"}, "no JSON document"),
+        (b"[" * 100_000, {"json": "a"}, "not a JSON document"),
         (b'{"a": [1]}', {"json": "a[1]"}, "has no \\[1\\] where"),
-        (b'{"a": {}}', {"json": "a"}, "is no number"),
-        (b'{"a": true}', {"json": "a"}, "is no number"),
+        (b'{"a": {}}', {"json": "a"}, "is not a number"),
+        (b'{"a": true}', {"json": "a"}, "is not a number"),
         (b'{"a": NaN}', {"json": "a"}, "is not a positive number"),
         (b"A B\nx 1\nA B\n", {"column": "B", "row": "x"}, "2 lines have the heading B"),
         (b"A B\nx 1\nx 2\n", {"column": "B", "row": "x"}, "2 rows begin with x"),
@@ -260,7 +260,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OneNameTwice, match="the name small"):
         ProgramsWorkload(use=("./small.toml", "small.toml")).located(small(tmp_path).parent)
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
-    with pytest.raises(OtherLane, match="nothing in the lane model"):
+    with pytest.raises(OtherLane, match="no meaning in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
 
 

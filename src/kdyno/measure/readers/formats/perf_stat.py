@@ -128,7 +128,7 @@ def _of_json(line: str, number: int, source: Source) -> _Count | None:
         require_moderate(line)
         row = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise Broken(file=source.shown, format=TITLE, why=f"line {number} is not JSON, {not_json(error)}") from error
+        raise Broken(file=source.shown, format=TITLE, why=f"line {number}: {not_json(error)}") from error
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None
