@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kdyno.cli.schemas import schema
-from kdyno.judge.curves.names import counted
+from kdyno.judge.curves.names import split_count
 from tests.cli.conftest import Lab
 from tests.cli.replay import BLOCKS, ran
 from tests.cli.test_golden import check
@@ -165,5 +165,5 @@ def test_a_run_without_such_names_is_refused_with_names_that_would_do(lab: Lab) 
     ],
 )
 def test_a_name_ends_in_a_number_of_processes_or_is_left_alone(name: str, parts: tuple[str, str, int] | None) -> None:
-    taken = counted(name)
+    taken = split_count(name)
     assert (taken and (taken.stem, taken.work, taken.n)) == parts

@@ -112,7 +112,7 @@ def identify(cpu: Cpu) -> Identity:
     """
     if cpu.is_guest and cpu.name.startswith(MADE_UP):
         return Identity(None, f"{cpu.name} is a CPU that exists only in hypervisors")
-    named = numbered(cpu)
+    named = find_by_number(cpu)
     if named is None:
         return Identity(None, f"no row of the table has {cpu.vendor} {cpu.family} {cpu.model}")
     foreign = _foreign(cpu, named)
@@ -131,7 +131,7 @@ def family_of(cpu: Cpu) -> March | None:
     return identify(cpu).family
 
 
-def numbered(cpu: Cpu) -> March | None:
+def find_by_number(cpu: Cpu) -> March | None:
     """Return the family that CPUID's numbers name; if several share a model, the one with the most telling flags."""
     matches = [row for row in families() if any(_covers(models, cpu) for models in row.cpuid)]
     matches = [row for row in matches if cpu.flags.issuperset(row.told_by)]

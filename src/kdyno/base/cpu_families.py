@@ -118,7 +118,7 @@ def levels() -> list[March]:
     return [row for row in table().values() if row.is_level]
 
 
-def spelled(name: str) -> list[str]:
+def compiler_names(name: str) -> list[str]:
     """Return the compiler names for a name as people write it: `zen4`, `MZEN4`, `GENERIC_CPU3`, `x86-64_v3`; empty if
     there are none. Pure.
 

@@ -29,13 +29,13 @@ def symbols(path: Path) -> str:
 
     Raise ElfUnsound, ToolMissing, and ToolFailed if it is not an ELF file.
     """
-    done = listed(["nm", "-S", "--defined-only"], path)
+    done = run_listing(["nm", "-S", "--defined-only"], path)
     if done.returncode != 0:
         raise failure(["nm", path], done.returncode, done.stderr)
     return done.stdout
 
 
-def listed(command: Sequence[str], path: Path) -> subprocess.CompletedProcess[str]:
+def run_listing(command: Sequence[str], path: Path) -> subprocess.CompletedProcess[str]:
     """Return what this program of binutils prints about the file; the caller checks its status. Raise ElfUnsound."""
     try:
         done = attempt([*command, path], env={"LC_ALL": "C"}, most=MOST_BYTES)

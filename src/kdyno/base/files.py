@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.base.errors import KdynoError, UserError
-from kdyno.base.state import disk_full_is_said, why_not_writable
+from kdyno.base.state import translate_disk_full, unwritable_reason
 
 REFUSALS = (
     errno.ENOENT,
@@ -110,7 +110,7 @@ def require_writable(path: Path) -> None:
         raise NotWritable(path=path, why="it is a directory")
     if not directory.is_dir():
         raise NotWritable(path=path, why="its directory does not exist")
-    if not _is_stream(path) and (why := why_not_writable(path) or why_not_writable(directory)):
+    if not _is_stream(path) and (why := unwritable_reason(path) or unwritable_reason(directory)):
         raise NotWritable(path=path, why=why)
 
 
@@ -130,7 +130,7 @@ def replacement(
     """Yield a new file that takes the name `path` when the body is done; it is removed if the body fails. See
     write_whole.
     """
-    with disk_full_is_said(path), _refusals_are(refused, path):
+    with translate_disk_full(path), _translate_refusals(refused, path):
         if _is_stream(path):
             with path.open("wb") as stream:
                 yield stream
@@ -158,7 +158,7 @@ def _incoming_prefix(path: Path) -> str:
 
 
 @contextmanager
-def _refusals_are(refused: type[KdynoError], path: Path) -> Iterator[None]:
+def _translate_refusals(refused: type[KdynoError], path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

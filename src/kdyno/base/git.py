@@ -78,7 +78,7 @@ def output(repository: Path, *words: str | Path) -> str:
     return process.output(_command(repository, *words), env=_environment())
 
 
-def without_filters(repository: Path) -> list[str]:
+def filter_overrides(repository: Path) -> list[str]:
     """Return arguments for `attempt` that switch off every configured filter: a command that writes files needs them.
 
     Raise FilterUnfit.
@@ -110,7 +110,7 @@ def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
         (scratch / "config").write_text(
             f"[core]\nrepositoryformatversion = 1\nbare = true\n[extensions]\nobjectFormat = {kind}\n", encoding="utf-8"
         )
-        with process.spawned(
+        with process.spawn(
             ["git", "archive", "--format=tar", commit],
             env={
                 **ENVIRONMENT,
@@ -125,7 +125,7 @@ def archive(repository: Path, commit: str) -> Iterator[subprocess.Popen[bytes]]:
             yield running
 
 
-def each_entry(repository: Path, commit: str, on_entry: Callable[[str], None]) -> int:
+def visit_entries(repository: Path, commit: str, on_entry: Callable[[str], None]) -> int:
     """Call `on_entry` for each entry of a commit's tree, with the line of `ls-tree`; return the status of git."""
     return process.stream_lines(_command(repository, "ls-tree", "-r", commit), on_entry, env=_environment())
 

@@ -23,7 +23,7 @@ class LeadsNowhere(UserError):
     hint = "paths in an experiment start from the directory of its file, from / or from ~"
 
 
-def as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
+def keep_bytes(error: UnicodeError) -> tuple[str | bytes, int]:
     """Return the replacement for a `codecs` handler: bytes that are not UTF-8, such as those in names, are written
     unchanged.
     """
@@ -70,4 +70,4 @@ def unfit(name: str) -> NameUnfit:
     return NameUnfit(name=printable(name), encoding=sys.getfilesystemencoding())
 
 
-codecs.register_error(AS_IT_IS, as_it_is)
+codecs.register_error(AS_IT_IS, keep_bytes)

@@ -33,15 +33,15 @@ def _root_behind() -> int:
     return 0
 
 
-def why_in_others_hands(path: Path) -> str | None:
+def untrusted_reason(path: Path) -> str | None:
     """Return why an absolute path depends on others than root and the user who called sudo; None if it doesn't.
 
     Each directory on the way is checked, and the last entry. A path that doesn't exist yet belongs to nobody else. A
     link has to be root's own: one of the user's could lead root to any place.
     """
-    trusted = _trusted()
+    trusted = _trusted_users()
     at, left, links = Path("/"), [*reversed(path.parts[1:])], 0
-    if why := _why_not(at, at.stat(), trusted):
+    if why := _step_untrusted_reason(at, at.stat(), trusted):
         return why
     while left:
         name = left.pop()
@@ -54,7 +54,7 @@ def why_in_others_hands(path: Path) -> str | None:
         except OSError:  # opening it will fail anyway
             return None
         if not stat.S_ISLNK(status.st_mode):
-            if why := _why_not(step, status, trusted):
+            if why := _step_untrusted_reason(step, status, trusted):
                 return why
             at = step
             continue
@@ -70,12 +70,12 @@ def why_in_others_hands(path: Path) -> str | None:
     return None
 
 
-def _trusted() -> tuple[int, ...]:
+def _trusted_users() -> tuple[int, ...]:
     caller = os.environ.get("SUDO_UID", "")
     return (0, int(caller)) if re.fullmatch(r"[0-9]{1,10}", caller) else (0,)
 
 
-def _why_not(path: Path, status: os.stat_result, trusted: tuple[int, ...]) -> str | None:
+def _step_untrusted_reason(path: Path, status: os.stat_result, trusted: tuple[int, ...]) -> str | None:
     if status.st_uid not in trusted:
         return f"{path} belongs to user {status.st_uid}"
     # In a directory such as /tmp everybody may create files, but nobody may rename or remove those of others.

@@ -74,7 +74,7 @@ def _lines(table: str) -> Iterator[str]:
             yield line
 
 
-def names_here(os_release: Path | None = None) -> Names:
+def detect_names(os_release: Path | None = None) -> Names:
     """Return whose names of packages a host has, by its /etc/os-release.
 
     Ubuntu 24.04 and its derivatives say UBUNTU_CODENAME=noble. Debian's derivatives, except Ubuntu's, have Debian's
@@ -94,7 +94,7 @@ def missing_packages(packages: Sequence[str]) -> list[str]:
     """Return those of these Debian packages that aren't installed here, under whatever name; all of them if there is no
     dpkg.
     """
-    others = counterparts(names_here())
+    others = counterparts(detect_names())
     missing = []
     for package in packages:
         names = others[package].names if package in others else (package,)
@@ -117,9 +117,9 @@ def way_to_install(*packages: str, program: str | None = None) -> str:
 
     If the names of packages are unknown, their content is described: this `program` of theirs, or all.
     """
-    here = names_here()
+    here = detect_names()
     if here == "unknown":
-        return f"install {', '.join(text for package in packages for text in _described(package, program))}"
+        return f"install {', '.join(text for package in packages for text in _describe_package(package, program))}"
     others = counterparts(here)
     names = [name for package in packages for name in (others[package].names if package in others else (package,))]
     ways = [f"sudo apt-get install -y {' '.join(dict.fromkeys(names))}"] if names else []
@@ -127,7 +127,7 @@ def way_to_install(*packages: str, program: str | None = None) -> str:
     return "; ".join([*ways, *(f"this host has no package {other.package}: {other.note}" for other in lacking)])
 
 
-def _described(package: str, program: str | None) -> Iterator[str]:
+def _describe_package(package: str, program: str | None) -> Iterator[str]:
     """Yield the programs of a package that the table knows, each with its purpose; without any, its name."""
     rows = [row for row in requirements() if row.package == package and program in (None, row.program)]
     for row in rows:

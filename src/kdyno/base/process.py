@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.surroundings import handed_on
+from kdyno.base.surroundings import passed_environment
 
 log = logging.getLogger("kdyno.base.process")
 
@@ -61,16 +61,16 @@ class TooMuchOutput(UserError):
 
 def failure(command: Sequence[str | Path], status: int, output: str) -> ToolFailed:
     """Return the error for a program that ended with this status after this output."""
-    return ToolFailed(command=quoted(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
+    return ToolFailed(command=quote(command), status=status, output=output.strip()[-MESSAGE_SHOWN:] or "nothing")
 
 
-def quoted(command: Sequence[str | Path]) -> str:
+def quote(command: Sequence[str | Path]) -> str:
     """Return the command as one line for a shell; it is shown to people and recorded, never run."""
     return shlex.join(str(word) for word in command)
 
 
 @contextmanager
-def spawned(
+def spawn(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,
@@ -87,13 +87,13 @@ def spawned(
     A `guarded` program has a warden, and dies with kdyno even if kdyno is killed. Raise ToolMissing if there is no such
     program.
     """
-    log.debug("%s", quoted(command))
+    log.debug("%s", quote(command))
     with _warden() if guarded else nullcontext(0) as group:
         try:
             child = subprocess.Popen(
                 [str(word) for word in command],
                 cwd=cwd,
-                env={**handed_on(), **(env or {})},
+                env={**passed_environment(), **(env or {})},
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -119,7 +119,7 @@ def _warden() -> Iterator[int]:
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", WARDEN],
         cwd="/",
-        env=handed_on(),
+        env=passed_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -164,7 +164,7 @@ def attempt(
     program has a warden instead of a time limit: use that for programs that run for long, or that must not go on
     writing when kdyno is started again.
     """
-    with spawned(
+    with spawn(
         command,
         cwd=cwd,
         env=env,
@@ -175,11 +175,11 @@ def attempt(
     ) as child:
         data = None if stdin is None else stdin.encode(errors="surrogateescape")
         try:
-            out, err = _communicated(child, data or b"", None if guarded else timeout, most)
+            out, err = _communicate(child, data or b"", None if guarded else timeout, most)
         except subprocess.TimeoutExpired:
-            raise ToolHangs(command=quoted(command), seconds=timeout) from None
+            raise ToolHangs(command=quote(command), seconds=timeout) from None
         except _TooMuch:
-            raise TooMuchOutput(command=quoted(command), most=most) from None
+            raise TooMuchOutput(command=quote(command), most=most) from None
     return subprocess.CompletedProcess(child.args, child.returncode, _text(out), _text(err))
 
 
@@ -187,7 +187,7 @@ class _TooMuch(Exception):
     pass
 
 
-def _communicated(
+def _communicate(
     child: subprocess.Popen[bytes], data: bytes, seconds: float | None, most: int
 ) -> tuple[BytesIO, BytesIO]:
     """Return the result of `communicate`, with at most `most` bytes of both outputs together.
@@ -245,7 +245,7 @@ def stream_lines(
     umask: int = -1,
 ) -> int:
     """Run a program, pass each line of its output (stdout and stderr together) to `on_line`, and return its status."""
-    with spawned(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
+    with spawn(command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, umask=umask) as child:
         assert child.stdout is not None
         while line := child.stdout.readline(LONGEST_LINE):
             on_line(line.decode(errors="replace").rstrip("\n"))

@@ -33,7 +33,7 @@ class Pattern(Protocol):
     def finditer(self, text: str) -> Iterator[Match]: ...
 
 
-def compiled(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> Pattern:
     """Return the compiled expression. `.` matches all but a line end; `(?m)` makes `^` and `$` those of lines.
 
     Raise BadPattern.

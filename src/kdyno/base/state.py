@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError
-from kdyno.base.ownership import is_root, why_in_others_hands
+from kdyno.base.ownership import is_root, untrusted_reason
 from kdyno.base.state_marker import IN_USE, LOCKS, STORE, claim
 
 
@@ -77,7 +77,7 @@ class State:
 
         Other users are stopped by the system from everything that they may not do, and can't be misused.
         """
-        return why_in_others_hands(self.root / name) if is_root() else None
+        return untrusted_reason(self.root / name) if is_root() else None
 
     def file(self, name: str) -> Path:
         """Return the path of a file that lies in the state directory itself. Raise StateNotOurs."""
@@ -179,7 +179,7 @@ class State:
         with self.in_use():
             descriptor = _open_lock(self.locks / f"{name}.lock")
             try:
-                if not _held(descriptor):
+                if not _try_lock(descriptor):
                     on_wait()
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 yield
@@ -191,7 +191,7 @@ class State:
         """Hold the lock `name` if nobody else does; yield whether it is held now."""
         descriptor = _open_lock(self.locks / f"{name}.lock")
         try:
-            yield _held(descriptor)
+            yield _try_lock(descriptor)
         finally:
             os.close(descriptor)
 
@@ -214,7 +214,7 @@ class State:
         """
         descriptor = _open_lock(self.locks / IN_USE)
         try:
-            yield _held(descriptor) and not self.at_work()
+            yield _try_lock(descriptor) and not self.at_work()
         finally:
             os.close(descriptor)
 
@@ -233,11 +233,11 @@ class State:
         """
         boots = self._part("boots")
         with self.in_use():
-            with self.lock("scratch"), disk_full_is_said(boots):  # between making one and locking it nobody looks
+            with self.lock("scratch"), translate_disk_full(boots):  # between making one and locking it nobody looks
                 _remove_unheld(boots)
                 place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", suffix=SCRATCH, dir=boots))
                 descriptor = os.open(place, DIRECTORY)
-                _held(descriptor)
+                _try_lock(descriptor)
             try:
                 yield place
             finally:
@@ -281,7 +281,7 @@ def _open_lock(path: Path) -> int:
     return descriptor
 
 
-def _held(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Lock an open file or directory; return False if another holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -297,7 +297,7 @@ def _is_held(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _held(descriptor)
+        return not _try_lock(descriptor)
     finally:
         os.close(descriptor)
 
@@ -310,14 +310,14 @@ def _remove_unheld(directory: Path) -> None:
         with suppress(OSError):  # not a directory, or another user's
             descriptor = os.open(left, DIRECTORY)
             try:
-                if _held(descriptor):
+                if _try_lock(descriptor):
                     shutil.rmtree(left, ignore_errors=True)
             finally:
                 os.close(descriptor)
 
 
 @contextmanager
-def disk_full_is_said(path: Path) -> Iterator[None]:
+def translate_disk_full(path: Path) -> Iterator[None]:
     """Turn ENOSPC and EDQUOT into DiskFull, whose hint says what to do."""
     try:
         yield
@@ -327,12 +327,12 @@ def disk_full_is_said(path: Path) -> Iterator[None]:
         raise
 
 
-def nearest(path: Path) -> Path:
+def nearest_existing(path: Path) -> Path:
     """Return the path, or its nearest parent that exists, as far as this user can see."""
     return next(candidate for candidate in (path, *path.parents) if os.access(candidate, os.F_OK))
 
 
-def why_not_writable(path: Path) -> str | None:
+def unwritable_reason(path: Path) -> str | None:
     """Return why the file can't be opened, or none made and removed in the directory or where it would be; None if it
     can.
     """
@@ -340,7 +340,7 @@ def why_not_writable(path: Path) -> str | None:
         if path.is_file():
             path.open("ab").close()
         else:
-            tempfile.NamedTemporaryFile(dir=nearest(path), prefix=".kdyno-").close()
+            tempfile.NamedTemporaryFile(dir=nearest_existing(path), prefix=".kdyno-").close()
     except OSError as error:
         return error.strerror
     return None

@@ -19,7 +19,7 @@ class _Received:
     latest: signal.Signals | None = None
 
 
-def came() -> bool:
+def stop_requested() -> bool:
     """Return whether one of them came since `raise_on_stop`."""
     return _Received.latest is not None
 

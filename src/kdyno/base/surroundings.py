@@ -23,7 +23,7 @@ SIZE = re.compile(r"[1-9][0-9]{0,3}")
 """A width or a height that a terminal can have."""
 
 
-def handed_on() -> dict[str, str]:
+def passed_environment() -> dict[str, str]:
     """Return the variables that a program started by kdyno sees."""
     kept = {name: value for name, value in os.environ.items() if name in HANDED_ON or FAMILIES.fullmatch(name)}
     return kept | {name: _absolute(os.environ[name]) for name in SEARCHED if name in os.environ}

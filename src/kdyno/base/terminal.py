@@ -76,7 +76,7 @@ def can_ask() -> bool:
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
-def agreed(question: str) -> bool:
+def ask_agreement(question: str) -> bool:
     """Ask a question and return whether the answer is yes. No answer means no."""
     sys.stderr.write(f"{clean_line(question)} [y/N] ")
     sys.stderr.flush()

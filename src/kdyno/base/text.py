@@ -23,17 +23,17 @@ LINE_ENDS = re.compile(r"[\t\n\v\f\r]+")
 
 def clean(text: str) -> str:
     """Return the text as one line: escape sequences gone, controls as `\\x07`, line ends as spaces."""
-    return _visible(" ".join(_without_escapes(text).split()))
+    return _visible(" ".join(_strip_escapes(text).split()))
 
 
 def clean_line(text: str) -> str:
     """Return the text as one line whose columns stay: like `clean`, but spaces are kept."""
-    return _visible(LINE_ENDS.sub(" ", _without_escapes(text)))
+    return _visible(LINE_ENDS.sub(" ", _strip_escapes(text)))
 
 
 def clean_lines(text: str) -> str:
     """Return a whole console cleaned, its lines and tabs kept."""
-    lines = _without_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _strip_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(_visible(line.replace("\t", "        ")) for line in lines)
 
 
@@ -60,17 +60,17 @@ def _json_escape(character: str) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def _without_escapes(text: str) -> str:
+def _strip_escapes(text: str) -> str:
     return ESCAPES.sub("", printable(text))
 
 
 def _visible(line: str) -> str:
     if line.isprintable():
         return line
-    return "".join(_escaped(c) if unicodedata.category(c) in UNSHOWN else c for c in line)
+    return "".join(_escape_character(c) if unicodedata.category(c) in UNSHOWN else c for c in line)
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -114,17 +114,17 @@ def limit(fraction: float) -> str:
     return f"{100 * fraction:.4g}"
 
 
-def signed(fraction: float) -> str:
+def format_signed(fraction: float) -> str:
     """Return a size in percent with its sign: `-3.1`, `+0.62`, `0`."""
     return ("" if fraction == 0 else "-" if fraction < 0 else "+") + percent(fraction)
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Return a number with its noun: `1 block`, `1,200 blocks`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def format_list(names: Sequence[str], most: int = 4) -> str:
     """Return `a, b and 3 more`; names with commas in them are separated by semicolons."""
     between = "; " if any(", " in name for name in names) else ", "
     if len(names) <= most:

@@ -1,6 +1,6 @@
 """The display on a terminal while a run goes on: the plan, the progress, the verdicts so far, the output of the build.
 
-A `Screen` receives events and keeps them as a `View`; `drawn` makes the lines of a view, and is pure.
+A `Screen` receives events and keeps them as a `View`; `draw_view` makes the lines of a view, and is pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from kdyno.base import terminal
 from kdyno.base.pace import Pace, clock
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.base.watched import Ahead, Standing
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def seconds_left(view: View, now: float) -> float | None:
     return max(0.0, boots * boot_seconds - (now - view.last_boot))
 
 
-def drawn(view: View, columns: int, rows: int, now: float) -> list[Text]:
+def draw_view(view: View, columns: int, rows: int, now: float) -> list[Text]:
     """Return the view in at most this many lines of at most this many columns; the build's output is cut first."""
     lines = [*_plan(view, columns, now), *_work(view.work, columns), *_standings(view.standings, columns)]
     lines = lines[: max(1, rows - SPARE)]
@@ -103,14 +103,14 @@ def _plan(view: View, columns: int, now: float) -> list[Text]:
     ahead = view.ahead
     left = seconds_left(view, now)
     pieces = [
-        f"{view.built:,} of {counted(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
-        f"{ahead.boots_before + view.booted:,} of {counted(ahead.boots_before + ahead.boots, 'boot')} done"
+        f"{view.built:,} of {format_count(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
+        f"{ahead.boots_before + view.booted:,} of {format_count(ahead.boots_before + ahead.boots, 'boot')} done"
         if ahead.boots
         else "",
         f"{clock(now - view.began)} elapsed",
         f"about {clock(left)} left" if left else "",
     ]
-    return [Text(ahead.title, "bold"), *packed([(piece, "") for piece in pieces if piece], columns)]
+    return [Text(ahead.title, "bold"), *pack_lines([(piece, "") for piece in pieces if piece], columns)]
 
 
 def _work(work: Work | None, columns: int) -> list[Text]:
@@ -118,7 +118,7 @@ def _work(work: Work | None, columns: int) -> list[Text]:
         return []
     figures = [work.pace.count(work.done, work.total) if work.is_counted else "", work.pace.elapsed()]
     figures.append(work.pace.left(work.done, work.total))
-    lines = [Text(work.what, "cyan"), *packed([(text, "") for text in figures if text], columns)]
+    lines = [Text(work.what, "cyan"), *pack_lines([(text, "") for text in figures if text], columns)]
     if work.total:
         bar = _bar(min(1.0, work.done / max(work.total, work.done)), min(BAR, columns))
         beside = len(lines) == 2 and bar.cell_len + 1 + lines[1].cell_len <= columns
@@ -134,15 +134,15 @@ def _bar(fraction: float, columns: int) -> Text:
 def _standings(standings: Sequence[Standing], columns: int) -> list[Text]:
     if not standings:
         return []
-    lines = list(packed([(word, "yellow") for word in NOT_YET.split()], columns, between=" ", indent=""))
+    lines = list(pack_lines([(word, "yellow") for word in NOT_YET.split()], columns, between=" ", indent=""))
     for standing in standings:
         verdicts = [(f"{number} {name}", terminal.STYLES.get(name, "")) for name, number in standing.verdicts.items()]
         overall = [(f"in all {standing.overall}", "")] if standing.overall else []
-        lines += packed([(f"{standing.variant}:", "bold"), *verdicts, *overall], columns)
+        lines += pack_lines([(f"{standing.variant}:", "bold"), *verdicts, *overall], columns)
     return lines
 
 
-def packed(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
+def pack_lines(pieces: Sequence[Piece], columns: int, between: str = ", ", indent: str = "  ") -> Iterator[Text]:
     """Yield lines of pieces, with as many in each as there is room for; a piece is never broken, and later lines are
     indented.
 
@@ -189,7 +189,7 @@ class Screen:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         size = console.size
-        yield from drawn(self.view, min(options.max_width, size.width), size.height, time.monotonic())
+        yield from draw_view(self.view, min(options.max_width, size.width), size.height, time.monotonic())
 
     @contextmanager
     def working(self, what: str, pace: Pace) -> Iterator[None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.base.errors import UserError
 from kdyno.base.terminal import line
-from kdyno.base.text import counted, listed
+from kdyno.base.text import format_count, format_list
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
 from kdyno.run.session import Session
 
@@ -152,13 +152,16 @@ def _kernels(validation: Validation) -> list[str]:
         f"native:   Linux {kernels.running}, {kernels.compiler}, on {measured.cpu} at {ghz} GHz",
         f"modelled: Linux {kernels.version} ({kernels.origin}), {kernels.built_with}",
         f"          {validation.model}",
-        f"mitigations: {counted(len(unmatched), 'difference') if unmatched else 'as here'}",
+        f"mitigations: {format_count(len(unmatched), 'difference') if unmatched else 'as here'}",
         *(f"  {text}" for text in unmatched),
         f"words: {' '.join(kernels.words)}",
     ]
     rows += [f"added: {symbol}: {why}" for symbol, why in kernels.additions.items()]
     if kernels.dropped:
-        rows.append(f"not in the modelled kernel: {counted(len(kernels.dropped), 'option')}: {listed(kernels.dropped)}")
+        rows.append(
+            f"not in the modelled kernel: {format_count(len(kernels.dropped), 'option')}: "
+            f"{format_list(kernels.dropped)}"
+        )
     return rows
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import kdyno
 from kdyno.base.files import read_whole
-from kdyno.base.state import State, StateNotWritable, why_not_writable
+from kdyno.base.state import State, StateNotWritable, unwritable_reason
 from kdyno.kernel import build_directory, build_log, estimate, hardening, images, inputs, kconfig, kconfig_check, lkd
 from kdyno.kernel.delegation import ccd, held, records
 from kdyno.kernel.delegation.records import Records
@@ -72,7 +72,7 @@ def build_layouts(
         waiting = "waiting for another kdyno that builds the same image"
         with state.lock(f"image-{objects_key}", on_wait=lambda: progress(0, None, waiting)):
             if missing := _missing(plans, state):
-                if why := why_not_writable(state.images):  # said before the build, not after it
+                if why := unwritable_reason(state.images):  # said before the build, not after it
                     raise StateNotWritable(path=state.images, why=why)
                 sweep(objects_key, state)
                 state.require_space(NEEDED_MB + LAYOUT_MB * (len(missing) - 1))

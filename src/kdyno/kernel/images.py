@@ -23,7 +23,7 @@ from kdyno.base import elf_listing
 from kdyno.base.digests import file_digest
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import read_whole, sync
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, translate_disk_full
 from kdyno.kernel import lkd
 from kdyno.kernel.image import Image, ImageFile, ImageRecord, ImageSizes
 from kdyno.kernel.source_trees import remove_tree
@@ -200,7 +200,7 @@ def _new_directory(key: str, state: State) -> Iterator[Path]:
     place = directory(key, state)
     partial = place.with_name(f".{key}.partial")
     remove_tree(partial)
-    with disk_full_is_said(partial):
+    with translate_disk_full(partial):
         partial.mkdir()
         yield partial
         for file in (*partial.iterdir(), partial):

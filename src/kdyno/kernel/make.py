@@ -12,7 +12,7 @@ from typing import IO
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, Unbuildable
-from kdyno.base.state import DiskFull, State, disk_full_is_said
+from kdyno.base.state import DiskFull, State, translate_disk_full
 from kdyno.kernel import build_directory, build_log, ccache, inputs, lkd
 from kdyno.kernel.delegation import ccd
 from kdyno.kernel.delegation.resolved import INPUT
@@ -123,7 +123,7 @@ class Work:
     def _attempt(self, command: Sequence[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
         """Status and lines of a command. The user's own part of the environment is neither logged nor in its words."""
         ours = [f"{name}={value}" for name, value in self.environment.items()]
-        self.written.write(f"+ {process.quoted(['env', '-i', 'PATH=...', *ours, *command])}\n")
+        self.written.write(f"+ {process.quote(['env', '-i', 'PATH=...', *ours, *command])}\n")
         # All of it: a KCFLAGS, an ARCH or a MAKEFLAGS that the user happens to have set must not get into an image.
         environment = {**passed_on(self.objects.parent / build_directory.TEMPORARY), **self.cache, **self.environment}
         lines: list[str] = []
@@ -157,7 +157,7 @@ def build_workspace(
     log = build_directory.log_file(plan.objects_key, state)
     try:
         log.unlink(missing_ok=True)  # whatever it is, even a link
-        with disk_full_is_said(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
+        with translate_disk_full(log), log.open("x", encoding="utf-8", errors="surrogateescape") as written:
             objects = build_directory.prepare(plan.tree, plan.objects_key, state)
             cache = ccache.environment(objects.parent)
             if cache and (why := ccache.why_not(plan.toolchain.command, objects.parent)):

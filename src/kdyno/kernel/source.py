@@ -13,7 +13,7 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.names import absolute
 from kdyno.base.packages import way_to_install
 from kdyno.base.state import State
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.kernel import unpack
 from kdyno.kernel.build_directory import require_fit
 from kdyno.kernel.image import SourceIdentity
@@ -195,12 +195,12 @@ def _work_tree(path: Path) -> tuple[str, str]:
     """What git calls the last commit of a work tree, and how many files differ from it; empty if none does."""
     described = git.attempt(path, "describe", "--always", "--tags").stdout.strip() or "without a commit"
     try:
-        off = git.without_filters(path)
+        off = git.filter_overrides(path)
     except git.FilterUnfit:  # git could only be asked with it
         return described, ""
     ask = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all", "--", ".")
     listed = git.attempt(path, *off, *ask).stdout
-    return described, counted(listed.count("\n"), "file") if listed else ""
+    return described, format_count(listed.count("\n"), "file") if listed else ""
 
 
 FETCHERS: dict[str, Callable[[str, str, State, Say], Source]] = {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kdyno.base import process
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, translate_disk_full
 
 Say = Callable[[str], None]
 
@@ -75,7 +75,7 @@ def made_once(
         partial = partial_path(tree)
         remove_tree(partial)
         try:
-            with disk_full_is_said(partial):
+            with translate_disk_full(partial):
                 partial.mkdir(mode=0o700)
                 fill(partial)
                 require_plain(partial)

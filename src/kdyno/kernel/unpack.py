@@ -18,7 +18,7 @@ from kdyno.base import git, process
 from kdyno.base.digests import recall, remember, stat_signature
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.packages import requirements, way_to_install
-from kdyno.base.state import DiskFull, State, disk_full_is_said
+from kdyno.base.state import DiskFull, State, translate_disk_full
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
 
 CHECKPOINT = 1000
@@ -168,7 +168,9 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
         if next(entries) >= MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
 
-    git.each_entry(repository, commit, on_entry)  # `git archive` has all of them in memory before it writes the first
+    git.visit_entries(
+        repository, commit, on_entry
+    )  # `git archive` has all of them in memory before it writes the first
     with git.archive(repository, commit) as archive:
         assert archive.stdout is not None
         status, output = _unpacked(["-f", "-"], to, source, lambda _: None, archive.stdout)
@@ -198,7 +200,7 @@ def directory(path: Path, state: State, say: Say) -> str:
         remove_tree(draft)
         try:
             say(f"copying {path}: {len(files)} files")
-            with disk_full_is_said(draft):
+            with translate_disk_full(draft):
                 identity = f"tree:{_copy(path, files, draft)}"
             made_once(tree_path(identity, state), lambda partial: _move(draft, partial), state, say)
         finally:

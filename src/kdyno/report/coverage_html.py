@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kdyno.base.files import NotWritable, write_whole
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.report.coverage_page import Key, Shown, listing, percent, render
 from kdyno.understand.coverage.lines import FULLY, NEVER, PARTLY, LineCoverage
 from kdyno.understand.coverage.measure import Measured
@@ -63,7 +63,7 @@ def write_pages(measured: Measured, tree: Tree, directory: Path) -> int:
 def write_page(path: Path, content: str) -> None:
     """Write a page without flushing it: pages can be made again."""
     try:
-        with disk_full_is_said(path):
+        with translate_disk_full(path):
             path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise NotWritable(path=path.parent, why=error.strerror) from error
@@ -76,7 +76,7 @@ def page_of(path: str) -> str:
 
 def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
     """Return how each line of a file that has code is shown."""
-    own = _of_file(lines.lines, lines, path)
+    own = _rows_of_file(lines.lines, lines, path)
     titles = _titles(lines, path)
     return {
         int(line["line"]): Shown(MARKS[int(line["state"])], (int(line["count"]),), titles.get(int(line["line"]), ""))
@@ -84,7 +84,7 @@ def shown_lines(lines: LineCoverage, path: str) -> dict[int, Shown]:
     }
 
 
-def _of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
+def _rows_of_file(rows: Any, lines: LineCoverage, path: str) -> Any:
     if path not in lines.files:
         return rows[:0]
     number = lines.files.index(path)
@@ -97,7 +97,7 @@ def _titles(lines: LineCoverage, path: str) -> dict[int, str]:
     pieces.
     """
     titles = {}
-    rows = _of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
+    rows = _rows_of_file(lines.pieces, lines, path)[["line", "owner", "count"]].tolist()
     for line, pieces in groupby(rows, key=itemgetter(0)):
         by_owner = {owner: [count for *_, count in counted] for owner, counted in groupby(pieces, key=itemgetter(1))}
         if len(by_owner) > 1 or len(set(next(iter(by_owner.values())))) > 1:
@@ -167,7 +167,7 @@ def _index(measured: Measured, pages: Mapping[str, str]) -> dict[str, Any]:
             for directory in report.directories
             if directory.path in _with_files(report.files)
         ],
-        "listed": list(listed(report.files, pages)),
+        "listed": list(list_directories(report.files, pages)),
     }
 
 
@@ -179,7 +179,7 @@ def card(name: str, part: int, whole: int, more: str = "") -> dict[str, str]:
     return {"name": name, "share": percent(part, whole), "of": f"{part:,} of {whole:,} executed{more}"}
 
 
-def listed(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
+def list_directories(files: tuple[FileCoverage, ...], pages: Mapping[str, str]) -> Iterator[tuple[str, list[Listed]]]:
     """Yield the files of each directory, by path."""
     ordered = sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path))
     for folder, own in groupby(ordered, key=lambda file: file.path.rpartition("/")[0]):

@@ -64,7 +64,7 @@ def listing(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Ma
 def _lines(text: Sequence[str], shown: Mapping[int, Shown], columns: int) -> Iterator[str]:
     blank = "\t" * (1 + columns * (COUNT + 2) // TAB)
     coded = sorted(shown)
-    kept = _kept(coded, len(text))
+    kept = _shown_stretches(coded, len(text))
     after = 0
     for first, last in kept:
         if first > after + 1:
@@ -92,7 +92,7 @@ def _visible(line: str) -> str:
     )
 
 
-def _kept(coded: Sequence[int], length: int) -> list[tuple[int, int]]:
+def _shown_stretches(coded: Sequence[int], length: int) -> list[tuple[int, int]]:
     """Return the first and last lines of the stretches that are shown."""
     kept: list[tuple[int, int]] = []
     for number in coded:

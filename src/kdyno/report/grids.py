@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.measurement import AnyBenchmark
-from kdyno.base.text import clean, confidence, counted, limit, number, p_value, percent, signed
+from kdyno.base.text import clean, confidence, format_count, format_signed, limit, number, p_value, percent
 from kdyno.judge.stats.compare import Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis, AnovaTable, MixedTable, PairTable, Scale
 from kdyno.judge.stats.estimate import Limits
 from kdyno.judge.stats.planning.power import detectable
-from kdyno.judge.stats.verdict import in_scope
+from kdyno.judge.stats.verdict import scoped_verdict
 from kdyno.judge.verdicts.model import Report
 from kdyno.judge.verdicts.rows import scope_mark
 
@@ -45,14 +45,14 @@ def grids(report: Report, analysis: Analysis) -> list[Grid]:
         _anova(analysis),
         *(_pairs(table, analysis.scale, benchmark, folded=place > 0) for place, table in enumerate(analysis.pairs)),
         *([_pairs(analysis.dunnett, analysis.scale, benchmark)] if analysis.dunnett else []),
-        *([_mixed(analysis.mixed)] if analysis.mixed else []),
+        *([_mixed_grid(analysis.mixed)] if analysis.mixed else []),
         _assumptions(analysis),
         _power(report, analysis),
     ]
-    return [_without_empty_columns(grid) for grid in tables if grid.rows or grid.note]
+    return [_drop_empty_columns(grid) for grid in tables if grid.rows or grid.note]
 
 
-def _without_empty_columns(grid: Grid) -> Grid:
+def _drop_empty_columns(grid: Grid) -> Grid:
     """Leave out columns without any cell: medians of summaries, bootstraps of few blocks."""
     kept = [place for place in range(len(grid.columns)) if any(row[place] for row in grid.rows)]
     return replace(
@@ -65,17 +65,17 @@ def _without_empty_columns(grid: Grid) -> Grid:
 
 def _effects(report: Report, analysis: Analysis) -> Grid:
     covered = confidence(report.confidence)
-    mark = scope_mark(_of_benchmark(report, analysis.benchmark))
+    mark = scope_mark(_comparisons_of_benchmark(report, analysis.benchmark))
     rows = []
-    for comparison in _of_benchmark(report, analysis.benchmark):
+    for comparison in _comparisons_of_benchmark(report, analysis.benchmark):
         if comparison.estimate is None:
             continue
         estimate = comparison.estimate
         rows.append(
             (
                 clean(comparison.variant),
-                in_scope(comparison.verdict, comparison.scope).removesuffix(mark) if comparison.verdict else "",
-                f"{signed(estimate.ratio - 1)} %",
+                scoped_verdict(comparison.verdict, comparison.scope).removesuffix(mark) if comparison.verdict else "",
+                f"{format_signed(estimate.ratio - 1)} %",
                 _span(estimate.low, estimate.high),
                 _span(estimate.bootstrap_low, estimate.bootstrap_high),
                 f"{percent(estimate.detectable)} %" if estimate.detectable is not None else "",
@@ -156,7 +156,7 @@ def _pairs(table: PairTable, scale: Scale, benchmark: AnyBenchmark, *, folded: b
         rows=tuple(
             (
                 f"{clean(test.first)} / {clean(test.second)}",
-                f"{signed(test.ratio - 1)} %",
+                f"{format_signed(test.ratio - 1)} %",
                 _log_span(test.low, test.high) if scale == "log" else f"{test.low:+.4g} to {test.high:+.4g}",
                 f"{test.statistic:.4f}" if abs(test.statistic) < 1000 else f"{test.statistic:.4g}",
                 p_value(test.p),
@@ -168,12 +168,17 @@ def _pairs(table: PairTable, scale: Scale, benchmark: AnyBenchmark, *, folded: b
     )
 
 
-def _mixed(table: MixedTable) -> Grid:
+def _mixed_grid(table: MixedTable) -> Grid:
     return Grid(
         title="Mixed model: blocks as random effects",
         columns=("variant", "effect", f"{confidence(table.confidence)} interval", "p"),
         rows=tuple(
-            (clean(effect.variant), f"{signed(effect.ratio - 1)} %", _span(effect.low, effect.high), p_value(effect.p))
+            (
+                clean(effect.variant),
+                f"{format_signed(effect.ratio - 1)} %",
+                _span(effect.low, effect.high),
+                p_value(effect.p),
+            )
             for effect in table.effects
         ),
         note=clean(table.reason),
@@ -191,7 +196,7 @@ def _assumptions(analysis: Analysis) -> Grid:
         (
             "no drift",
             "trend over the order of measuring, % per 100",
-            "" if assumptions.drift is None else signed(assumptions.drift),
+            "" if assumptions.drift is None else format_signed(assumptions.drift),
             assumptions.drift_p,
         ),
         ("independence", "correlation of neighbours in that order", _figure(assumptions.autocorrelation, 2), None),
@@ -227,14 +232,14 @@ def _power(report: Report, analysis: Analysis) -> Grid:
         title="What could have been seen",
         columns=("variant", "n", "sd", "seen with n", "2 n", "4 n", f"n for {limit(report.margin)} %"),
         rows=tuple(rows),
-        note=f"smallest effect that is called different in 80 % of runs of {counted(report.family, 'comparison')}"
+        note=f"smallest effect that is called different in 80 % of runs of {format_count(report.family, 'comparison')}"
         if rows
         else "",
     )
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{signed(low - 1)} to {signed(high - 1)}"
+    return "" if low is None or high is None else f"{format_signed(low - 1)} to {format_signed(high - 1)}"
 
 
 def _log_span(low: float, high: float) -> str:
@@ -252,10 +257,10 @@ def sentences(report: Report, benchmark: str) -> Sequence[str]:
     """Return the findings on a benchmark, one sentence for each variant that has one. The text above the table of
     verdicts says what they all are about.
     """
-    shown = [comparison for comparison in _of_benchmark(report, benchmark) if comparison.sentence]
+    shown = [comparison for comparison in _comparisons_of_benchmark(report, benchmark) if comparison.sentence]
     mark = scope_mark(shown)
     return [f"{clean(one.variant)}: {clean(one.sentence.replace(mark, ''))}" for one in shown]
 
 
-def _of_benchmark(report: Report, benchmark: str) -> list[Comparison]:
+def _comparisons_of_benchmark(report: Report, benchmark: str) -> list[Comparison]:
     return [comparison for comparison in report.comparisons if comparison.benchmark == benchmark]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kdyno.base.files import write_whole
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import FileReport, Report, RunReport
-from kdyno.judge.verdicts.rows import Row, grouped, largest, of_variant, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, largest, scope_mark, table_rows
 from kdyno.report import filters, page, panels, view
 from kdyno.report.figures import boxes, order, style
 from kdyno.report.figures.forest import forest
@@ -54,19 +54,19 @@ def render(report: Report, artefacts: Artefacts | None = None) -> str:
     differences.
     """
     if isinstance(report, RunReport):
-        template, more = "run.html.j2", _of_run(report, artefacts)
+        template, more = "run.html.j2", _run_page_data(report, artefacts)
     else:
-        template, more = "file.html.j2", _of_file(report)
-    return page.environment().get_template(template).render(report=report, **_shown(report), **more)
+        template, more = "file.html.j2", _file_page_data(report)
+    return page.environment().get_template(template).render(report=report, **_page_data(report), **more)
 
 
-def _shown(report: Report) -> dict[str, Any]:
+def _page_data(report: Report) -> dict[str, Any]:
     """Return the data of every report's page."""
     tables = _tables(report)
     flags = _flags(report)
-    values = boxes.by_benchmark(report)
+    values = boxes.group_values(report)
     several = len({benchmark for benchmark, _ in values}) > 1
-    drift = order.order(report, order.over_all(report), flags, legend=True) if several else None
+    drift = order.order(report, order.median_residuals(report), flags, legend=True) if several else None
     return {
         "first_lines": view.first_lines(report),
         "tables": tables,
@@ -98,10 +98,10 @@ def _tables(report: Report) -> list[Table]:
             Table(
                 variant=variant,
                 rows=rows,
-                mark=scope_mark(of_variant(report, variant)),
+                mark=scope_mark(judged_of_variant(report, variant)),
                 headline=rows[-1] if rows and (rows[-1].is_mean or len(rows) == 1) else None,
                 sentences=[row.sentence for row in largest(rows)],
-                cautions=[f"{names}: {caution}" for names, caution in grouped(rows, lambda row: row.caution)],
+                cautions=[f"{names}: {caution}" for names, caution in group_sentences(rows, lambda row: row.caution)],
                 forest=panels.Plot.of("", forest(report, variant, axis)),
                 margin=panels.Plot.of("", margin) if margin is not None else None,
             )
@@ -114,7 +114,7 @@ def _given(tables: Sequence[Table]) -> set[str]:
     return {row.verdict for table in tables for row in table.rows if not row.is_mean}
 
 
-def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
+def _run_page_data(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
     """Return the data for the page of a run of kdyno's own only."""
     return {
         "run": report.run,
@@ -127,7 +127,7 @@ def _of_run(report: RunReport, artefacts: Artefacts | None) -> dict[str, Any]:
     }
 
 
-def _of_file(report: Report) -> dict[str, Any]:
+def _file_page_data(report: Report) -> dict[str, Any]:
     """Return the data for the page of somebody else's data only."""
     named = (report.files, report.sha256) if isinstance(report, FileReport) else ((), ())
     return {"files": list(zip(*named, strict=True))}

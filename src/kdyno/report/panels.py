@@ -56,7 +56,7 @@ def panels(report: Report, rows: Mapping[str, Sequence[Row]], flags: order.Flags
     The one with the largest effect is open, or all if there are few.
     """
     described = {benchmark.name: benchmark for benchmark in report.benchmarks}
-    values = boxes.by_benchmark(report)
+    values = boxes.group_values(report)
     by_name = {(variant, row.name): row for variant, own in rows.items() for row in own}
     first = next((own[0].name for own in map(largest, rows.values()) if own), None)
     return [

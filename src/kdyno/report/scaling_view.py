@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.base.text import clean, confidence, number, p_value, percent, signed
+from kdyno.base.text import clean, confidence, format_signed, number, p_value, percent
 from kdyno.judge.curves.model import ScalingReport, Series, Tax
 from kdyno.judge.stats.scaling.both_laws import Scaling
 from kdyno.judge.stats.scaling.laws import MISFIT, NEEDED, TITLES, Fit, Parameter
@@ -49,7 +49,7 @@ def sentences(series: Series) -> list[str]:
     lines = [] if scaling.points[0].n == 1 else ["n = 1 wasn't measured: no speed-up, and X1 is extrapolated"]
     lines += [_fit(fit) for fit in scaling.fits]
     lines += [f"not fitted: {why}" for why in (scaling.no_amdahl, scaling.no_usl) if why]
-    lines += [_untested(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
+    lines += [_untested_sentence(fit) for fit in scaling.fits if len(scaling.points) == NEEDED[fit.law]]
     if verdict := _better(scaling):
         lines.append(verdict)
     if why := next((fit.no_interval for fit in scaling.fits if fit.no_interval), ""):
@@ -59,14 +59,18 @@ def sentences(series: Series) -> list[str]:
 
 def tax(tax: Tax, report: ScalingReport) -> str:
     """Return the cost of a variant for a single process, as a sentence."""
-    span = "" if tax.low is None or tax.high is None else f", {signed(tax.low - 1)} to {signed(tax.high - 1)} %"
+    span = (
+        ""
+        if tax.low is None or tax.high is None
+        else f", {format_signed(tax.low - 1)} to {format_signed(tax.high - 1)} %"
+    )
     return clean(
         f"{tax.workload}: work per time of a single process under {tax.variant} against {report.baseline}: "
-        f"{signed(tax.ratio - 1)} %{span}"
+        f"{format_signed(tax.ratio - 1)} %{span}"
     )
 
 
-def _untested(fit: Fit) -> str:
+def _untested_sentence(fit: Fit) -> str:
     """Return the sentence on a law that has as many parameters as there are n."""
     return (
         f"whether {TITLES[fit.law]} holds can't be told from {NEEDED[fit.law]} different n: it has as many parameters, "
@@ -100,12 +104,12 @@ def _parameter(parameter: Parameter) -> str:
 
 
 def _share(parameter: Parameter) -> str:
-    span = f" ({percent(parameter.low)} to {percent(parameter.high)})" if _known(parameter) else ""  # type: ignore[arg-type]
+    span = f" ({percent(parameter.low)} to {percent(parameter.high)})" if _is_known(parameter) else ""  # type: ignore[arg-type]
     bound = f", the {parameter.bound} that the law allows" if parameter.bound else ""
     return f"{percent(parameter.value)} %{span}{bound}"
 
 
-def _known(parameter: Parameter) -> bool:
+def _is_known(parameter: Parameter) -> bool:
     return parameter.low is not None and parameter.high is not None
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from kdyno.base.terminal import NARROWEST_NAME, STYLES
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import FileReport, Report, RunReport
-from kdyno.judge.verdicts.rows import Row, grouped, of_variant, scope_mark, table_rows
+from kdyno.judge.verdicts.rows import Row, group_sentences, judged_of_variant, scope_mark, table_rows
 from kdyno.report import view
 from kdyno.report.bar import bar, heading
 from kdyno.report.tables import render_analysis
@@ -38,12 +38,12 @@ def render(report: Report, console: Console) -> None:
     sides = view.sides(report)
     for variant, rows in tables.items():
         say.line("")
-        mark = scope_mark(of_variant(report, variant))
+        mark = scope_mark(judged_of_variant(report, variant))
         say.line(f"{clean(variant)} against {clean(report.baseline)}{mark}", "bold")
         console.print(_table(rows, axis, sides, report.margin, console.width))
-        for names, reason in grouped(rows, lambda row: row.reason):
+        for names, reason in group_sentences(rows, lambda row: row.reason):
             say.line(f"{names}: {reason}", "yellow")
-        for names, caution in grouped(rows, lambda row: row.caution):
+        for names, caution in group_sentences(rows, lambda row: row.caution):
             say.line(f"{names}: {caution}", "dim")
     if spans:
         say.line("")

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kdyno.base.text import confidence, limit, signed
-from kdyno.judge.stats.verdict import Scope, words
+from kdyno.base.text import confidence, format_signed, limit
+from kdyno.judge.stats.verdict import Scope, direction_words
 from kdyno.judge.verdicts.checks import summaries
 from kdyno.judge.verdicts.model import Report, RunReport
 from kdyno.judge.verdicts.rows import Row, Span, table_rows
@@ -50,9 +50,9 @@ class Sides:
 
 def sides(report: Report) -> Sides:
     """Return the sides in the words of the verdicts: better is right; if the better direction is unknown, higher is."""
-    known = {words(one.direction, one.quantity) for one in report.comparisons if one.direction}
+    known = {direction_words(one.direction, one.quantity) for one in report.comparisons if one.direction}
     if not known and report.comparisons:
-        return Sides(*words(None, "speed"))
+        return Sides(*direction_words(None, "speed"))
     return Sides(*known.pop()) if len(known) == 1 else Sides("worse", "better")
 
 
@@ -69,7 +69,7 @@ def first_lines(report: Report) -> list[str]:
     return [report.measured, *trust, *links, *summaries(report.checks)]
 
 
-def drawn(report: Report, variant: str) -> list[Row]:
+def plotted_rows(report: Report, variant: str) -> list[Row]:
     """Return the rows that plots show: those with an interval."""
     return [row for row in table_rows(report, variant) if row.span]
 
@@ -104,7 +104,7 @@ def legend(report: Report, tables: Mapping[str, Sequence[Row]], shown: Axis, sid
 
 def percent_gain(gain: float) -> str:
     """Return a place on the axis in percent, never less than -100: `-50.0`, `+1.5`."""
-    return signed(math.expm1(gain))
+    return format_signed(math.expm1(gain))
 
 
 def ticks(shown: Axis) -> list[tuple[float, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.files import sync
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -37,7 +37,7 @@ class Artefacts:
 
     def put(self, path: Path) -> str:
         """Keep a copy of a file and return its SHA-256. Equal content is kept once. Raise DiskFull."""
-        with disk_full_is_said(self.directory):
+        with translate_disk_full(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
             incoming = Path(name)

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspe
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 from kdyno.base.files import sync
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.store import plain_json, schema
 from kdyno.store.errors import (
     DriverMissing,
@@ -32,11 +32,11 @@ from kdyno.store.errors import (
     SchemaVersionUnknown,
     StoreChanging,
     StoreDamaged,
-    errors_are_said,
-    os_errors_are_said,
     sqlite_is_busy,
+    translate_driver_errors,
+    translate_os_errors,
 )
-from kdyno.store.snapshot import beside, take
+from kdyno.store.snapshot import companion_path, take
 from kdyno.store.url import StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
@@ -75,16 +75,16 @@ def connect(store: StoreUrl, access: Access = "make") -> Engine:
     Reading changes neither the store nor a file next to it. Raise NoStore unless `access` lets it be made.
     """
     if store.path:
-        return _connect_file(store, store.path, _of_mode(store.mode, access))
+        return _connect_file(store, store.path, _mode_access(store.mode, access))
     engine = _engine(store, store.url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     with _disposed_if_it_fails(engine):
-        with errors_are_said(store), engine.begin() as connection:
-            is_there = _checked(connection, store.where)
+        with translate_driver_errors(store), engine.begin() as connection:
+            is_there = _check_tables(connection, store.where)
         if not is_there:
             _require_may_make(store, access)
-            with errors_are_said(store), writing(engine) as connection:
+            with translate_driver_errors(store), writing(engine) as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('kdyno schema'))"))  # one at a time
-                if not _checked(connection, store.where):
+                if not _check_tables(connection, store.where):
                     _make_tables(connection)
     return engine
 
@@ -97,14 +97,14 @@ def _connect_file(store: StoreUrl, path: Path, access: Access) -> Engine:
     if access == "read":
         return _read_only(store, path)
     engine = _file_engine(store, URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_SECONDS})
-    with _disposed_if_it_fails(engine), errors_are_said(store):
+    with _disposed_if_it_fails(engine), translate_driver_errors(store):
         _require_store(engine, store)
         _set_wal(engine)
     return engine
 
 
 def _read_only(store: StoreUrl, path: Path) -> Engine:
-    with os_errors_are_said(store):
+    with translate_os_errors(store):
         snapshot = take(path)
     engine = _file_engine(store, snapshot.url)
 
@@ -115,7 +115,7 @@ def _read_only(store: StoreUrl, path: Path) -> Engine:
     for moment in ("begin", "commit", "handle_error"):  # a change meanwhile looks like damage
         event.listen(engine, moment, require_unchanged)
     event.listen(engine, "engine_disposed", lambda _: snapshot.close())
-    with _disposed_if_it_fails(engine), errors_are_said(store):
+    with _disposed_if_it_fails(engine), translate_driver_errors(store):
         _require_store(engine, store)
     return engine
 
@@ -135,7 +135,7 @@ def _engine(store: StoreUrl, url: URL, **options: Any) -> Engine:
         raise StoreUrlInvalid(url=store.where, why="its options are not understood") from error
 
 
-def _of_mode(mode: str | None, access: Access) -> Access:
+def _mode_access(mode: str | None, access: Access) -> Access:
     if mode == "ro":
         return "read"
     return "change" if mode == "rw" and access == "make" else access
@@ -157,7 +157,7 @@ def _disposed_if_it_fails(engine: Engine) -> Iterator[None]:
 
 def _require_store(engine: Engine, store: StoreUrl) -> None:
     with engine.begin() as connection:
-        if not _checked(connection, store.where):
+        if not _check_tables(connection, store.where):
             raise NotAStore(where=store.where, why="it is empty")
         for table in LISTS:
             for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({table.name})"):
@@ -176,7 +176,7 @@ def _require_files(path: Path) -> None:
     JournalBeside.
     """
     for suffix in FILES:
-        file = beside(path, suffix)
+        file = companion_path(path, suffix)
         try:
             is_file = stat.S_ISREG(file.lstat().st_mode)
         except OSError:  # a journal may go at any moment; SQLite says what else is wrong
@@ -189,11 +189,11 @@ def _require_files(path: Path) -> None:
 
 def make_file(store: StoreUrl, path: Path) -> None:
     """Make a store that doesn't exist: it gets its name when it is whole, unless another kdyno was faster."""
-    with os_errors_are_said(store), disk_full_is_said(path):
+    with translate_os_errors(store), translate_disk_full(path):
         with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}-", dir=path.parent) as directory:
             whole = Path(directory) / "store"
             engine = _file_engine(store, URL.create("sqlite", database=str(whole)))
-            with _disposed_if_it_fails(engine), errors_are_said(store):
+            with _disposed_if_it_fails(engine), translate_driver_errors(store):
                 with writing(engine) as connection:
                     _make_tables(connection)
                 _set_wal(
@@ -247,7 +247,7 @@ def _set_wal(engine: Engine) -> None:
             time.sleep(0.01)
 
 
-def _checked(connection: Connection, where: str) -> bool:
+def _check_tables(connection: Connection, where: str) -> bool:
     """Return whether the tables are there. Raise an error if they are of another version or another program."""
     is_file = connection.dialect.name == "sqlite"
     if is_file:

@@ -23,7 +23,9 @@ LEFT_OUT = ("id", "sha256")
 """Columns of a boot's row outside its digest: a number that the database gives, and the digest itself."""
 
 
-def of_run(run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells: Iterable[Mapping[str, Any]]) -> str:
+def digest_run(
+    run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells: Iterable[Mapping[str, Any]]
+) -> str:
     """Return the digest of the rows of a run, its variants and its cells, in any order."""
     parts = [
         _content(schema.run, run, but=("sha256",)),
@@ -33,7 +35,7 @@ def of_run(run: Mapping[str, Any], variants: Iterable[Mapping[str, Any]], cells:
     return _digest(parts)
 
 
-def of_boot(
+def digest_boot(
     boot: Mapping[str, Any], described: Iterable[str], samples: Iterable[Sample], outcomes: Mapping[str, Any]
 ) -> str:
     """Return the digest of a boot's row, the names of its benchmarks in its order, its samples by benchmark and
@@ -51,7 +53,7 @@ def of_boot(
     return _digest([_content(schema.boot, boot, but=LEFT_OUT), names, measured, outcomes])
 
 
-def of_selftest(row: Mapping[str, Any]) -> str:
+def digest_selftest(row: Mapping[str, Any]) -> str:
     return _digest(_content(schema.selftest, row, but=("sha256",)))
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from kdyno.base.errors import InfrastructureError, UserError
-from kdyno.base.state import DiskFull, disk_full_is_said
-from kdyno.store.url import StoreUrl, without_secrets
+from kdyno.base.state import DiskFull, translate_disk_full
+from kdyno.store.url import StoreUrl, hide_secrets
 
 
 class DriverMissing(UserError):
@@ -138,18 +138,18 @@ PROBE_BYTES = 1 << 16
 
 
 @contextmanager
-def errors_are_said(store: StoreUrl) -> Iterator[None]:
+def translate_driver_errors(store: StoreUrl) -> Iterator[None]:
     """Turn a driver's errors into errors with a message and a hint."""
     try:
         yield
     except DBAPIError as error:
-        raise _translated(store, error) from error
+        raise _translate_error(store, error) from error
     except UnicodeDecodeError as error:  # SQLite's message about a damaged file may quote it
         raise StoreDamaged(where=store.where, why="it holds text that is not UTF-8") from error
 
 
 @contextmanager
-def os_errors_are_said(store: StoreUrl) -> Iterator[None]:
+def translate_os_errors(store: StoreUrl) -> Iterator[None]:
     """Turn the system's errors about a file that isn't SQLite's yet into errors with a message and a hint."""
     try:
         yield
@@ -158,9 +158,9 @@ def os_errors_are_said(store: StoreUrl) -> Iterator[None]:
         raise kind(where=store.where, why=error.strerror) from error
 
 
-def _translated(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
+def _translate_error(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
     cause, where = error.orig, store.where
-    why = without_secrets(" ".join(str(cause).split()), store)
+    why = hide_secrets(" ".join(str(cause).split()), store)
     if isinstance(error, IntegrityError):
         return RecordRefused(where=where, why=why)
     if isinstance(cause, sqlite3.Error):
@@ -188,7 +188,7 @@ def _sqlite_code(error: sqlite3.Error) -> int:
 def _disk_is_full(directory: Path) -> bool:
     """Return whether the disk is full by writing to it: the free space says nothing of quotas and inodes."""
     try:
-        with disk_full_is_said(directory), tempfile.TemporaryFile(dir=directory) as file:
+        with translate_disk_full(directory), tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"\0" * PROBE_BYTES)
             file.flush()
     except DiskFull:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, case, func, select
 
 from kdyno.base.lanes import LANES, Lane
 from kdyno.store import database, schema
-from kdyno.store.errors import RecordCorrupt, errors_are_said
+from kdyno.store.errors import RecordCorrupt, translate_driver_errors
 from kdyno.store.progress import is_given_up
 from kdyno.store.url import StoreUrl
 
@@ -37,7 +37,7 @@ def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
     """Return all runs of a store, the newest first. Raise the errors of kdyno.store.errors."""
     engine = database.connect(store, access)
     try:
-        with errors_are_said(store), engine.begin() as connection:
+        with translate_driver_errors(store), engine.begin() as connection:
             return summaries(connection, store)
     finally:
         engine.dispose()
@@ -52,7 +52,7 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
     counts = _counts(connection)
     listed = []
     for row in connection.execute(select(schema.run).order_by(run.created.desc(), run.id)):
-        if wrong := next(_wrong(row), None):
+        if wrong := next(_find_faults(row), None):
             raise RecordCorrupt(where=store.where, record=f"run {row.id}", why=wrong)
         ends = {name: counts.get((row.id, name), (0, 0)) for name in variants[row.id]}
         blocks = row.stopped_at or row.blocks
@@ -72,7 +72,7 @@ def summaries(connection: Connection, store: StoreUrl) -> list[RunSummary]:
     return listed
 
 
-def _wrong(row: Any) -> Iterator[str]:
+def _find_faults(row: Any) -> Iterator[str]:
     """Yield what is wrong with a row's shown values; RunRecord checks more, but takes long to import."""
     for name, kind in (("id", str), ("name", str), ("created", datetime), ("blocks", int)):
         if not isinstance(getattr(row, name), kind):

@@ -111,7 +111,7 @@ def boots(connection: Connection, store: StoreUrl, chosen: ColumnElement[bool]) 
     for row in connection.execute(select(boot).where(chosen).order_by(boot.c.started, boot.c.id)):
         with rows.read(store, f"boot {row.key}"):
             by_number[row.id] = rows.boot_of(row, samples[row.id], outcomes[row.id])
-        digest = digests.of_boot(row._asdict(), names[row.id], samples[row.id], outcomes[row.id])
+        digest = digests.digest_boot(row._asdict(), names[row.id], samples[row.id], outcomes[row.id])
         rows.require_digest(store, f"boot {row.key}", row, digest)
     return by_number
 
@@ -127,7 +127,7 @@ def boots_in_place(connection: Connection, store: StoreUrl, run_id: str) -> list
         .order_by(cell.c.position, boot.attempt)
     )
     with rows.read(store, f"run {run_id}, a place"):
-        return [rows.in_place(by_number[row.id], row) for row in connection.execute(query)]
+        return [rows.boot_record(by_number[row.id], row) for row in connection.execute(query)]
 
 
 def ends(connection: Connection, store: StoreUrl, keys: Iterable[str]) -> dict[str, End]:
@@ -188,5 +188,5 @@ def selftests(
         record = f"the self-test of run {row.run}"
         with rows.read(store, record):
             found.append((row.run, KeptSelfTest(created=row.created, found=row.found)))
-        rows.require_digest(store, record, row, digests.of_selftest(row._asdict()))
+        rows.require_digest(store, record, row, digests.digest_selftest(row._asdict()))
     return found

@@ -45,7 +45,7 @@ def digest_of_run(connection: Connection, run: Mapping[str, Any]) -> str:
         [row._asdict() for row in connection.execute(select(table).where(table.c.run == run["id"]))]
         for table in (schema.variant, schema.cell)
     )
-    return digests.of_run(run, variants, cells)
+    return digests.digest_run(run, variants, cells)
 
 
 def require_digest(store: StoreUrl, record: str, row: Row[Any], digest: str) -> None:
@@ -60,7 +60,7 @@ def is_on_record(connection: Connection, run_id: str) -> bool:
 
 def insert_run(connection: Connection, run: RunRecord, cells: Iterable[tuple[Place, str]]) -> None:
     row, variants, placed = run_row(run), variant_rows(run), cell_rows(run.id, cells)
-    connection.execute(schema.run.insert(), row | {"sha256": digests.of_run(row, variants, placed)})
+    connection.execute(schema.run.insert(), row | {"sha256": digests.digest_run(row, variants, placed)})
     connection.execute(schema.variant.insert(), variants)
     if placed:
         connection.execute(schema.cell.insert(), placed)
@@ -74,7 +74,7 @@ def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Se
     outcomes = {
         kind: {_storable(name): _storable(why) for name, why in getattr(boot, kind).items()} for kind in OUTCOMES
     }
-    row["sha256"] = digests.of_boot(row, names, boot.samples, outcomes)
+    row["sha256"] = digests.digest_boot(row, names, boot.samples, outcomes)
     boot_id = connection.execute(schema.boot.insert().returning(schema.boot.c.id), row).scalar_one()
     for table, new in (
         (schema.described, described_rows(boot_id, numbers)),
@@ -87,7 +87,7 @@ def insert_boot(connection: Connection, boot: Boot, attempt: int, benchmarks: Se
 
 def insert_selftest(connection: Connection, run_id: str, created: datetime, found: Mapping[str, Any]) -> None:
     row = {"run": run_id, "created": created, "found": dict(found)}
-    connection.execute(schema.selftest.insert(), row | {"sha256": digests.of_selftest(row)})
+    connection.execute(schema.selftest.insert(), row | {"sha256": digests.digest_selftest(row)})
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def sample_of(store: StoreUrl, row: Row[Any]) -> Sample:
 
 def require_sound(connection: Connection, store: StoreUrl, run: RunRecord) -> None:
     """Raise RecordCorrupt unless the parts of a run fit together, as all readers of runs rely on."""
-    if why := _unsound(run) or _misplaced(connection, run):
+    if why := _unsound(run) or _misplaced_reason(connection, run):
         raise RecordCorrupt(where=store.where, record=f"run {run.id}", why=why)
 
 
@@ -227,7 +227,7 @@ def _unsound(run: RunRecord) -> str | None:
     return None if is_object else "its experiment is not a JSON object"
 
 
-def _misplaced(connection: Connection, run: RunRecord) -> str | None:
+def _misplaced_reason(connection: Connection, run: RunRecord) -> str | None:
     """Return why the places are wrong: a run has a place for each variant in each block, and no other, so its size is
     that of its record.
     """
@@ -256,7 +256,7 @@ def boot_of(row: Row[Any], samples: Sequence[Sample], outcomes: Mapping[str, Map
     )
 
 
-def in_place(boot: Boot, row: Row[Any]) -> BootRecord:
+def boot_record(boot: Boot, row: Row[Any]) -> BootRecord:
     """Return the boot in the place of a run that the row names."""
     place = Place(**{name: row._mapping[name] for name in PLACE_COLUMNS})
     fields = {name: getattr(place, name) for name in PLACE_COLUMNS}

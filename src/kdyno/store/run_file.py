@@ -146,7 +146,7 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
     if first != MANIFEST:
         raise RunFileUnfit(name=name, why=f"it does not begin with {MANIFEST}")
     _require_version(content, name)
-    manifest = _parsed(RunFileManifest, content, name, MANIFEST)
+    manifest = _parse_part(RunFileManifest, content, name, MANIFEST)
     unpacked = sum(listed.bytes for listed in manifest.files if not listed.name.startswith(f"{ARTEFACTS}/"))
     if unpacked > MOST_PACKED * size:
         raise RunFileUnfit(name=name, why=f"{unpacked:,} bytes of records are more than a file of {size:,} can hold")
@@ -163,9 +163,9 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
         if about is None:
             if listed.name != RUN:
                 raise RunFileUnfit(name=name, why=f"{RUN} is not the first of its files")
-            about = _parsed(RunFileRun, content, name, listed.name)
+            about = _parse_part(RunFileRun, content, name, listed.name)
         elif listed.name == f"{BOOTS}/{len(boots)}.json" and whole is None:
-            boots.append(_parsed(WholeBoot, content, name, listed.name))
+            boots.append(_parse_part(WholeBoot, content, name, listed.name))
         elif listed.name == f"{ARTEFACTS}/{listed.sha256}":
             if whole is None:  # a file that is refused leaves nothing behind
                 whole = _whole(about, boots, manifest, name)
@@ -185,7 +185,7 @@ def _whole(about: RunFileRun | None, boots: list[WholeBoot], manifest: RunFileMa
     if about is None or about.run.id != manifest.run:
         raise RunFileUnfit(name=name, why="it is of another run than its manifest says")
     whole = WholeRun(run=about.run, cells=about.cells, selftest=about.selftest, boots=tuple(boots))
-    if why := why_not_whole(whole):
+    if why := inconsistency(whole):
         raise RunFileUnfit(name=name, why=why)
     return whole
 
@@ -198,13 +198,13 @@ class _Version(Frozen, extra="ignore"):
 
 
 def _require_version(content: bytes, name: str) -> None:
-    version = _parsed(_Version, content, name, MANIFEST)
+    version = _parse_part(_Version, content, name, MANIFEST)
     if (version.format, version.records) != (FORMAT, schema.VERSION):
         ours = f"format {FORMAT}, with records of version {schema.VERSION}"
         raise RunFileOfAnotherVersion(name=name, format=version.format, records=version.records, ours=ours)
 
 
-def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
+def _parse_part(model: type[Model], content: bytes, name: str, part: str) -> Model:
     if len(content) > MOST_JSON:
         raise RunFileUnfit(name=name, why=f"{part} has {len(content):,} bytes")
     try:
@@ -218,7 +218,7 @@ def _parsed(model: type[Model], content: bytes, name: str, part: str) -> Model:
         raise RunFileUnfit(name=name, why=f"{part} is not plain JSON: {error}") from error
 
 
-def why_not_whole(whole: WholeRun) -> str | None:
+def inconsistency(whole: WholeRun) -> str | None:
     """Return why these parts are not those of one run, as a store would have it; None if they are. Pure."""
     run = whole.run
     if not identity.fits(run, whole.in_cells):

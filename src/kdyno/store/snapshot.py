@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL
 
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.store.errors import NotAStore, StoreBusy
 
 MOST_COPIED = 4 << 30
@@ -55,7 +55,7 @@ class Snapshot:
 
 def take(path: Path) -> Snapshot:
     """Return the file as it is now, with the content of its -wal. Raise NotAStore, StoreBusy, DiskFull and OSError."""
-    wal = beside(path, "-wal")
+    wal = companion_path(path, "-wal")
     if not _stamp(wal)[1]:
         return Snapshot(path, _stamp(path), None)
     for _ in range(TRIES):
@@ -65,10 +65,10 @@ def take(path: Path) -> Snapshot:
         directory = Path(tempfile.mkdtemp(prefix="kdyno-store-"))
         copy = directory / path.name
         try:
-            with disk_full_is_said(directory):
+            with translate_disk_full(directory):
                 shutil.copyfile(path, copy)
                 with suppress(FileNotFoundError):  # whoever had it open has closed it
-                    shutil.copyfile(wal, beside(copy, "-wal"))
+                    shutil.copyfile(wal, companion_path(copy, "-wal"))
             if (_stamp(path), _stamp(wal)) == before:
                 _take_in_wal(copy)
                 return Snapshot(copy, _stamp(copy), directory)
@@ -79,7 +79,7 @@ def take(path: Path) -> Snapshot:
     raise StoreBusy(where=path)
 
 
-def beside(path: Path, suffix: str) -> Path:
+def companion_path(path: Path, suffix: str) -> Path:
     """Return the path of SQLite's file with this suffix next to a file: SQLite follows links first."""
     real = Path(os.path.realpath(path))
     return real.with_name(real.name + suffix)

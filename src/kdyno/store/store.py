@@ -19,7 +19,7 @@ from kdyno.base.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
 from kdyno.store.database import Access
-from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThere, errors_are_said
+from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThere, translate_driver_errors
 from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
 from kdyno.store.reading import End
@@ -269,10 +269,10 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with errors_are_said(self._url), self._engine.begin() as connection:
+        with translate_driver_errors(self._url), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with errors_are_said(self._url), database.writing(self._engine) as connection:
+        with translate_driver_errors(self._url), database.writing(self._engine) as connection:
             yield connection

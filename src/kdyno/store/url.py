@@ -49,7 +49,7 @@ class StoreUrl:
 def parse(named: str) -> StoreUrl:
     """Return the store that a user named: by a URL, or `@FILE`. Raise StoreUrlInvalid and StoreFileUnfit."""
     if named.startswith("@"):
-        return _of_file(Path(named[1:]))
+        return _read_url_file(Path(named[1:]))
     try:
         parsed = make_url(named) if len(named) <= LONGEST and not CONTROLS.search(named) else None
     except (ArgumentError, ValueError):  # a port that is not a number is a ValueError
@@ -69,7 +69,7 @@ def sqlite_file(path: Path) -> StoreUrl:
     return StoreUrl(URL.create("sqlite", database=str(path)), str(path), path)
 
 
-def _of_file(path: Path) -> StoreUrl:
+def _read_url_file(path: Path) -> StoreUrl:
     try:
         words = read_whole(path, LONGEST).decode().split()
         open_to_others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
@@ -119,7 +119,7 @@ def _secrets(url: URL) -> list[str]:
     return [str(secret) for secret in (url.password, *options) if secret]
 
 
-def without_secrets(text: str, store: StoreUrl) -> str:
+def hide_secrets(text: str, store: StoreUrl) -> str:
     """Return a driver's message without the passwords that it may quote."""
     for secret in _secrets(store.url):
         text = text.replace(secret, "***")

@@ -117,7 +117,7 @@ def test_what_the_user_may_not_write_is_said_before_the_work_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "kdyno.base.files.why_not_writable", lambda path: "Permission denied" if path.is_dir() else None
+        "kdyno.base.files.unwritable_reason", lambda path: "Permission denied" if path.is_dir() else None
     )
     with pytest.raises(NotWritable, match="file: Permission denied"):
         require_writable(tmp_path / "file")

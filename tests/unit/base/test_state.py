@@ -216,7 +216,7 @@ def test_a_part_that_is_there_is_looked_at_and_no_more(state: State, monkeypatch
 
     monkeypatch.setattr(Path, "stat", counted)
     monkeypatch.setattr(
-        "kdyno.base.state.why_in_others_hands", lambda _: None
+        "kdyno.base.state.untrusted_reason", lambda _: None
     )  # root's looks, one for each part of a path
     monkeypatch.setattr("kdyno.base.state.claim", lambda _: pytest.fail("it was claimed before"))
     assert state.locks

@@ -81,7 +81,7 @@ def test_a_list_of_directories_has_none_that_depends_on_where_one_stands(
         (place / "a-program").write_text("#!/bin/sh\n")
         (place / "a-program").chmod(0o755)
     monkeypatch.setenv(variable, f"{start}/usr/bin:/bin::bin")
-    assert all(map(os.path.isabs, surroundings.handed_on()[variable].split(":")))
+    assert all(map(os.path.isabs, surroundings.passed_environment()[variable].split(":")))
     command = ["-".join(("a", "program"))]
     with pytest.raises(process.ToolMissing):
         monkeypatch.setenv("PATH", f"{start}/usr/bin:/bin::bin")

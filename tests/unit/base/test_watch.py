@@ -15,7 +15,7 @@ from kdyno.base import pace, terminal, watch
 from kdyno.base.errors import UserError
 from kdyno.base.pace import Pace
 from kdyno.base.talk import Talk
-from kdyno.base.watch import NOT_YET, Screen, View, Work, drawn, seconds_left
+from kdyno.base.watch import NOT_YET, Screen, View, Work, draw_view, seconds_left
 from kdyno.base.watched import Ahead, Standing
 from kdyno.run import so_far
 from kdyno.run.so_far import EVERY_SECONDS, SHARE, SoFar, standings
@@ -57,7 +57,7 @@ def screen(clock: Clock) -> Screen:
 def shown(view: View, columns: int = 80, rows: int = 24, now: float = 1000.0) -> list[str]:
     """The lines of the view as a terminal of this size gets them, without colours."""
     console = Console(file=io.StringIO(), force_terminal=True, width=columns, height=rows, color_system=None)
-    for line in drawn(view, columns, rows, now):
+    for line in draw_view(view, columns, rows, now):
         console.print(line)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
@@ -260,7 +260,7 @@ def test_nobody_watching_means_no_judging_and_what_can_not_be_judged_yet_is_no_e
 
 
 def test_pieces_are_packed_by_the_width_they_have_on_a_terminal() -> None:
-    lines = watch.packed([("漢字漢字", ""), ("abcd", ""), ("ef", "")], columns=10)
+    lines = watch.pack_lines([("漢字漢字", ""), ("abcd", ""), ("ef", "")], columns=10)
     assert [line.plain for line in lines] == ["漢字漢字", "  abcd, ef"]
-    assert list(watch.packed([], 10)) == []
-    assert isinstance(next(watch.packed([("x" * 50, "")], 10)), Text)
+    assert list(watch.pack_lines([], 10)) == []
+    assert isinstance(next(watch.pack_lines([("x" * 50, "")], 10)), Text)

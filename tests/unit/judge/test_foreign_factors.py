@@ -90,7 +90,7 @@ def test_a_column_of_unknown_meaning_that_varies_within_a_variant_is_refused_wit
         judged(tmp_path, two_hosts("rack place"))
     assert str(caught.value) == "column 'rack place' has 2 values (fast, slow) within variant 'old' of 'pipe'"
     assert caught.value.advice == (
-        "give --benchmark 'test,rack place' to compare each of its values separately, "
+        "choose: --benchmark 'test,rack place' compares each of its values separately, "
         "--pool 'rack place' takes them all together"
     )
 
@@ -99,7 +99,7 @@ def test_both_options_that_the_error_names_are_obeyed(tmp_path: Path, capsys: py
     file = tmp_path / "data.csv"
     file.write_text(two_hosts("rack"))
     assert main(["judge", str(file)]) == 1
-    assert "give --benchmark test,rack to compare each of its values separately, --pool rack" in capsys.readouterr().err
+    assert "choose: --benchmark test,rack compares each of its values separately, --pool rack" in capsys.readouterr().err
     assert main(["judge", str(file), "--benchmark", "test,rack"]) == 0
     assert "pipe, rack slow" in capsys.readouterr().out
     assert main(["judge", str(file), "--pool", "rack"]) == 0
@@ -110,7 +110,7 @@ def test_without_a_column_for_the_benchmark_the_option_names_the_one_column() ->
     text = "kernel,mood,time\n" + "".join(f"{kernel},{mood},1\n" for kernel in "ab" for mood in "xyxy")
     with pytest.raises(errors.UndecidedColumn, match="2 values") as caught:
         rows(text)
-    assert "give --benchmark mood to compare" in caught.value.advice
+    assert "--benchmark mood compares" in caught.value.advice
     assert benchmarks(rows(text, columns={"benchmark": "mood"})) == ["x", "y"]
 
 
@@ -118,7 +118,7 @@ def test_groups_that_belong_to_one_variant_each_are_taken_for_boots_by_the_error
     lines = [f"{kernel},{kernel}{session},{run}.5\n" for kernel in "ab" for session in range(3) for run in range(1, 5)]
     with pytest.raises(errors.UndecidedColumn) as caught:
         rows("kernel,session,time\n" + "".join(lines))
-    assert caught.value.advice.startswith("--boot session counts each of its values once, --pool session")
+    assert caught.value.advice.startswith("choose: --boot session counts each of its values once, --pool session")
 
 
 @pytest.mark.parametrize(

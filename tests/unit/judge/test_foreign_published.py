@@ -178,7 +178,7 @@ def test_kernels_beside_a_counter_are_asked_for_and_wide_says_it() -> None:
     file = str(DATA / "wide-runs.csv")
     with pytest.raises(errors.MaybeWide, match=r"line 1: are 6\.12\.1, 6\.13\.0 variants, one a column\?") as caught:
         judge_files([file], JudgeRequest())
-    assert "--wide says so" in caught.value.advice
+    assert "variants: --wide" in caught.value.advice
     report = judge_files([file], JudgeRequest(wide=True, unit="s"))
     assert report.variants == ("6.12.1", "6.13.0")
     assert [comparison.verdict for comparison in report.comparisons] == ["slower"]

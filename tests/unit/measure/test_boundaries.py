@@ -216,7 +216,7 @@ def test_a_stream_of_the_agent_is_read(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
     stream.write_text(printed(find_agent(), "run", "bw_pipe", "lat_sig", "--iterations", "1", "--json"))
     job = Job(lane="wall", iterations=1, tests=agents.test_orders(["bw_pipe", "lat_sig"], {}))
-    report = read_stream(stream, agents.asked_of(job))
+    report = read_stream(stream, agents.expected_records(job))
     assert report.fault is None
     assert report.complete and [benchmark.name for benchmark in report.benchmarks] == [
         "bw_pipe",

@@ -75,7 +75,9 @@ def test_a_format_is_known_by_its_beginning(file: str, form: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '{"benchmarks": []}', '[{"kernel": "a", "wall": 1.5}]'])
 def test_json_of_no_program_is_refused_with_what_to_make_of_it(text: str) -> None:
-    with pytest.raises(UnknownForm, match="is JSON, but not in the form of fio or iperf3 or perf or hyperfine or pyperf"):
+    with pytest.raises(
+        UnknownForm, match="is JSON, but not in the form of fio or iperf3 or perf or hyperfine or pyperf"
+    ):
         recognise(source(text), JudgeRequest())
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from kdyno.base.errors import KdynoError
 from kdyno.cli.main import main
 from kdyno.judge.foreign import programs
-from kdyno.judge.foreign.check import contradicted
+from kdyno.judge.foreign.check import check_claims
 from kdyno.judge.verdicts import of_files
 from kdyno.judge.verdicts.model import FileReport, to_json
 from kdyno.judge.verdicts.of_files import judge_files
@@ -102,7 +102,9 @@ def test_no_line_takes_longer_than_in_proportion_to_its_length(
     assert not too_steep(read, repeated(prefix, unit, tail))
 
 
-@pytest.mark.parametrize("work", [units.of_column, units.find, units.shown, roles.folded, sheet.has_pipe_table])
+@pytest.mark.parametrize(
+    "work", [units.unit_of_column, units.find, units.format_unit, roles.fold_name, sheet.has_pipe_table]
+)
 @pytest.mark.parametrize("unit", ["(", "( ", "[)", ")", " ", "_", "/ ", "per ", " p", "s", "|--", "|\n--", "--"])
 def test_names_of_columns_are_looked_at_in_time_in_proportion_to_them(work: Callable[[str], object], unit: str) -> None:
     for prefix, tail in (("", ""), ("value (", ""), ("value (", "x"), ("", ")"), ("a|b\n", "|")):
@@ -111,11 +113,12 @@ def test_names_of_columns_are_looked_at_in_time_in_proportion_to_them(work: Call
 
 def test_units_and_names_are_found_as_before() -> None:
     assert [
-        units.of_column(name) for name in ("a (b) (ms)", "rate [KB / sec]", "a (us) b", "x ()", ")", "(ns", "t\tms")
+        units.unit_of_column(name)
+        for name in ("a (b) (ms)", "rate [KB / sec]", "a (us) b", "x ()", ")", "(ns", "t\tms")
     ] == [
         *("ms", "KB/s", "", "", "", "", "ms"),
     ]
-    assert [roles.folded(name) for name in ("Time (wall) (ms)", "(a)", "time_ms", "ms)", "Time [s] ")] == [
+    assert [roles.fold_name(name) for name in ("Time (wall) (ms)", "(a)", "time_ms", "ms)", "Time [s] ")] == [
         *("time", "", "time", "ms", "time"),
     ]
 
@@ -196,7 +199,7 @@ def test_a_wrong_q_is_searched_for_among_no_more_pairs_than_take_seconds() -> No
             for machine in range(machines)
             for v in range(10)
         ]
-        return contradicted([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
+        return check_claims([Claim("f", 2, "m0", "v0", "v1", "300.0", "")], published)[0]
 
     assert "this Q would fit" in notice_text(30)
     assert "this Q would fit" not in notice_text(60)

@@ -80,7 +80,7 @@ def test_a_journal_beside_a_store_removes_no_file_of_the_users(
         named = tmp_path / "link.sqlite"
         named.symlink_to(path)
     before = content(path.parent)
-    with pytest.raises(JournalBeside, match=r"store\.sqlite-journal lies beside it"):
+    with pytest.raises(JournalBeside, match=r"store\.sqlite-journal lies next to it"):
         opened(named, access)
     assert victim.exists() and content(path.parent) == before
 

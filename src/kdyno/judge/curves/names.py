@@ -21,7 +21,7 @@ class Counted:
     n: int
 
 
-def counted(name: str) -> Counted | None:
+def split_count(name: str) -> Counted | None:
     """Return the parts of NAME.pN, NAME.jN or NAME.tN; None for any other name."""
     stem, _, end = name.rpartition(".")
     n = count(end[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.curves.model import ScalingReport, Work
 from kdyno.judge.curves.names import count
 from kdyno.judge.curves.series import Measured, NoCurve, series_of, taxes_of
@@ -17,7 +17,7 @@ from kdyno.measure.readers.errors import FileError, UndecidedColumn
 from kdyno.measure.readers.formats import csv_rows
 from kdyno.measure.readers.readings import LEFT, LongTable
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, SHOWN, find_column, find_roles, folded, may_be_a_factor
+from kdyno.measure.readers.roles import FACTORS, SHOWN, find_column, find_roles, fold_name, may_be_a_factor
 from kdyno.measure.readers.sheet import Shape, shape_of
 from kdyno.measure.readers.source import Source, read
 
@@ -40,7 +40,7 @@ class BadCount(FileError):
     hint = "give whole numbers from 1 to {most:,}; --by COL names another column"
 
 
-def of_file(
+def scaling_of_file(
     name: str, request: JudgeRequest, *, by: str | None, work: Work | None, only: str | None, largest: int | None
 ) -> ScalingReport:
     """Read FILE, or NAME=FILE, and fit a curve to each workload and variant in it.
@@ -49,11 +49,11 @@ def of_file(
     """
     source = read(name)
     shape = shape_of(source)
-    column = find_column(by, shape.header, source.shown) if by else _guessed(shape, source)
+    column = find_column(by, shape.header, source.shown) if by else _guess_count_column(shape, source)
     table = _table(source, shape, column, request)
     gathered = rows.gather([table], request)
-    measured = _measured(source, table, column, gathered)
-    chosen = work or COLUMNS.get(folded(column))
+    measured = _collect_measurements(source, table, column, gathered)
+    chosen = work or COLUMNS.get(fold_name(column))
     series, notes = series_of(measured, work=chosen, only=only, largest=largest)
     if not series:
         raise NoCurve(where=source.shown, advice=f"column {column!r} has one n; --by COL names another one")
@@ -75,13 +75,13 @@ def of_file(
     )
 
 
-def _guessed(shape: Shape, source: Source) -> str:
+def _guess_count_column(shape: Shape, source: Source) -> str:
     """Return the column with the number of processes. Raise NoCountColumn."""
     for name in COLUMNS:
         for column in shape.header:
-            if folded(column) == name:
+            if fold_name(column) == name:
                 return column
-    raise NoCountColumn(file=source.shown, columns=listed(shape.header, SHOWN))
+    raise NoCountColumn(file=source.shown, columns=format_list(shape.header, SHOWN))
 
 
 def _table(source: Source, shape: Shape, column: str, request: JudgeRequest) -> LongTable:
@@ -104,11 +104,11 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
         if left == name or name in (column, *benchmark):
             continue
         levels = [str(level) for level in table.frame[left].cat.categories]
-        if len(levels) > 1 and (folded(name) in FACTORS or may_be_a_factor(name, levels)):
+        if len(levels) > 1 and (fold_name(name) in FACTORS or may_be_a_factor(name, levels)):
             raise UndecidedColumn(
                 column=name,
                 count=len(levels),
-                levels=listed(levels),
+                levels=format_list(levels),
                 variant=str(table.frame["variant"].iloc[0]),
                 benchmark=", ".join(benchmark) or table.roles.values[0],
                 option=f"--benchmark {','.join([*benchmark, name])}",
@@ -117,7 +117,7 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
             )
 
 
-def _measured(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
+def _collect_measurements(source: Source, table: LongTable, column: str, gathered: Gathered) -> list[Measured]:
     """Return the measurements of benchmarks, which are called `sieve, n 4`, or `4` if the file has no other column for
     them; other factors follow.
     """

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.curves.model import Series, Tax, Value, Work
-from kdyno.judge.curves.names import counted
+from kdyno.judge.curves.names import split_count
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.stats.scaling.both_laws import scaling
 from kdyno.judge.stats.scaling.levels import Level, ratio_of
@@ -55,16 +55,16 @@ Key = tuple[str, str, Work | None]
 """Workload, variant, work."""
 
 
-def by_names(observations: Iterable[Observations]) -> list[Measured]:
+def select_by_names(observations: Iterable[Observations]) -> list[Measured]:
     """Return the measurements named NAME.pN, NAME.jN or NAME.tN: of benchmarks, else of variants. All others are left
     out.
     """
     measured = []
     for observed in observations:
-        benchmark = counted(observed.benchmark)
+        benchmark = split_count(observed.benchmark)
         for variant in observed.groups:
             sample = observed.sample(variant)
-            parts = benchmark or counted(variant)
+            parts = benchmark or split_count(variant)
             if sample is None or parts is None:
                 continue
             names = (parts.stem, variant) if benchmark else (observed.benchmark, parts.stem)
@@ -81,7 +81,7 @@ def series_of(
     """
     known = list(dict.fromkeys(value.workload for value in measured))
     if only is not None and only not in known:
-        raise OtherWorkload(name=only, known=listed(known, 20))
+        raise OtherWorkload(name=only, known=format_list(known, 20))
     levels: dict[Key, dict[int, Measured]] = {}
     for value in measured:
         if only in (None, value.workload):

@@ -10,7 +10,7 @@ from scipy import special
 
 from kdyno.base.arrays import Labels
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed, percent, signed
+from kdyno.base.text import format_list, format_signed, percent
 from kdyno.judge.foreign.gathered import Gathered
 from kdyno.judge.stats.compare import FEW, Comparison
 from kdyno.judge.stats.diagnostics.tables import Analysis
@@ -29,7 +29,7 @@ def caveats(
 ) -> tuple[str, ...]:
     """Return everything that a reader must know of the data, one sentence for each fact."""
     by_reading = _judged_by_reading(gathered, baseline, comparisons)
-    cold = _cold(gathered)
+    cold = _find_cold(gathered)
     known = {observed.benchmark for observed, _, _ in cold}
     return (
         *_boots(gathered),
@@ -38,11 +38,11 @@ def caveats(
         *_days(gathered, baseline),
         *_cold_note(gathered, cold),
         *_drift([analysis for analysis in analyses if analysis.benchmark not in known], len(analyses), alpha),
-        *_by_reading(by_reading, one_boot=bool(gathered.boots)),
+        *_note_readings(by_reading, one_boot=bool(gathered.boots)),
         *_few(gathered, by_reading),
         *_equal(gathered),
-        *_wide(gathered),
-        *_dropped(comparisons),
+        *_note_wide_spreads(gathered),
+        *_note_dropped_blocks(comparisons),
     )
 
 
@@ -81,7 +81,7 @@ def _days(gathered: Gathered, baseline: str) -> Iterator[str]:
                 continue
             apart.setdefault(caveat, []).append(observed.benchmark)
     for caveat, benchmarks in apart.items():
-        names = "" if len(benchmarks) == len(gathered.observations) else f" ({listed(benchmarks)})"
+        names = "" if len(benchmarks) == len(gathered.observations) else f" ({format_list(benchmarks)})"
         yield f"{caveat}{names}; whatever changed meanwhile looks like an effect"
 
 
@@ -113,7 +113,7 @@ Cold = tuple[Observations, str, float]
 """A benchmark and a variant whose first value is far off the others, and how far, on the logarithmic scale."""
 
 
-def _cold(gathered: Gathered) -> list[Cold]:
+def _find_cold(gathered: Gathered) -> list[Cold]:
     return [
         (observed, variant, excess)
         for observed in gathered.observations
@@ -126,7 +126,7 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
     if cold:
         lone = len(gathered.observations) == 1
         names = [
-            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({signed(exp(excess) - 1)} %)"
+            f"{variant if lone else f'{observed.benchmark} of {variant}'} ({format_signed(exp(excess) - 1)} %)"
             for observed, variant, excess in cold
         ]
         certain = not gathered.row_ranges or all(
@@ -134,8 +134,9 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
         )
         where = "" if certain else ", if the rows are in the order of measuring"
         yield (
-            f"the first value is far from all others of its variant{where}: {listed(names)}; if a cold cache explains "
-            "it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first values out"
+            f"the first value is far from all others of its variant{where}: {format_list(names)}; if a cold cache "
+            "explains it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first "
+            "values out"
         )
 
 
@@ -162,7 +163,7 @@ def _drift(analyses: Sequence[Analysis], benchmarks: int, alpha: float) -> Itera
             continue
         if checks.drift_p * benchmarks < alpha:
             yield (
-                f"{analysis.benchmark} drifts by {signed(checks.drift)} % in 100 measurements "
+                f"{analysis.benchmark} drifts by {format_signed(checks.drift)} % in 100 measurements "
                 f"(p = {checks.drift_p:.2g}): values that were measured together must be compared together"
             )
 
@@ -188,12 +189,12 @@ def _judged_by_reading(gathered: Gathered, baseline: str, comparisons: Sequence[
     )
 
 
-def _by_reading(benchmarks: Sequence[str], *, one_boot: bool) -> Iterator[str]:
+def _note_readings(benchmarks: Sequence[str], *, one_boot: bool) -> Iterator[str]:
     if benchmarks:
         meaning = "" if one_boot else ", which says something about these boots"
         yield (
-            f"boots are too few to decide about kernels ({listed(list(benchmarks))}): the single readings were judged "
-            f"instead of a median for each boot{meaning}"
+            f"boots are too few to decide about kernels ({format_list(list(benchmarks))}): the single readings were "
+            f"judged instead of a median for each boot{meaning}"
         )
 
 
@@ -232,7 +233,7 @@ def _equal(gathered: Gathered) -> Iterator[str]:
         )
 
 
-def _wide(gathered: Gathered) -> Iterator[str]:
+def _note_wide_spreads(gathered: Gathered) -> Iterator[str]:
     for observed in gathered.observations:
         for variant, group in observed.groups.items():
             if isinstance(group, Summary) and group.sd > MOST_VARIATION * group.mean > 0:
@@ -242,12 +243,12 @@ def _wide(gathered: Gathered) -> Iterator[str]:
                 )
 
 
-def _dropped(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _note_dropped_blocks(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for variant in dict.fromkeys(comparison.variant for comparison in comparisons):
         incomplete = [comparison for comparison in comparisons if comparison.variant == variant and comparison.dropped]
         if incomplete:
             most = max(comparison.dropped for comparison in incomplete)
             yield (
                 f"{most} {'block' if most == 1 else 'blocks'} without {variant} or without the baseline: dropped for "
-                f"this pair ({listed([comparison.benchmark for comparison in incomplete])})"
+                f"this pair ({format_list([comparison.benchmark for comparison in incomplete])})"
             )

@@ -9,7 +9,7 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.headings import NOT_MEASURED, meaning
 from kdyno.measure.readers.numerals import is_missing
-from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, folded
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, ROLES, VALUES, fold_name
 from kdyno.measure.readers.sheet import Shape, shape_of
 from kdyno.measure.readers.source import STANDARD_INPUT, Source
 
@@ -49,7 +49,7 @@ def with_columns(source: Source, sources: Sequence[Source], other_than: str = ""
 
 
 def _is_like_a_variant(column: str) -> bool:
-    return folded(column) in VARIANTS or not VARIANTS.isdisjoint(folded(column).split("_"))
+    return fold_name(column) in VARIANTS or not VARIANTS.isdisjoint(fold_name(column).split("_"))
 
 
 def _file(source: Source) -> str:
@@ -75,9 +75,9 @@ def _values(shape: Shape) -> list[str]:
         if "," not in name
         and _is_number(shape, name)
         and meaning(name) not in NOT_MEASURED
-        and folded(name) not in NUMBERING | FACTORS
+        and fold_name(name) not in NUMBERING | FACTORS
     ]
-    return next(([name] for name in names if folded(name) in VALUES), names)
+    return next(([name] for name in names if fold_name(name) in VALUES), names)
 
 
 def _texts(shape: Shape) -> list[str]:

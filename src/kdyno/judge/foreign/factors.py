@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from kdyno.base.arrays import Labels
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers.errors import ManyVariants, UndecidedColumn
 from kdyno.measure.readers.readings import LEFT, Frame
-from kdyno.measure.readers.roles import FACTORS, PLACES, Roles, difference, folded, may_be_a_factor, with_level
+from kdyno.measure.readers.roles import FACTORS, PLACES, Roles, difference, fold_name, may_be_a_factor, with_level
 from kdyno.measure.readers.sheet import is_number
 
 MOST_BENCHMARKS = 2000
@@ -33,7 +33,7 @@ class Settled:
     """Columns that became part of the benchmark's name."""
 
 
-def settled(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
+def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settled:
     """Make known factors that vary part of the benchmark's name, and drop columns that are not factors.
 
     kdyno's own table has none. Raise UndecidedColumn for a possible factor, and ManyVariants for one with too many
@@ -45,15 +45,15 @@ def settled(table: Frame, roles: Sequence[Roles], *, own: bool = False) -> Settl
         return Settled(table.drop(columns=left))
     further = list(dict.fromkeys(LEFT + column for role in roles for column in role.further if LEFT + column in table))
     for column in further:
-        result.table = _renamed(result.table, column)
+        result.table = _extend_benchmark_names(result.table, column)
     for column in left:
-        if column not in further and folded(column.removeprefix(LEFT)) in FACTORS:
+        if column not in further and fold_name(column.removeprefix(LEFT)) in FACTORS:
             _settle(result, column)
     unknown = [
         column
         for column in left
         if column not in further
-        and folded(column.removeprefix(LEFT)) not in FACTORS
+        and fold_name(column.removeprefix(LEFT)) not in FACTORS
         and may_be_a_factor(column.removeprefix(LEFT), [str(level) for level in result.table[column].cat.categories])
     ]
     if len(result.table["variant"].unique()) > 1:
@@ -72,10 +72,10 @@ def _settle(result: Settled, column: str) -> None:
     if varies and _belongs_to_blocks(table, column):
         return
     if not varies or not _is_shared(table, column):
-        if folded(name) in PLACES and _differs(table, column):
-            result.confounded.append(_confounded(table, column))
+        if fold_name(name) in PLACES and _differs(table, column):
+            result.confounded.append(_confounding_sentence(table, column))
         return
-    result.table = _renamed(table, column)
+    result.table = _extend_benchmark_names(table, column)
     result.used.append(name)
     once = len(pairs) == pair_count
     other = (
@@ -100,7 +100,7 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
             return
     elif len(table) < 1.5 * pair_count:
         return
-    row = table.iloc[_first_that_varies(cells, count, table[column].cat.codes.to_numpy())]
+    row = table.iloc[_first_varying_row(cells, count, table[column].cat.codes.to_numpy())]
     name = column.removeprefix(LEFT)
     benchmark = next((role.columns["benchmark"] for role in roles if "benchmark" in role.columns), "")
     columns = ",".join([benchmark, *roles[0].further] if benchmark else roles[0].further)
@@ -112,12 +112,12 @@ def _require_none(table: Frame, column: str, roles: Sequence[Roles]) -> None:
         variant=str(row["variant"]),
         benchmark=str(row["benchmark"]),
         option=_option("benchmark", f"{columns},{name}" if columns else name) if shared else _option("boot", name),
-        does="to compare each of its values separately" if shared else "counts each of its values once",
+        does="compares each of its values separately" if shared else "counts each of its values once",
         pool=_option("pool", name),
     )
 
 
-def _first_that_varies(cells: Labels, count: int, levels: Labels) -> int:
+def _first_varying_row(cells: Labels, count: int, levels: Labels) -> int:
     """Return the first row of a cell that has several levels."""
     lowest, highest = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
     np.minimum.at(lowest, cells, levels)
@@ -172,7 +172,7 @@ def _differs(table: Frame, column: str) -> bool:
     return _with(benchmarks, table, column)[1] > count
 
 
-def _confounded(table: Frame, column: str) -> str:
+def _confounding_sentence(table: Frame, column: str) -> str:
     pairs = table[["variant", column]].drop_duplicates()
     levels: dict[str, list[str]] = {}
     for variant, level in zip(pairs["variant"], pairs[column], strict=True):
@@ -181,10 +181,10 @@ def _confounded(table: Frame, column: str) -> str:
 
 
 def _levels(table: Frame, column: str) -> str:
-    return listed([str(level) or "(none)" for level in table[column].unique()])
+    return format_list([str(level) or "(none)" for level in table[column].unique()])
 
 
-def _renamed(table: Frame, column: str) -> Frame:
+def _extend_benchmark_names(table: Frame, column: str) -> Frame:
     """Make the values of a column part of the benchmark's name. Raise ManyVariants."""
     codes, count = codes_of(table, ["benchmark", column])
     name = column.removeprefix(LEFT)

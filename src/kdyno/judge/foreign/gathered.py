@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.stats.observations import Observations, Sample
 from kdyno.judge.stats.verdict import Scope
 from kdyno.measure.readers import units
@@ -87,7 +87,7 @@ class Directions:
     def notes(self) -> tuple[str, ...]:
         if not self.unknown:
             return ()
-        names = listed(self.unknown)
+        names = format_list(self.unknown)
         called = "they are" if len(self.unknown) > 1 else "it is"
         return (
             f"nothing says whether lower or higher is better for {names}: {called} called higher and lower, not faster "
@@ -98,4 +98,8 @@ class Directions:
 def missing_note(missing: Mapping[str, int]) -> tuple[str, ...]:
     """Return the note on cells that say that nothing was measured, by variant."""
     counts = [f"{count:,} of {variant}" for variant, count in missing.items() if count]
-    return (f"cells without a measurement (empty, NA, NaN or -) were left out: {listed(counts, 8)}",) if counts else ()
+    return (
+        (f"cells without a measurement (empty, NA, NaN or -) were left out: {format_list(counts, 8)}",)
+        if counts
+        else ()
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.foreign.gathered import Directions, Gathered
 from kdyno.judge.stats.observations import Observations, Sample, Summary
 from kdyno.measure.readers import units
@@ -69,12 +69,12 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
     notes = [note for note in _notes(files) if not (by_file and ONE_PROCESS in note)]
 
     def of(some: Sequence[str]) -> str:
-        return "" if len(some) == len(benchmarks) else f" ({listed(list(some))})"
+        return "" if len(some) == len(benchmarks) else f" ({format_list(list(some))})"
 
     if by_file:
         notes.append(f"each file counts once for its variant, with the median of its values{of(by_file)}")
     for some in dict.fromkeys(tuple(names) for names in pooled.values()):
-        names = listed([variant for variant, own in pooled.items() if tuple(own) == some])
+        names = format_list([variant for variant, own in pooled.items() if tuple(own) == some])
         notes.append(
             f"all values of the files of {names} are taken together, because another variant has only one file"
             f"{of(some)}"
@@ -109,7 +109,7 @@ def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVar
     all_series = [series for measured in by_variant.values() for _, series in measured]
     unit = all_series[0].unit
     if wanted and units.factor(unit, wanted) is not None:
-        unit = units.shown(wanted)
+        unit = units.format_unit(wanted)
     elif unit == "s":
         middle = float(np.median([value for series in all_series if series.unit == "s" for value in series.values]))
         unit = next((name for name, least in (("s", 1), ("ms", 1e-3), ("us", 1e-6)) if middle >= least), "ns")
@@ -120,13 +120,13 @@ def _one_unit(benchmark: str, by_variant: ByVariant, wanted: str) -> tuple[ByVar
             raise MixedUnits(benchmark=benchmark, unit=unit, other=series.unit)
         factors[series.unit] = factor
     converted = {
-        variant: [(file, _scaled(series, factors[series.unit], unit)) for file, series in measured]
+        variant: [(file, _scale_series(series, factors[series.unit], unit)) for file, series in measured]
         for variant, measured in by_variant.items()
     }
     return converted, unit
 
 
-def _scaled(series: Series, factor: float, unit: str) -> Series:
+def _scale_series(series: Series, factor: float, unit: str) -> Series:
     values = tuple(value * factor for value in series.values)
     return replace(series, unit=unit, values=values, step=series.step * factor)
 
@@ -137,7 +137,7 @@ def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
     for source, output in files:
         for note in output.notes:
             about.setdefault(note, []).append(source.shown)
-    notes = [note if len(names) == len(files) else f"{listed(names)}: {note}" for note, names in about.items()]
+    notes = [note if len(names) == len(files) else f"{format_list(names)}: {note}" for note, names in about.items()]
     more = len(notes) - MOST_NOTES
     return [*notes[:MOST_NOTES], f"{more:,} more such notes"] if more > 0 else notes
 

@@ -14,7 +14,7 @@ from kdyno.judge.foreign.factors import codes_of
 from kdyno.judge.stats.observations import Sample
 from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import BlockTwice
-from kdyno.measure.readers.frames import in_one_unit, printed_step, with_order
+from kdyno.measure.readers.frames import printed_step, unify_units, with_order
 from kdyno.measure.readers.readings import Frame
 
 LOOKED_AT = 10_000
@@ -46,17 +46,17 @@ class Measured:
     """The values were printed as multiples of this; 0 if that is not known."""
 
 
-def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
+def sum_up_replicates(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
     """Sum up to one value for each boot, or block, or row, whichever the table knows, by the median.
 
     Return the benchmarks in the order of the file, and notes on the summing up. Raise MixedUnits and BlockTwice.
     """
     notes: list[str] = []
-    names = _in_order(table["benchmark"])
-    variants = _in_order(table["variant"])
+    names = _ordered_names(table["benchmark"])
+    variants = _ordered_names(table["variant"])
     as_printed, numbers_before = table, _row_numbers(table)
-    before = _without_lone_layouts(in_one_unit(with_order(table)))
-    table = _summed_up(_with_boot_labels(before), notes)
+    before = _drop_lone_layouts(unify_units(with_order(table)))
+    table = _sum_up(_with_boot_labels(before), notes)
     row_numbers = numbers_before if len(table) == len(before) else _row_numbers(table)
     samples = _samples(table, row_numbers)
     readings = _samples(before.drop(columns="boot"), numbers_before) if "boot" in before else {}
@@ -69,7 +69,7 @@ def measured(table: Frame) -> tuple[list[Measured], tuple[str, ...]]:
         benchmarks.append(
             Measured(
                 name=name,
-                unit=units.shown(str(first["unit"])),
+                unit=units.format_unit(str(first["unit"])),
                 direction=str(first["direction"]) if "direction" in table else "",
                 samples={variant: samples[name, variant] for variant in groups},
                 days={variant: _days(own) for variant, own in rows.items() if "day" in own},
@@ -123,7 +123,7 @@ def _has_words(table: Frame) -> bool:
     return "day" in table or "boot" in table
 
 
-def _in_order(column: Any) -> list[str]:
+def _ordered_names(column: Any) -> list[str]:
     """Return the names of a column of categories, in the order in which they come."""
     return [str(name) for name in column.unique()]
 
@@ -153,14 +153,14 @@ def _labels(column: Any) -> Labels:
     return numbers[column.cat.codes.to_numpy()]  # type: ignore[no-any-return]
 
 
-def _without_lone_layouts(table: Frame) -> Frame:
+def _drop_lone_layouts(table: Frame) -> Frame:
     """Drop the layouts if some variant has only one: they then can't be distinguished from the variant."""
     if "layout" not in table or table.groupby("variant", observed=True)["layout"].nunique().min() > 1:
         return table
     return table.drop(columns="layout")
 
 
-def _summed_up(table: Frame, notes: list[str]) -> Frame:
+def _sum_up(table: Frame, notes: list[str]) -> Frame:
     """Return one row for each unit of replication."""
     what = ["benchmark", "variant"]
     if "run" in table and "block" in table and table["run"].nunique() > 1:

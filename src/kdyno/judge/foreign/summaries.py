@@ -16,14 +16,14 @@ from kdyno.measure.readers import units
 from kdyno.measure.readers.errors import MixedUnits, NothingThere, SummaryColumn, SummaryTwice
 from kdyno.measure.readers.readings import Published, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, PLACES, difference, folded, may_be_a_factor, with_level
+from kdyno.measure.readers.roles import FACTORS, PLACES, difference, fold_name, may_be_a_factor, with_level
 from kdyno.measure.readers.source import Source
 
 
 def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest, title: str, excerpt: str) -> Gathered:
     """Join the tables of all files. Raise NothingThere, MixedUnits and SummaryTwice."""
-    rows = [_of_file(row, source, len(files)) for source, tables in files for row in tables.published]
-    published, notes, confounded = _settled(rows)
+    rows = [_interpret_command(row, source, len(files)) for source, tables in files for row in tables.published]
+    published, notes, confounded = _settle_factors(rows)
     if not published:
         raise NothingThere(file=files[0][0].shown, format=title, excerpt=excerpt, why="")
     columns: dict[str, str] = {}
@@ -37,7 +37,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     benchmarks: dict[str, list[Published]] = {}
     for row in published:
         benchmarks.setdefault(row.benchmark, []).append(row)
-    observations = tuple(_observed(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
+    observations = tuple(_make_observations(benchmark, rows, directions) for benchmark, rows in benchmarks.items())
     own_notes = dict.fromkeys(note for _, tables in files for note in tables.notes)
     return Gathered(
         observations=observations,
@@ -50,7 +50,7 @@ def gather(files: Sequence[tuple[Source, SummaryTables]], request: JudgeRequest,
     )
 
 
-def _of_file(row: Published, source: Source, files: int) -> Published:
+def _interpret_command(row: Published, source: Source, files: int) -> Published:
     """Return a row with the meaning of its command: the variant of a lone file, the benchmark of several."""
     if files == 1 or not row.command:
         return row
@@ -58,7 +58,7 @@ def _of_file(row: Published, source: Source, files: int) -> Published:
     return replace(row, benchmark=benchmark, variant=source.name, command="")
 
 
-def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
+def _settle_factors(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...], tuple[str, ...]]:
     """Make known factors that vary within a variant and benchmark part of the benchmark's name.
 
     Return the rows, notes on those factors, and sentences on columns that differ with the variant. Raise SummaryColumn
@@ -75,9 +75,9 @@ def _settled(rows: Sequence[Published]) -> tuple[list[Published], tuple[str, ...
             of_benchmark.setdefault(row.benchmark, set()).add(level)
             of_variant.setdefault(row.variant, {})[level] = None
         if all(len(levels) == 1 for levels in cells.values()):
-            if folded(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
+            if fold_name(column) in PLACES and any(len(levels) > 1 for levels in of_benchmark.values()):
                 confounded.append(difference(column, {variant: list(own) for variant, own in of_variant.items()}))
-        elif folded(column) in FACTORS:
+        elif fold_name(column) in FACTORS:
             notes.append(f"each value of {column} is compared separately")
             rows = [
                 replace(row, benchmark=with_level(row.benchmark, column, row.left[column]))
@@ -101,7 +101,7 @@ def _require_single(rows: Sequence[Published]) -> None:
                 raise SummaryColumn(benchmark=benchmark, variant=variant, column=column, columns=shlex.quote(named))
 
 
-def _observed(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
+def _make_observations(benchmark: str, rows: Sequence[Published], directions: Directions) -> Observations:
     unit, step = rows[0].unit, 0.0
     by_variant: dict[str, list[tuple[float, Published]]] = {}
     for row in rows:
@@ -115,7 +115,7 @@ def _observed(benchmark: str, rows: Sequence[Published], directions: Directions)
     are_figures = not any(row.sd for row in rows)
     return Observations(
         benchmark=benchmark,
-        unit=units.shown(unit),
+        unit=units.format_unit(unit),
         direction=direction,
         description=benchmark,
         groups=_samples(by_variant) if are_figures else _summaries(benchmark, by_variant),

@@ -22,7 +22,7 @@ LEAST_TAIL = 0.01
 Interval = tuple[float, float]
 
 
-def of_differences(differences: Values, layouts: Labels | None, confidence: float) -> Interval | None:
+def difference_interval(differences: Values, layouts: Labels | None, confidence: float) -> Interval | None:
     """Return the ends for the mean of paired log-ratios, shape (n,); None if there are none, or they tell nothing new.
 
     Hierarchical where layouts are known (Davison & Hinkley 1997, 3.8): layouts are drawn, then blocks within each.
@@ -44,10 +44,10 @@ def of_differences(differences: Values, layouts: Labels | None, confidence: floa
         means = (table[drawn[:, :, None], within] * used[drawn]).sum(axis=2) / sizes[drawn]
     centres = table.sum(axis=1) / sizes
     mean, error = float(centres.mean()), float(np.std(centres, ddof=1)) / count**0.5
-    return _ends(mean, error, means.mean(axis=1), np.std(means, axis=1, ddof=1) / count**0.5, confidence)
+    return _studentized_ends(mean, error, means.mean(axis=1), np.std(means, axis=1, ddof=1) / count**0.5, confidence)
 
 
-def of_groups(variant: Values, baseline: Values, confidence: float) -> Interval | None:
+def group_interval(variant: Values, baseline: Values, confidence: float) -> Interval | None:
     """Return the ends for the difference of two independent groups' mean logarithms; None as above."""
     sizes = len(variant), len(baseline)
     if not (min(sizes) >= FEWEST and max(sizes) <= MOST and 1 - confidence >= LEAST_TAIL):
@@ -57,10 +57,12 @@ def of_groups(variant: Values, baseline: Values, confidence: float) -> Interval 
     variances = [np.var(drawn_logs, axis=1, ddof=1) / drawn_logs.shape[1] for drawn_logs in draws]
     error = float(sum(np.var(logs, ddof=1) / len(logs) for logs in (variant, baseline)) ** 0.5)
     differences = draws[0].mean(axis=1) - draws[1].mean(axis=1)
-    return _ends(float(variant.mean() - baseline.mean()), error, differences, np.sqrt(sum(variances)), confidence)
+    return _studentized_ends(
+        float(variant.mean() - baseline.mean()), error, differences, np.sqrt(sum(variances)), confidence
+    )
 
 
-def _ends(
+def _studentized_ends(
     mean: float, error: float, means: NDArray[np.float64], errors: NDArray[np.float64], confidence: float
 ) -> Interval | None:
     """Turn the quantiles of (drawn mean - mean) / drawn error round into an interval, equal in the tails."""

@@ -10,11 +10,11 @@ from kdyno.base.frozen import Frozen
 from kdyno.base.measurement import Correction, Direction, Quantity
 from kdyno.base.text import percent
 from kdyno.judge.stats import absence, skewness
-from kdyno.judge.stats.contrast import Contrast, Paired, Published, contrast_of, estimated, middle
+from kdyno.judge.stats.contrast import Contrast, Paired, Published, contrast_of, estimate_contrast, middle
 from kdyno.judge.stats.detectable import detectable
 from kdyno.judge.stats.estimate import CONFIDENCE, Estimate, Limits
 from kdyno.judge.stats.logratio import MOST_VARIATION
-from kdyno.judge.stats.multiplicity import adjusted
+from kdyno.judge.stats.multiplicity import adjust
 from kdyno.judge.stats.observations import Observations, require_usable
 from kdyno.judge.stats.overall import NOT_TOGETHER, Overall, overall
 from kdyno.judge.stats.verdict import NOUNS, Nouns, Scope, Verdict, caution, decide, reason, sentence
@@ -119,14 +119,14 @@ def judge(
     for observed in observations:
         require_usable(observed)
     rule = _Rule(Limits(margin, alpha, confidence), correction, scope, nouns, why)
-    judgement = _judged(observations, variants, baseline, rule)
-    by_reading = [_of_readings(observed) for observed in observations if observed.readings is not None]
+    judgement = _judge_all(observations, variants, baseline, rule)
+    by_reading = [_reading_observations(observed) for observed in observations if observed.readings is not None]
     if not by_reading:
         return judgement
-    return _filled_in(judgement, _judged(by_reading, variants, baseline, replace(rule, scope="boots")))
+    return _filled_in(judgement, _judge_all(by_reading, variants, baseline, replace(rule, scope="boots")))
 
 
-def _judged(observations: Sequence[Observations], variants: Sequence[str], baseline: str, rule: _Rule) -> Judgement:
+def _judge_all(observations: Sequence[Observations], variants: Sequence[str], baseline: str, rule: _Rule) -> Judgement:
     comparisons: list[Comparison] = []
     means: list[GeometricMean] = []
     for variant in variants:
@@ -134,30 +134,32 @@ def _judged(observations: Sequence[Observations], variants: Sequence[str], basel
             continue
         contrasts = [contrast_of(observed, variant, baseline) for observed in observations]
         comparisons += [
-            _compared(observed, contrast, (baseline, variant), rule)
+            _compare_benchmark(observed, contrast, (baseline, variant), rule)
             for observed, contrast in zip(observations, contrasts, strict=True)
         ]
         means.append(_geometric_mean(variant, observations, contrasts, rule))
     texts = {observed.benchmark: observed.description or observed.benchmark for observed in observations}
-    ps = _adjusted(comparisons, rule.correction)
-    mean_ps = _adjusted(means, rule.correction)
+    ps = _adjust_p_values(comparisons, rule.correction)
+    mean_ps = _adjust_p_values(means, rule.correction)
     return Judgement(
         comparisons=tuple(
             comparison.model_copy(
-                update=_decided(comparison, p, comparison.direction, texts[comparison.benchmark], _family(ps), rule)
+                update=_decision_fields(
+                    comparison, p, comparison.direction, texts[comparison.benchmark], _family(ps), rule
+                )
             )
             for comparison, p in zip(comparisons, ps, strict=True)
         ),
         geometric_means=tuple(
             mean.model_copy(
-                update=_decided(mean, p, "higher", f"{mean.unit} over all benchmarks", _family(mean_ps), rule)
+                update=_decision_fields(mean, p, "higher", f"{mean.unit} over all benchmarks", _family(mean_ps), rule)
             )
             for mean, p in zip(means, mean_ps, strict=True)
         ),
     )
 
 
-def _of_readings(observed: Observations) -> Observations:
+def _reading_observations(observed: Observations) -> Observations:
     """Return the observations of single readings, as if nothing were known of boots."""
     return replace(observed, groups=observed.readings or {}, readings=None)
 
@@ -171,21 +173,25 @@ def _filled_in(judgement: Judgement, by_reading: Judgement) -> Judgement:
     narrow_means = {mean.variant: mean for mean in by_reading.geometric_means}
     return Judgement(
         comparisons=tuple(
-            _of_both(comparison, narrow.get((comparison.benchmark, comparison.variant)))
+            _choose_judgement(comparison, narrow.get((comparison.benchmark, comparison.variant)))
             for comparison in judgement.comparisons
         ),
-        geometric_means=tuple(_of_both(mean, narrow_means.get(mean.variant)) for mean in judgement.geometric_means),
+        geometric_means=tuple(
+            _choose_judgement(mean, narrow_means.get(mean.variant)) for mean in judgement.geometric_means
+        ),
     )
 
 
-def _of_both(wide: AnyJudged, narrow: AnyJudged | None) -> AnyJudged:
+def _choose_judgement(wide: AnyJudged, narrow: AnyJudged | None) -> AnyJudged:
     too_few = wide.estimate is None or wide.estimate.units < FEW
     undecided = wide.verdict in (None, "undecided")
     decided = narrow is not None and narrow.verdict not in (None, "undecided")
     return narrow if narrow is not None and decided and too_few and undecided else wide
 
 
-def _compared(observed: Observations, contrast: Contrast | None, names: tuple[str, str], rule: _Rule) -> Comparison:
+def _compare_benchmark(
+    observed: Observations, contrast: Contrast | None, names: tuple[str, str], rule: _Rule
+) -> Comparison:
     blank = Comparison(
         variant=names[1],
         benchmark=observed.benchmark,
@@ -194,28 +200,28 @@ def _compared(observed: Observations, contrast: Contrast | None, names: tuple[st
         scope=rule.scope,
     )
     if contrast is None:
-        why = rule.why(observed.benchmark, names) if rule.why else absence.of_values(observed, names)
-        return blank.model_copy(update={"reason": why, "dropped": _in_one_only(observed, names)})
+        why = rule.why(observed.benchmark, names) if rule.why else absence.absence_reason(observed, names)
+        return blank.model_copy(update={"reason": why, "dropped": _count_unshared_blocks(observed, names)})
     baseline_value, variant_value = middle(contrast)
     return blank.model_copy(
         update={
-            "estimate": estimated(contrast, rule.limits),
+            "estimate": estimate_contrast(contrast, rule.limits),
             "baseline_value": baseline_value,
             "variant_value": variant_value,
             "dropped": contrast.dropped if isinstance(contrast, Paired) else 0,
-            "reason": _distrusted(contrast),
-            "caution": skewness.sentence(skew) if (skew := skewness.of_contrast(contrast)) else "",
+            "reason": _distrust_reason(contrast),
+            "caution": skewness.sentence(skew) if (skew := skewness.contrast_skew(contrast)) else "",
         }
     )
 
 
-def _in_one_only(observed: Observations, names: tuple[str, str]) -> int:
+def _count_unshared_blocks(observed: Observations, names: tuple[str, str]) -> int:
     """Return the number of blocks that only one of two variants has."""
     samples = [observed.sample(name) for name in names]
     return sum(len(sample.blocks) for sample in samples if sample is not None and sample.blocks is not None)
 
 
-def _distrusted(contrast: Contrast) -> str:
+def _distrust_reason(contrast: Contrast) -> str:
     """Return why a contrast can't be judged whatever its numbers are; empty if it can."""
     if not isinstance(contrast, Published):
         return ""
@@ -233,7 +239,7 @@ def _geometric_mean(
         [
             (observed, contrast)
             for observed, contrast in zip(observations, contrasts, strict=True)
-            if contrast is not None and not _distrusted(contrast)
+            if contrast is not None and not _distrust_reason(contrast)
         ],
         rule.limits,
     )
@@ -256,9 +262,9 @@ def _overall_unit(observations: Sequence[Observations], mean: Overall) -> str:
     return "work/instr" if units <= {"instr", "B/instr"} else "work/count"
 
 
-def _adjusted(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
+def _adjust_p_values(judged: Sequence[Judged], correction: Correction) -> list[float | None]:
     """Adjust all p-values as one family. Values that agree exactly have no p, and don't count in the family."""
-    return adjusted([result.estimate.p if result.estimate else None for result in judged], correction)
+    return adjust([result.estimate.p if result.estimate else None for result in judged], correction)
 
 
 def _family(ps: Sequence[float | None]) -> int:
@@ -266,7 +272,7 @@ def _family(ps: Sequence[float | None]) -> int:
     return sum(p is not None for p in ps)
 
 
-def _decided(
+def _decision_fields(
     judged: Judged, p_adjusted: float | None, direction: Direction | None, what: str, family: int, rule: _Rule
 ) -> dict[str, Any]:
     """Return the fields that the verdict adds to an estimate; none without a verdict."""

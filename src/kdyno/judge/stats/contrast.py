@@ -57,7 +57,7 @@ def contrast_of(observed: Observations, variant: str, baseline: str) -> Contrast
     """Return the comparable values of two variants; None if one has no value, or no block has both."""
     ours, theirs = observed.sample(variant), observed.sample(baseline)
     if ours is not None and theirs is not None:
-        return _of_samples(ours, theirs, observed.step)
+        return _sample_contrast(ours, theirs, observed.step)
     our_summary, their_summary = observed.summary(variant), observed.summary(baseline)
     if our_summary is None or their_summary is None:
         return None
@@ -72,25 +72,25 @@ def log_ratio(contrast: Contrast) -> LogRatio:
 
 def _moments(contrast: Contrast) -> LogRatio:
     if isinstance(contrast, Published):
-        return logratio.of_summaries(contrast.variant, contrast.baseline)
+        return logratio.log_ratio_of_summaries(contrast.variant, contrast.baseline)
     if isinstance(contrast, Unpaired):
-        return logratio.of_groups(contrast.variant, contrast.baseline)
+        return logratio.log_ratio_of_groups(contrast.variant, contrast.baseline)
     differences = contrast.variant - contrast.baseline
     if contrast.layouts is None:
-        return logratio.of_differences(differences)
-    return logratio.of_layouts(differences, contrast.layouts)
+        return logratio.log_ratio_of_differences(differences)
+    return logratio.log_ratio_of_layouts(differences, contrast.layouts)
 
 
-def estimated(contrast: Contrast, limits: Limits) -> Estimate:
+def estimate_contrast(contrast: Contrast, limits: Limits) -> Estimate:
     """Estimate the ratio of a contrast."""
     ratio = log_ratio(contrast)
     if isinstance(contrast, Published):
         return estimate_ratio(ratio, "welch", limits)
     if isinstance(contrast, Unpaired):
-        ends = bootstrap.of_groups(contrast.variant, contrast.baseline, limits.confidence) if ratio.error else None
+        ends = bootstrap.group_interval(contrast.variant, contrast.baseline, limits.confidence) if ratio.error else None
         return estimate_ratio(ratio, "welch", limits, bootstrap=ends)
     differences = contrast.variant - contrast.baseline
-    ends = bootstrap.of_differences(differences, contrast.layouts, limits.confidence) if ratio.error else None
+    ends = bootstrap.difference_interval(differences, contrast.layouts, limits.confidence) if ratio.error else None
     method: Method = "paired" if contrast.layouts is None else "layouts"
     return estimate_ratio(ratio, method, limits, len(contrast.blocks), ends)
 
@@ -104,9 +104,9 @@ def middle(contrast: Contrast) -> tuple[float, float]:
     return exp(float(np.mean(contrast.baseline))), exp(float(np.mean(contrast.variant)))
 
 
-def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
+def _sample_contrast(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired | None:
     if ours.blocks is None or theirs.blocks is None:
-        return _unpaired(ours, theirs, step)
+        return _unpaired_contrast(ours, theirs, step)
     blocks, our_index, their_index = _common(ours.blocks, theirs.blocks)
     if not len(blocks):
         return None
@@ -114,7 +114,7 @@ def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired 
     if ours.clusters is not None and theirs.clusters is not None:
         layouts = ours.clusters[our_index]
         if not np.array_equal(layouts, theirs.clusters[their_index]):
-            return _unpaired(ours, theirs, step)
+            return _unpaired_contrast(ours, theirs, step)
     our_values, their_values = ours.values[our_index], theirs.values[their_index]
     return Paired(
         variant=np.log(our_values),
@@ -126,7 +126,7 @@ def _of_samples(ours: Sample, theirs: Sample, step: float) -> Paired | Unpaired 
     )
 
 
-def _unpaired(ours: Sample, theirs: Sample, step: float) -> Unpaired:
+def _unpaired_contrast(ours: Sample, theirs: Sample, step: float) -> Unpaired:
     (our_logs, our_labels), (their_logs, their_labels) = _independent(ours), _independent(theirs)
     known = our_labels is not None and their_labels is not None
     return Unpaired(

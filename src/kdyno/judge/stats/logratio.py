@@ -30,7 +30,7 @@ class LogRatio:
     """The error that rounding may have added to the mean, if values agree so closely that rounding hides it."""
 
 
-def of_differences(differences: Values) -> LogRatio:
+def log_ratio_of_differences(differences: Values) -> LogRatio:
     """Return the log-ratio of paired replicates from ln(variant / baseline), shape (n,), n >= 1: t with n - 1 degrees
     of freedom.
     """
@@ -39,18 +39,18 @@ def of_differences(differences: Values) -> LogRatio:
     return LogRatio(mean, None, None, 1) if n == 1 else LogRatio(mean, math.sqrt(variance / n), n - 1, n)
 
 
-def of_layouts(differences: Values, layouts: Labels) -> LogRatio:
+def log_ratio_of_layouts(differences: Values, layouts: Labels) -> LogRatio:
     """Return the log-ratio from paired log-ratios, shape (n,), and the layout of each: the replicate is the mean over
     one layout's blocks.
 
     Boots of one layout share its effects on the caches, so that n of them are not n experiments.
     """
     if len(set(layouts.tolist())) > 1 and np.ptp(differences) == 0:
-        return of_differences(differences[np.unique(layouts, return_index=True)[1]])
-    return of_differences(cluster_means(differences, layouts))
+        return log_ratio_of_differences(differences[np.unique(layouts, return_index=True)[1]])
+    return log_ratio_of_differences(cluster_means(differences, layouts))
 
 
-def of_groups(variant: Values, baseline: Values) -> LogRatio:
+def log_ratio_of_groups(variant: Values, baseline: Values) -> LogRatio:
     """Return the log-ratio from the logarithms of two independent groups, shapes (n,) and (m,), each >= 1: Welch, B. L.
     (1947).
     """
@@ -62,7 +62,7 @@ def of_groups(variant: Values, baseline: Values) -> LogRatio:
     return _welch(mean, [math.sqrt(variance / n) for (_, variance), n in zip(moments, sizes, strict=True)], sizes)
 
 
-def of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
+def log_ratio_of_summaries(variant: Summary, baseline: Summary) -> LogRatio:
     """Return the log-ratio from published means and standard deviations, by the delta method: sd of ln(x) is sd / mean.
 
     Good if sd / mean is small; `MOST_VARIATION` is the limit up to which kdyno trusts it.
@@ -83,11 +83,11 @@ def cluster_means(values: Values, clusters: Labels) -> Values:
 
 
 def _welch(mean: float, errors: Sequence[float], sizes: Sequence[int]) -> LogRatio:
-    error, df = _pooled(errors, [n - 1 for n in sizes])
+    error, df = _pool_errors(errors, [n - 1 for n in sizes])
     return LogRatio(mean, error, df, min(sizes))
 
 
-def _pooled(errors: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:
+def _pool_errors(errors: Sequence[float], dfs: Sequence[float]) -> tuple[float, float]:
     """Return the standard error of a sum, and its degrees of freedom; scaled, so that tiny errors don't vanish when
     squared.
     """

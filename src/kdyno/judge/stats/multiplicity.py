@@ -10,7 +10,7 @@ import scipy
 from kdyno.base.measurement import Correction
 
 
-def adjusted(ps: Sequence[float | None], correction: Correction = "holm") -> list[float | None]:
+def adjust(ps: Sequence[float | None], correction: Correction = "holm") -> list[float | None]:
     """Adjust p-values as one family; None stays None.
 
     holm (Holm 1979): the probability of even one false verdict is at most alpha, whatever the dependences. bh

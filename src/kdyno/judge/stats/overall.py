@@ -14,7 +14,7 @@ import numpy as np
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.base.measurement import Quantity
-from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimated, log_ratio
+from kdyno.judge.stats.contrast import Contrast, Paired, Unpaired, estimate_contrast, log_ratio
 from kdyno.judge.stats.estimate import Estimate, Limits, estimate_ratio
 from kdyno.judge.stats.logratio import LogRatio, cluster_means
 from kdyno.judge.stats.observations import Observations
@@ -49,36 +49,36 @@ def overall(compared: Sequence[Compared], limits: Limits) -> Overall:
     if not usable:
         return Overall(frozenset(), quantity, None, NO_DIRECTION if compared else NOT_IN_ALL)
     if len(usable) == 1:
-        return _lone(usable[0], quantity, limits)
+        return _only_benchmark(usable[0], quantity, limits)
     if paired := [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Paired)]:
-        return _of_blocks(paired, quantity, limits)
+        return _average_blocks(paired, quantity, limits)
     unpaired = [(observed, contrast) for observed, contrast in usable if isinstance(contrast, Unpaired)]
     if len(unpaired) == len(usable) and all(contrast.together for _, contrast in unpaired):
-        return _of_boots(unpaired, quantity, limits)
+        return _average_boots(unpaired, quantity, limits)
     mean = sum(_sign(observed) * log_ratio(contrast).mean for observed, contrast in usable) / len(usable)
     units = min(log_ratio(contrast).units for _, contrast in usable)
     estimate = estimate_ratio(LogRatio(mean, None, None, units), "welch", limits)
     return Overall(_names(usable), quantity, estimate, NOT_TOGETHER if units > 1 else "")
 
 
-def _lone(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
+def _only_benchmark(compared: Compared, quantity: Quantity, limits: Limits) -> Overall:
     """Return the only benchmark, as a speed."""
     observed, contrast = compared
     if _sign(observed) == 1:
-        return Overall(frozenset({observed.benchmark}), quantity, estimated(contrast, limits))
-    return Overall(frozenset({observed.benchmark}), quantity, estimated(_turned(contrast), limits))
+        return Overall(frozenset({observed.benchmark}), quantity, estimate_contrast(contrast, limits))
+    return Overall(frozenset({observed.benchmark}), quantity, estimate_contrast(_exchange_sides(contrast), limits))
 
 
-def _turned(contrast: Contrast) -> Contrast:
+def _exchange_sides(contrast: Contrast) -> Contrast:
     """Return the contrast with variant and baseline exchanged."""
     if isinstance(contrast, Unpaired) and contrast.together:
         contrast = replace(contrast, together=(contrast.together[1], contrast.together[0]))
     return replace(contrast, variant=contrast.baseline, baseline=contrast.variant)  # type: ignore[arg-type]
 
 
-def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
+def _average_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity, limits: Limits) -> Overall:
     """Return the mean over benchmarks block by block, of those that have every block."""
-    blocks = _every([contrast.blocks for _, contrast in paired])
+    blocks = _union_labels([contrast.blocks for _, contrast in paired])
     full = [(observed, contrast) for observed, contrast in paired if len(contrast.blocks) == len(blocks)]
     if not full:
         return Overall(frozenset(), quantity, None, NOT_IN_ALL)
@@ -93,20 +93,20 @@ def _of_blocks(paired: Sequence[tuple[Observations, Paired]], quantity: Quantity
     first, order = full[0][1], sorted_by_block[0]
     layouts = None if first.layouts is None else first.layouts[order]
     mean = Paired(speeds, np.zeros_like(speeds), first.blocks[order], layouts, 0, _rounding(full))
-    return Overall(_names(full), quantity, estimated(mean, limits))
+    return Overall(_names(full), quantity, estimate_contrast(mean, limits))
 
 
-def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
+def _average_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quantity, limits: Limits) -> Overall:
     """Return the mean over benchmarks boot by boot, of those that were measured in every boot; then Welch."""
     by_boot = {
         observed.benchmark: (
-            _by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
-            _by_boot(_sign(observed) * contrast.baseline, contrast.together[1]),
+            _average_by_boot(_sign(observed) * contrast.variant, contrast.together[0]),
+            _average_by_boot(_sign(observed) * contrast.baseline, contrast.together[1]),
         )
         for observed, contrast in unpaired
         if contrast.together
     }
-    ours, theirs = (_every([boots[side][0] for boots in by_boot.values()]) for side in (0, 1))
+    ours, theirs = (_union_labels([boots[side][0] for boots in by_boot.values()]) for side in (0, 1))
     full = {
         name: boots
         for name, boots in by_boot.items()
@@ -117,15 +117,15 @@ def _of_boots(unpaired: Sequence[tuple[Observations, Unpaired]], quantity: Quant
     variant, baseline = (np.mean([boots[side][1] for boots in full.values()], axis=0) for side in (0, 1))
     rounding = _rounding([(observed, contrast) for observed, contrast in unpaired if observed.benchmark in full])
     mean = Unpaired(variant, baseline, (ours, theirs), rounding)
-    return Overall(frozenset(full), quantity, estimated(mean, limits))
+    return Overall(frozenset(full), quantity, estimate_contrast(mean, limits))
 
 
-def _by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
+def _average_by_boot(logs: Values, boots: Labels) -> tuple[Labels, Values]:
     """Return the boots in order, and the mean of each."""
     return np.unique(boots), cluster_means(logs, boots)
 
 
-def _every(by_benchmark: Sequence[Labels]) -> Labels:
+def _union_labels(by_benchmark: Sequence[Labels]) -> Labels:
     """Return the blocks or boots of any of the benchmarks."""
     if all(np.array_equal(by_benchmark[0], labels) for labels in by_benchmark):
         return by_benchmark[0]

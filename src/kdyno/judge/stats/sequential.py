@@ -21,7 +21,7 @@ class TooManyLooks(UserError):
 def nominal_levels(alpha: float, looks: int) -> tuple[float, ...]:
     """Return the two-sided level of each of `looks` equally spaced looks; together they spend `alpha`.
 
-    Each look may spend the growth of `spent_by` since the last one (Lan & DeMets 1983): almost nothing in the
+    Each look may spend the growth of `spent_alpha` since the last one (Lan & DeMets 1983): almost nothing in the
     beginning, most at the end. The levels add up to alpha. The usual ones are higher (0.044 instead of 0.031 at the
     last of four looks), because normal means of successive looks agree with one another; but t-tests of a few blocks,
     and the smallest p of many benchmarks, agree less: with the usual levels, 5.7 % of simulated runs of 8 blocks and 34
@@ -31,11 +31,11 @@ def nominal_levels(alpha: float, looks: int) -> tuple[float, ...]:
     """
     if not 1 <= looks <= MOST_LOOKS:
         raise TooManyLooks(looks=looks, most=MOST_LOOKS)
-    spent = [0.0, *(spent_by(look / looks, alpha) for look in range(1, looks + 1))]
+    spent = [0.0, *(spent_alpha(look / looks, alpha) for look in range(1, looks + 1))]
     return tuple(after - before for before, after in pairwise(spent))
 
 
-def spent_by(share: float, alpha: float) -> float:
+def spent_alpha(share: float, alpha: float) -> float:
     """Return how much of `alpha`, both sides together, is spent when this share of the run (above 0, up to 1) is done.
 
     4 - 4 Φ(z(1 - alpha/4) / √share): shaped like O'Brien and Fleming's bounds.

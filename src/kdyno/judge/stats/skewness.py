@@ -45,19 +45,19 @@ class Skew:
     n: int
 
 
-def of_contrast(contrast: Contrast) -> Skew | None:
+def contrast_skew(contrast: Contrast) -> Skew | None:
     """Look at the values that the interval of a contrast rests on: differences, means of layouts, or two groups. Return
     None if they are even enough, or if it is unknown: for summaries, and for fewer than eight values.
     """
     if isinstance(contrast, Published):
         return None
     if not isinstance(contrast, Paired):
-        return of_groups(contrast.variant, contrast.baseline)
+        return group_skew(contrast.variant, contrast.baseline)
     differences = contrast.variant - contrast.baseline
-    return of_differences(differences if contrast.layouts is None else cluster_means(differences, contrast.layouts))
+    return difference_skew(differences if contrast.layouts is None else cluster_means(differences, contrast.layouts))
 
 
-def of_differences(differences: Values) -> Skew | None:
+def difference_skew(differences: Values) -> Skew | None:
     """Return whether paired log-ratios, shape (n,), are too skewed for the t interval of their mean."""
     skewness, n = _skewness(differences), len(differences)
     if abs(_z(differences)) < _reach(LEVEL) or abs(skewness) / math.sqrt(n) < MATTERS:
@@ -65,7 +65,7 @@ def of_differences(differences: Values) -> Skew | None:
     return Skew("differences", skewness, n)
 
 
-def of_groups(variant: Values, baseline: Values) -> Skew | None:
+def group_skew(variant: Values, baseline: Values) -> Skew | None:
     """Return whether the logarithms of two independent groups, shapes (n,) and (m,), are too skewed for Welch's
     interval: one of them must be, and the other one otherwise, since skewness that is alike cancels in the difference
     of the means.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from kdyno.base.measurement import Direction, Quantity
-from kdyno.base.text import confidence, limit, percent, signed
+from kdyno.base.text import confidence, format_signed, limit, percent
 from kdyno.judge.stats.estimate import Estimate, Method
 
 Verdict = Literal["faster", "slower", "fewer", "more", "better", "worse", "higher", "lower", "equivalent", "undecided"]
@@ -51,16 +51,16 @@ def decide(
         low, high, different = estimate.low, estimate.high, p_adjusted < alpha
     if -edge <= math.log(low) and math.log(high) <= edge:
         return "equivalent"
-    return word(estimate.ratio, direction, quantity) if different else "undecided"
+    return direction_verdict(estimate.ratio, direction, quantity) if different else "undecided"
 
 
-def word(ratio: float, direction: Direction | None, quantity: Quantity) -> Verdict:
+def direction_verdict(ratio: float, direction: Direction | None, quantity: Quantity) -> Verdict:
     """Return the verdict on a ratio that is not 1."""
-    worse, better = words(direction, quantity)
+    worse, better = direction_words(direction, quantity)
     return better if (ratio < 1) == (direction == "lower") else worse
 
 
-def words(direction: Direction | None, quantity: Quantity) -> tuple[Verdict, Verdict]:
+def direction_words(direction: Direction | None, quantity: Quantity) -> tuple[Verdict, Verdict]:
     """Return the words for worse and better. For counts `fewer` is better; but a count in work, bytes for each
     instruction, isn't called fewer where it grows. If the better direction is unknown, a value is lower or higher.
     """
@@ -71,7 +71,7 @@ def words(direction: Direction | None, quantity: Quantity) -> tuple[Verdict, Ver
     return ("more", "fewer") if direction == "lower" else ("worse", "better")
 
 
-def in_scope(verdict: Verdict, scope: Scope) -> str:
+def scoped_verdict(verdict: Verdict, scope: Scope) -> str:
     """Return `faster (these images)`: a verdict never promises more than was sampled."""
     return verdict if verdict == "undecided" else f"{verdict}{mark_of(scope)}"
 
@@ -96,22 +96,25 @@ def sentence(
         outcome += mark_of(scope)
     change = f"{percent(effect)} % {'lower' if effect < 0 else 'higher'}"
     if estimate.unseen is not None:
-        rounded = _rounded(estimate)
+        rounded = _rounding_phrase(estimate)
         if verdict in DIFFERENT:
-            return f"{what} {change}{rounded}: {in_scope(verdict, scope)}, {caution}"
-        return f"{what} {outcome}: {signed(effect)} %{rounded}, {caution}"
+            return f"{what} {change}{rounded}: {scoped_verdict(verdict, scope)}, {caution}"
+        return f"{what} {outcome}: {format_signed(effect)} %{rounded}, {caution}"
     if estimate.low is None or estimate.high is None:
-        return f"{what} {verdict or 'not judged'}: {signed(effect)} %; {why}"
+        return f"{what} {verdict or 'not judged'}: {format_signed(effect)} %; {why}"
     low, high = estimate.low - 1, estimate.high - 1
     interval = f"{confidence(estimate.confidence)} interval"
     sensitivity = "" if estimate.detectable is None else f"; this run could have seen {percent(estimate.detectable)} %"
     if verdict not in DIFFERENT:
-        return f"{what} {outcome}: {signed(effect)} %, {interval} {signed(low)} to {signed(high)}{sensitivity}"
-    ends = f"{signed(low)} to {signed(high)}"
+        return (
+            f"{what} {outcome}: {format_signed(effect)} %, {interval} {format_signed(low)} to "
+            f"{format_signed(high)}{sensitivity}"
+        )
+    ends = f"{format_signed(low)} to {format_signed(high)}"
     if low * high >= 0:  # the interval may hold 0 if the correction is milder than the interval
         near, far = sorted((abs(low), abs(high)))
         ends = f"{percent(near)} to {percent(far)}"
-    return f"{what} {change}, {interval} {ends}: {in_scope(verdict, scope)}{sensitivity}"
+    return f"{what} {change}, {interval} {ends}: {scoped_verdict(verdict, scope)}{sensitivity}"
 
 
 def caution(estimate: Estimate, nouns: Nouns) -> str:
@@ -124,7 +127,7 @@ def caution(estimate: Estimate, nouns: Nouns) -> str:
     return f"{alike}; something that happens in up to {share} of {things} is not excluded"
 
 
-def _rounded(estimate: Estimate) -> str:
+def _rounding_phrase(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" ({signed(estimate.low - 1)} to {signed(estimate.high - 1)} by rounding)"
+    return f" ({format_signed(estimate.low - 1)} to {format_signed(estimate.high - 1)} by rounding)"

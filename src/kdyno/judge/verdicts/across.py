@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kdyno.base.errors import UserError
-from kdyno.judge.verdicts.assemble import judged
+from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.checks import checks_of
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import selftests_of
@@ -26,7 +26,7 @@ class NothingInCommon(UserError):
     hint = "variants of {first}: {ours}; of {second}: {theirs}"
 
 
-def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
+def compare_runs(store: Store, first: str, second: str, artefacts: Artefacts, *, analysed: bool) -> list[RunReport]:
     """Return a report for each variant that both runs have: the first run's is the baseline, the second's is compared.
 
     Raise NotComparable for runs whose samples mean different things, and NothingInCommon.
@@ -45,7 +45,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
     for name in common:
         names = f"{name}@{one.id}", f"{name}@{two.id}"
         of_one, of_two = ([boot for boot in of_run if boot.variant == name] for of_run in boots)
-        pair = [*_renamed(of_one, names[0]), *_renamed(of_two, names[1])]
+        pair = [*_rename_variant(of_one, names[0]), *_rename_variant(of_two, names[1])]
         run = one.model_copy(
             update={
                 "name": f"{one.name} {one.id} and {two.id}",
@@ -61,7 +61,7 @@ def across(store: Store, first: str, second: str, artefacts: Artefacts, *, analy
         )
         checks = checks_of(store, run, artefacts)
         listed = list(benchmarks.values())
-        reports.append(judged(run, pair, listed, artefacts, selftests, checks=checks, analysed=analysed))
+        reports.append(judge_run(run, pair, listed, artefacts, selftests, checks=checks, analysed=analysed))
     return reports
 
 
@@ -85,7 +85,7 @@ def _workload(run: RunRecord) -> object:
     return json.loads(run.experiment).get("workload")
 
 
-def _renamed(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
+def _rename_variant(boots: list[BootRecord], name: str) -> Iterator[BootRecord]:
     return (boot.model_copy(update={"variant": name}) for boot in boots)
 
 

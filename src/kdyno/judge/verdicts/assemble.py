@@ -77,7 +77,7 @@ def assemble(
     NoSuchVariant, UnusableSample and the store's errors.
     """
     run = by.applied(store.run(run_id))
-    return judged(
+    return judge_run(
         run,
         store.boots(run.id),
         store.benchmarks(run.id),
@@ -96,7 +96,7 @@ def _scope(run: RunRecord) -> Scope:
     return "kernels" if run.layouts else "images"
 
 
-def judged(
+def judge_run(
     run: RunRecord,
     boots: Sequence[BootRecord],
     listed: Sequence[Benchmark],
@@ -141,7 +141,7 @@ def judged(
         confidence=look.confidence,
         correction=run.correction,
         run=run,
-        notices=(*run.notices, *notices.of_run(run, boots, look, flags, begun, aligning(boots, artefacts))),
+        notices=(*run.notices, *notices.run_notices(run, boots, look, flags, begun, aligning(boots, artefacts))),
         benchmarks=tuple(benchmarks),
         comparisons=judgement.comparisons,
         geometric_means=judgement.geometric_means,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.boot.console import read_console, warnings_of
 from kdyno.boot.ktap import FailedTest, read_ktap
 from kdyno.store.artefacts import Artefacts
@@ -42,12 +42,14 @@ class KernelCheck(Frozen):
         """Return one line: `gcc-O2: 27 suites, 214 tests passed, 3 skipped`."""
         skipped = f", {self.tests_skipped:,} skipped" if self.tests_skipped else ""
         failed = f", {self.tests_failed:,} failed" if self.tests_failed else ""
-        numbers = f"{counted(self.suites, 'suite')}, {counted(self.tests_passed, 'test')} passed{skipped}{failed}"
-        parts = [*map(_in_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
+        numbers = (
+            f"{format_count(self.suites, 'suite')}, {format_count(self.tests_passed, 'test')} passed{skipped}{failed}"
+        )
+        parts = [*map(_failure_words, self.failures[:FAILURES_SAID]), *([self.fault] if self.fault else [])]
         if len(self.failures) > FAILURES_SAID:
             parts.append(f"and {len(self.failures) - FAILURES_SAID:,} more")
         if self.warnings:
-            parts.append(f"{counted(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
+            parts.append(f"{format_count(len(self.warnings), 'warning')} of the kernel, first: {self.warnings[0]}")
         return "; ".join([f"{clean(self.variant)}: {numbers}", *parts])
 
 
@@ -125,6 +127,6 @@ def summaries(checks: Sequence[KernelCheck]) -> list[str]:
     return lines
 
 
-def _in_words(failure: FailedTest) -> str:
+def _failure_words(failure: FailedTest) -> str:
     name = f"{failure.suite}.{failure.test}" if failure.test else failure.suite
     return f"{name} failed{f': {failure.why}' if failure.why else ''}"

@@ -53,7 +53,7 @@ class Rule:
         return value < limit if self.below else value > limit
 
 
-def _always(limit: float) -> Callable[[Sequence[float]], float | None]:
+def _constant_limit(limit: float) -> Callable[[Sequence[float]], float | None]:
     return lambda _values: limit
 
 
@@ -78,31 +78,31 @@ RULES = (
     Rule(
         "steal_percent",
         "steal time",
-        _always(STEAL_LIMIT),
+        _constant_limit(STEAL_LIMIT),
         "the hypervisor took {value:.1f} % of the CPU time that was wanted (limit {limit:g} %)",
     ),
     Rule(
         "other_load",
         "other load",
-        _always(OTHER_LOAD_LIMIT),
+        _constant_limit(OTHER_LOAD_LIMIT),
         "other programs kept {value:.2f} CPUs busy (limit {limit:g})",
     ),
     Rule(
         "throttled",
         "thermal throttling",
-        _always(0),
+        _constant_limit(0),
         "the CPU was slowed down for its heat, {value:.0f} times",
     ),
     Rule(
         "quota_stops",
         "the CPU limit",
-        _always(0),
+        _constant_limit(0),
         "a control group's limit of CPU time stopped it {value:.0f} times",
     ),
     Rule(
         "swapped_pages",
         "swapping",
-        _always(256),
+        _constant_limit(256),
         "the host swapped {value:.0f} pages (limit {limit:g})",
     ),
     Rule(

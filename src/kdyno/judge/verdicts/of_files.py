@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdyno.base.measurement import AnyBenchmark
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.foreign import baseline as baselines
 from kdyno.judge.foreign import examples, programs, summaries
 from kdyno.judge.foreign.caveats import caveats
@@ -109,7 +109,7 @@ def _require_two(gathered: Gathered, sources: Sequence[Source], reader: Reader) 
 
 def _require_small(gathered: Gathered, sources: Sequence[Source]) -> None:
     """Raise TooLarge for more than anybody compares."""
-    file = listed([source.shown for source in sources])
+    file = format_list([source.shown for source in sources])
     if len(gathered.variants) > MOST_VARIANTS:
         raise TooLarge(file=file, most=MOST_VARIANTS, what="variants")
     if len(gathered.observations) > MOST_BENCHMARKS:
@@ -151,7 +151,7 @@ def _report(
     )
     values, thinned = _values(observations)
     return FileReport(
-        title=listed(list(dict.fromkeys(source.shown for source in sources))),
+        title=format_list(list(dict.fromkeys(source.shown for source in sources))),
         measured=f"{reader.title}; measured by others, judged by kdyno",
         baseline=baseline,
         variants=variants,
@@ -191,12 +191,12 @@ def _better(observations: Sequence[Observations]) -> str:
     lower = [observed.benchmark for observed in observations if observed.direction == "lower"]
     higher = [observed.benchmark for observed in observations if observed.direction == "higher"]
     if lower and higher:
-        return f"lower is better of {listed(lower)}, higher of {listed(higher)}"
+        return f"lower is better of {format_list(lower)}, higher of {format_list(higher)}"
     if len(lower) == len(observations) or len(higher) == len(observations):
         return f"{'lower' if lower else 'higher'} is better"
-    known = f", {'lower' if lower else 'higher'} of {listed(lower or higher)}" if lower or higher else ""
+    known = f", {'lower' if lower else 'higher'} of {format_list(lower or higher)}" if lower or higher else ""
     unknown = [observed.benchmark for observed in observations if observed.direction is None]
-    return f"the better direction of {listed(unknown)} isn't known{known}"
+    return f"the better direction of {format_list(unknown)} isn't known{known}"
 
 
 def _values(observations: Sequence[Observations]) -> tuple[tuple[Value, ...], tuple[str, ...]]:

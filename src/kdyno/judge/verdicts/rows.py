@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import clean, listed, number, percent, signed
+from kdyno.base.text import clean, format_list, format_signed, number, percent
 from kdyno.judge.stats.compare import GeometricMean, Judged
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.stats.verdict import DIFFERENT, Scope, Verdict, in_scope, mark_of
+from kdyno.judge.stats.verdict import DIFFERENT, Scope, Verdict, mark_of, scoped_verdict
 from kdyno.judge.verdicts.model import Report
 
 MEAN = "geometric mean"
@@ -62,7 +62,7 @@ class Row:
 def rows_of(report: Report, variant: str) -> list[Row]:
     """Return one row for each benchmark of a variant, in the order of the report."""
     units = {benchmark.name: benchmark.unit for benchmark in report.benchmarks}
-    mark = scope_mark(of_variant(report, variant))
+    mark = scope_mark(judged_of_variant(report, variant))
     return [
         _row(
             comparison,
@@ -83,7 +83,7 @@ def mean_row(report: Report, variant: str) -> Row | None:
     mean = mean_of(report, variant)
     if mean is None:
         return None
-    mark = scope_mark(of_variant(report, variant))
+    mark = scope_mark(judged_of_variant(report, variant))
     row = _row(mean, mark, f"{MEAN} ({mean.benchmarks})", "higher", unit=mean.unit, values=(None, None), dropped=0)
     return replace(row, is_mean=True)
 
@@ -100,7 +100,7 @@ def table_rows(report: Report, variant: str) -> list[Row]:
     return [*rows_of(report, variant), *([mean] if mean else [])]
 
 
-def of_variant(report: Report, variant: str) -> list[Judged]:
+def judged_of_variant(report: Report, variant: str) -> list[Judged]:
     """Return all comparisons of a variant, its geometric mean included."""
     return [judged for judged in (*report.comparisons, *report.geometric_means) if judged.variant == variant]
 
@@ -136,12 +136,12 @@ def _row(
         unit=unit,
         baseline=baseline,
         variant=variant,
-        effect=f"{signed(estimate.ratio - 1)} %" if estimate else "",
+        effect=f"{format_signed(estimate.ratio - 1)} %" if estimate else "",
         interval=_interval(estimate),
         sensitivity=_sensitivity(estimate),
         verdict=judged.verdict or "",
         scope=judged.scope,
-        verdict_shown=in_scope(judged.verdict, judged.scope).removesuffix(mark) if judged.verdict else "",
+        verdict_shown=scoped_verdict(judged.verdict, judged.scope).removesuffix(mark) if judged.verdict else "",
         reason=clean(judged.reason),
         caution=clean(judged.caution),
         sentence=clean(judged.sentence.replace(mark, "")),
@@ -152,13 +152,13 @@ def _row(
     )
 
 
-def grouped(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
+def group_sentences(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
     """Return the sentences on rows, once for all rows with the same one: their names, and the sentence."""
     about: dict[str, list[str]] = {}
     for row in rows:
         if text := text_of(row):
             about.setdefault(text, []).append(row.name)
-    return [(listed(names), text) for text, names in about.items()]
+    return [(format_list(names), text) for text, names in about.items()]
 
 
 def _sensitivity(estimate: Estimate | None) -> str:
@@ -170,7 +170,7 @@ def _sensitivity(estimate: Estimate | None) -> str:
 def _interval(estimate: Estimate | None) -> str:
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
-    return f"{signed(estimate.low - 1)} to {signed(estimate.high - 1)} %"
+    return f"{format_signed(estimate.low - 1)} to {format_signed(estimate.high - 1)} %"
 
 
 def _replicates(estimate: Estimate) -> str:

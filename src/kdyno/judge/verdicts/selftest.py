@@ -11,7 +11,7 @@ from pydantic import AwareDatetime
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
 from kdyno.base.measurement import Correction
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.judge.stats.verdict import Verdict
 from kdyno.store.records import RunRecord
 from kdyno.store.store import Store
@@ -118,7 +118,7 @@ class SelfTest(Frozen):
             )
         return (
             f"self-test of link order, {self.created:%Y-%m-%d}, {self.where}: two links of one kernel were called "
-            f"different, in any of {counted(len(self.benchmarks), 'benchmark')}, "
+            f"different, in any of {format_count(len(self.benchmarks), 'benchmark')}, "
             f"in {self.family_wise.text} experiments of {self.blocks} blocks"
         )
 

@@ -21,7 +21,7 @@ from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import digest
 from kdyno.base.ownership import is_root
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, translate_disk_full
 from kdyno.base.text import clean
 from kdyno.kernel.built_kernels.header import MOST_KERNEL
 from kdyno.kernel.built_kernels.modules import MOST_MODULES, MOST_PACKED, WANTED, name_of, needs, read_module
@@ -74,7 +74,7 @@ def package_tree(package: str, state: State, say: Say) -> tuple[Path, str]:
         if not (place / ORIGIN).is_file():
             say(f"downloading {origin}, to unpack it: nothing is installed")
             remove_tree(place)
-            with state.scratch("kernel") as scratch, disk_full_is_said(place):
+            with state.scratch("kernel") as scratch, translate_disk_full(place):
                 partial = scratch / "tree"
                 partial.mkdir()
                 with _downloaded(packages) as archives:
@@ -164,7 +164,7 @@ def _unpacked(
     before = set(files)
     for archive in archives:
         command = ["dpkg-deb", "--fsys-tarfile", str(archive)]
-        with process.spawned(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
+        with process.spawn(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
             assert unpacking.stdout
             try:
                 _take(unpacking.stdout, tree, wanted, files, with_boot=with_boot)

@@ -19,7 +19,7 @@ IS_64 = 1
 MOST_BANNER = 512
 MOST_KERNEL = 100_000_000
 """Bytes of a bzImage."""
-RELEASE = regex.compiled(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
+RELEASE = regex.compile_pattern(r"^[0-9]+\.[0-9]+[A-Za-z0-9._+~-]{0,100}$")
 OTHERS = {
     b"\x7fELF": "it is an ELF file, as vmlinux is: the one to boot is bzImage, or /boot/vmlinuz-RELEASE",
     b"\x1f\x8b": "it is a file packed by gzip, as kernels of other architectures are",

@@ -15,7 +15,7 @@ from typing import IO, Protocol
 from kdyno.base.errors import UserError
 from kdyno.base.installed import find_program
 from kdyno.base.packages import way_to_install
-from kdyno.base.process import spawned
+from kdyno.base.process import spawn
 
 PIECE = 1 << 20
 SIZE_BYTES = 4
@@ -77,7 +77,7 @@ def _by(program: str) -> Callable[[bytes, int], bytes]:
     def run(content: bytes, most: int) -> bytes:
         path = find_program(program, f"what is packed with {program}", way_to_install(program))
         words = [str(path), "-dc"]
-        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        with spawn(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdin and child.stdout
             feeder = Thread(target=_feed, args=(child.stdin, content), daemon=True)
             feeder.start()

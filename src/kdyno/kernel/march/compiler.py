@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from kdyno.base import process
-from kdyno.base.cpu_families import find, spelled, table
+from kdyno.base.cpu_families import compiler_names, find, table
 from kdyno.base.errors import UserError
 from kdyno.kernel.toolchain import Toolchain, installed
 
@@ -65,7 +65,7 @@ def check_cpu(flag: str, cpu: str, toolchain: Toolchain) -> None:
     }
     if row := find(cpu):
         raise CpuTooNew(needed=row.needed, others=_compilers_for(flag, cpu), **facts)
-    if names := spelled(cpu):
+    if names := compiler_names(cpu):
         row = find(names[0])
         known = row is None or refusal(flag, names[0], toolchain) is None
         more = "" if known or row is None else f"; {facts['name']} {facts['version']} lacks it: it needs {row.needed}; "

@@ -66,7 +66,7 @@ def commit(tree: Path, patch: str) -> str:
     under_way = git.output(tree, "rev-parse", "--git-path", "rebase-apply").strip()
     if (tree / under_way).exists():  # to abort it would throw away what is not ours
         raise GitRefused(tree=tree, complaint="a `git am` or `git rebase` is under way there")
-    filters = git.without_filters(tree)
+    filters = git.filter_overrides(tree)
     done = git.attempt(tree, *filters, "am", "--keep-cr", stdin=patch, guarded=True)
     if done.returncode != 0:
         git.attempt(tree, *filters, "am", "--abort")

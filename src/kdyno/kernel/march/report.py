@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdyno.base.cpu import Cpu, Identity, identify, level_of, numbered
+from kdyno.base.cpu import Cpu, Identity, find_by_number, identify, level_of
 from kdyno.base.cpu_families import March, level_name, levels
 from kdyno.base.errors import KdynoError
 from kdyno.base.frozen import Frozen
@@ -76,7 +76,7 @@ def lines(report: MarchReport) -> list[str]:
         return [*rows, f"ISA level  none: {report.identified}"]
     if report.family:
         rows.append(f"family     {report.family.name}: {report.family.title}; known by {report.family.needed}")
-        if report.family != numbered(cpu):
+        if report.family != find_by_number(cpu):
             rows.append(f"           {report.identified}")
     else:
         rows.append(f"family     unknown: {report.identified}")

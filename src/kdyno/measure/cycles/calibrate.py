@@ -12,7 +12,7 @@ import numpy as np
 from kdyno.base.frozen import Frozen
 from kdyno.measure.cycles.evaluate import Judged, Quality, quality
 from kdyno.measure.cycles.family import Family, FamilyFile, Model
-from kdyno.measure.cycles.fit import fit, held_back
+from kdyno.measure.cycles.fit import find_fixed_events, fit
 from kdyno.measure.cycles.measure import Measured
 from kdyno.measure.cycles.predict import weigh
 
@@ -58,28 +58,30 @@ def calibrate(measured: Measured, family: Family) -> Calibration:
     is_fit = np.array([program.role == "fit" for program in measured.programs])
     counts, names = measured.counts, measured.names
     weights = fit(counts[is_fit], measured.native[is_fit], names, family.model.weights)
-    judged = _judged(measured, weights)
+    judged = _judge_programs(measured, weights)
     held_out = [program for program in judged if program.role == "held-out"]
     return Calibration(
         family=family,
         weights=weights,
-        kept=held_back(family.model.weights, counts[is_fit], names),
+        kept=find_fixed_events(family.model.weights, counts[is_fit], names),
         judged=judged,
         held_out=quality(held_out),
         fitted=quality([program for program in judged if program.role == "fit"]),
-        before=quality([program for program in _judged(measured, family.model.weights) if program.role == "held-out"]),
+        before=quality(
+            [program for program in _judge_programs(measured, family.model.weights) if program.role == "held-out"]
+        ),
         spread=tuple(measured.spread.tolist()),
     )
 
 
-def _judged(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+def _judge_programs(measured: Measured, weights: Mapping[str, float]) -> tuple[Judged, ...]:
     modelled = weigh(measured.counts, measured.names, weights)
     instructions = measured.counts[:, measured.names.index("instructions")]
     rows = zip(measured.programs, measured.native.tolist(), modelled.tolist(), instructions.tolist(), strict=True)
     return tuple(Judged(program.name, program.kind, program.role, *cycles) for program, *cycles in rows)
 
 
-def calibrated(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
+def calibrated_family(calibration: Calibration, name: str, cpu: str, date: str | None) -> FamilyFile:
     """Return the family with its new weights and their known errors."""
     old = calibration.family
     fitted = sum(program.role == "fit" for program in calibration.judged)

@@ -74,7 +74,7 @@ def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
     return sorted(judged, key=lambda program: -program.off_by)[:count]
 
 
-def by_kind(judged: Sequence[Judged]) -> dict[str, float]:
+def errors_by_kind(judged: Sequence[Judged]) -> dict[str, float]:
     """Return the median of |error| for each kind, the worst kind first."""
     errors: dict[str, list[float]] = {}
     for program in judged:

@@ -46,7 +46,7 @@ def fit(
     from scipy.optimize import nnls
 
     counts, native = np.asarray(counts, np.float64), np.asarray(native, np.float64)
-    wanted = shown(counts, names) if fitted is None else fitted
+    wanted = find_shown_events(counts, names) if fitted is None else fitted
     fitted = [name for name in wanted if defaults.get(name)]
     if not fitted:
         return dict(defaults)
@@ -71,12 +71,12 @@ def fit(
     return {name: weights[name] for name in defaults}
 
 
-def shown(counts: Array, names: Sequence[str]) -> list[str]:
+def find_shown_events(counts: Array, names: Sequence[str]) -> list[str]:
     """Return the events whose weights a fit can find: those that some program causes."""
     return [name for column, name in enumerate(names) if name not in NOT_FITTED and counts[:, column].any()]
 
 
-def held_back(defaults: Collection[str], counts: Array, names: Sequence[str]) -> tuple[str, ...]:
+def find_fixed_events(defaults: Collection[str], counts: Array, names: Sequence[str]) -> tuple[str, ...]:
     """Return the weighed events whose weights are unchanged, because no program shows them."""
-    fitted = shown(counts, names)
+    fitted = find_shown_events(counts, names)
     return tuple(name for name in defaults if name not in fitted)

@@ -14,7 +14,7 @@ from kdyno.measure.cycles.evaluate import Judged, Quality, quality
 from kdyno.measure.cycles.events import UNSEEN
 from kdyno.measure.cycles.family import Family, FamilyFile
 from kdyno.measure.cycles.fit import Array, fit
-from kdyno.measure.cycles.kernel_measured import KernelMeasurement, of_role
+from kdyno.measure.cycles.kernel_measured import KernelMeasurement, select_role
 from kdyno.measure.cycles.predict import weigh
 
 PULLS = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -80,9 +80,9 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
         pull=pull,
         weights={name: weights[name] for name in family.weights if name in family.model.weights or name in fitted},
         judged=judged,
-        held_out=quality(of_role(judged, "held-out")),
-        on_fitted=quality(of_role(judged, "fit")),
-        before=quality(of_role(measured.judged(family.weights), "held-out")),
+        held_out=quality(select_role(judged, "held-out")),
+        on_fitted=quality(select_role(judged, "fit")),
+        before=quality(select_role(measured.judged(family.weights), "held-out")),
     )
 
 

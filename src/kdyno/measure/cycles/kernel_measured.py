@@ -171,11 +171,11 @@ class Validation(Frozen):
             measured=measured,
             judged=judged,
             quality=quality(judged),
-            held_out=quality(of_role(judged, "held-out")),
+            held_out=quality(select_role(judged, "held-out")),
         )
 
 
-def of_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
+def select_role(judged: Sequence[Judged], role: Role) -> list[Judged]:
     return [benchmark for benchmark in judged if benchmark.role == role]
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from kdyno.base.errors import InfrastructureError
 from kdyno.base.installed import find_program
 from kdyno.base.packages import way_to_install
-from kdyno.base.process import ToolFailed, failure, output, spawned
+from kdyno.base.process import ToolFailed, failure, output, spawn
 from kdyno.base.talk import Advance, Talk
 from kdyno.measure.cycles.evaluate import Role
 from kdyno.measure.cycles.family import Family
@@ -83,9 +83,9 @@ def measure(family: Family, *, times: int, passes: int, talk: Talk) -> Measured:
     find_program(QEMU_USER, "a calibration", way_to_install("qemu-user"))
     programs = _programs(probe)
     with talk.working("counting under QEMU") as advance, tempfile.TemporaryDirectory(prefix="kdyno-") as directory:
-        record = _counted(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
+        record = _count_programs(probe, plugin, programs, family, Path(directory) / "pmu.kpmu", advance)
     with talk.working("timing on this CPU") as advance:
-        rounds = [_timed(probe, programs, times, number, passes, advance) for number in range(passes)]
+        rounds = [_time_programs(probe, programs, times, number, passes, advance) for number in range(passes)]
     return Measured(programs, record.names, last_iterations(record, programs), np.array(rounds, np.float64))
 
 
@@ -102,7 +102,7 @@ def _first_fault(error: ValidationError) -> str:
     return ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
 
 
-def _timed(
+def _time_programs(
     probe: Path, programs: Sequence[Program], times: int, number: int, passes: int, advance: Advance
 ) -> list[float]:
     """Return native cycles of each program, in one pass."""
@@ -116,7 +116,7 @@ def _timed(
     return [cycles[program.name] for program in programs]
 
 
-def _counted(
+def _count_programs(
     probe: Path, plugin: Path, programs: Sequence[Program], family: Family, out: Path, advance: Advance
 ) -> PmuRecord:
     options = (plugin, f"out={out}", "scope=user", "events=all", f"geometry={family.path}")
@@ -136,7 +136,7 @@ def _counted(
 def _rows(command: Sequence[str | Path], row: type[Row]) -> Iterator[Row]:
     """Run the probe and yield each line of JSON as it comes. Raise ToolFailed if the run fails."""
     with tempfile.TemporaryFile() as errors:
-        with spawned(command, stdout=-1, stderr=errors) as child:
+        with spawn(command, stdout=-1, stderr=errors) as child:
             assert child.stdout is not None
             for line in child.stdout:
                 try:

@@ -20,14 +20,14 @@ class RegionMissing(InfrastructureError):
     hint = "agent, plugin and kdyno must be of one release: pip install ."
 
 
-def in_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
+def convert_units(benchmarks: Sequence[Benchmark], clock: Clock) -> tuple[Benchmark, ...]:
     """Return the benchmarks with the unit of the clock's samples; failed boots name theirs in these units too."""
     own = LANES["model"].clock  # the PMU counts in no other lane
     units = [PMU_CLOCKS[clock].unit_for(benchmark.unit, own) for benchmark in benchmarks]
     return tuple(benchmark.model_copy(update={"unit": unit}) for benchmark, unit in zip(benchmarks, units, strict=True))
 
 
-def in_clock(
+def convert_samples(
     samples: Sequence[Sample], benchmarks: Sequence[Benchmark], record: PmuRecord, family: Family, clock: Clock
 ) -> tuple[Sample, ...]:
     """Return the samples of a boot, with the PMU's counts of each region instead of elapsed guest time. Pure.

@@ -51,7 +51,7 @@ def native_command(agent: Path, order: TestOrder, iterations: int) -> list[str]:
     return [str(agent), "run", order.name, "--iterations", str(iterations), "--json", *params]
 
 
-def asked_of(job: Job) -> Asked:
+def expected_records(job: Job) -> Asked:
     """Return the records that the agent may send in a boot with this job."""
     tests = [test.name for test in job.tests]
     benchmarks = catalogue().benchmarks(tests, job.lane) if tests else ()

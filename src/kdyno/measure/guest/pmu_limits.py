@@ -39,9 +39,9 @@ class Room:
         """Return the number. Raise Unsound if it exceeds the limit, before anything is made of it."""
         self._left[thing] -= number
         if self._left[thing] < 0:
-            raise Unsound(f"it has more than {MOST[thing]:,} {in_words(thing)}")
+            raise Unsound(f"it has more than {MOST[thing]:,} {limit_name(thing)}")
         return number
 
 
-def in_words(thing: str) -> str:
+def limit_name(thing: str) -> str:
     return thing.replace("_", " ")

@@ -21,7 +21,7 @@ from kdyno.base.files import read_whole, write_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.profile_files import refuse_other_tools
 from kdyno.measure.guest.pmu_body import Body, read_body
-from kdyno.measure.guest.pmu_limits import MOST, in_words
+from kdyno.measure.guest.pmu_limits import MOST, limit_name
 from kdyno.measure.guest.pmu_parts import Array, Function, Region
 from kdyno.measure.guest.pmu_values import Unsound
 
@@ -155,7 +155,7 @@ def read_pmu_record(path: Path, *, needs_regions: bool = True) -> PmuRecord:
     if not inflater.eof or len(numbers) < header.bytes:
         raise PmuRecordCutShort(path=path, size=len(data))
     if header.gave_up:
-        raise PluginGaveUp(path=path, most=header.gave_up.most, things=in_words(header.gave_up.of))
+        raise PluginGaveUp(path=path, most=header.gave_up.most, things=limit_name(header.gave_up.of))
     if header.opened == 0 and needs_regions:
         raise NoRegions(path=path)
     if header.unclosed:

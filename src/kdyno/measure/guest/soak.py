@@ -127,7 +127,7 @@ class SoakReader:
         """Take a program's present tally; it may only have grown, and not after the program was over."""
         self._require(program)
         before = self._tallies.get(program)
-        if before and (now.rounds, now.failures, now.elapsed, now.longest) != _grown(before, now):
+        if before and (now.rounds, now.failures, now.elapsed, now.longest) != _lower_bounds(before, now):
             raise Unasked(f"the tally of {program} is smaller than it was")
         if before and before.progress != "running" and now != before:
             raise Unasked(f"it counts rounds of {program}, which was over")
@@ -162,7 +162,7 @@ class SoakReader:
         return self._tallies[name].progress == "running"
 
 
-def _grown(before: Tally, now: Tally) -> tuple[int, int, float, float]:
+def _lower_bounds(before: Tally, now: Tally) -> tuple[int, int, float, float]:
     """Return the lower bounds of a tally, after another one."""
     return (
         max(before.rounds, now.rounds),

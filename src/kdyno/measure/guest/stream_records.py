@@ -206,10 +206,10 @@ def parse_record(line: bytes, number: int) -> Any:
     try:
         return RECORD.validate_json(text)
     except ValidationError as error:
-        raise StreamFault(f"{where}: {_what_is_wrong(error, text)}") from None
+        raise StreamFault(f"{where}: {_describe_fault(error, text)}") from None
 
 
-def _what_is_wrong(error: ValidationError, text: str) -> str:
+def _describe_fault(error: ValidationError, text: str) -> str:
     version = _version(text)
     if version is not None and version != PROTOCOL:
         return f"version {version}, but this kdyno reads version {PROTOCOL}: agent and kdyno must be of one release"

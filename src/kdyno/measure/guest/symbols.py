@@ -110,15 +110,15 @@ def functions(listing: str, vmlinux: Path) -> list[Symbol]:
             raise VmlinuxUnfit(vmlinux=vmlinux, what=mark)
     kept: list[Symbol] = []
     for start, end in (("_text", "_etext"), ("_sinittext", "_einittext")):
-        kept += _bounded(symbols, marks.get(start, 0), marks.get(end, 0))
+        kept += _bound_functions(symbols, marks.get(start, 0), marks.get(end, 0))
     return kept
 
 
-def _bounded(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
+def _bound_functions(symbols: list[Symbol], start: int, end: int) -> Iterator[Symbol]:
     """Yield the functions from `start` to `end`; one without a size reaches to the next."""
     inside = (symbol for symbol in symbols if start <= symbol.address < end)
     named = (_best(list(aliases)) for _, aliases in groupby(inside, key=attrgetter("address")))
-    for symbol, following in pairwise([*_without_labels(named), Symbol(end, 0, "")]):
+    for symbol, following in pairwise([*_drop_labels(named), Symbol(end, 0, "")]):
         room = following.address - symbol.address
         if symbol.size or not MARK.fullmatch(symbol.name):
             yield symbol._replace(size=min(symbol.size or room, room))
@@ -144,7 +144,7 @@ def _best(aliases: list[Symbol]) -> Symbol:
     return aliases[0] if len(aliases) == 1 else min(aliases, key=preference)
 
 
-def _without_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+def _drop_labels(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
     """Yield all but labels: symbols without a size that lie within a function, as entry_SYSCALL_64_after_hwframe
     does.
     """

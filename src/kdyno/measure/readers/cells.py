@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kdyno.measure.readers import units
-from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidied
+from kdyno.measure.readers.numerals import NUMBER, Mark, plain, tidy
 from kdyno.measure.readers.sheet import is_written_number
 
 Kind = Literal["value", "change", "ratio"]
@@ -43,7 +43,7 @@ class Cell:
 
 def numerals(text: str) -> list[str]:
     """Return the numbers of a cell, as they are written; none if it is not a cell with a number."""
-    _, body = _parted(text)
+    _, body = _split_label(text)
     match = _SHAPE.fullmatch(body)
     if not match:
         return []
@@ -54,7 +54,7 @@ def numerals(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def cell_of(text: str, mark: Mark) -> Cell | None:
     """Read a cell. Return None if it isn't one number, with or without a deviation."""
-    label, body = _parted(text)
+    label, body = _split_label(text)
     if duration := _DURATION.fullmatch(body):
         hours, minutes, seconds = duration.groups()
         rest = seconds.replace(",", ".")
@@ -78,12 +78,12 @@ def cell_of(text: str, mark: Mark) -> Cell | None:
     return Cell(mean.lstrip("+"), sd, percent, unit, label, aside=aside)
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _split_label(text: str) -> tuple[str, str]:
     """Return (label, the rest); in the rest each run of blanks is one."""
     label, colon, rest = text.partition(":")
     if not colon or not re.search(r"[^\W\d_]", label):
         label, rest = "", text
-    return label.strip(), " ".join(tidied(rest).split())
+    return label.strip(), " ".join(tidy(rest).split())
 
 
 def _deviation(match: re.Match[str], mark: Mark) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kdyno.measure.readers.errors import NoClaim, TooLarge
-from kdyno.measure.readers.roles import folded
+from kdyno.measure.readers.roles import fold_name
 from kdyno.measure.readers.sheet import Grid, is_printed_number
 
 _COLUMNS = {
@@ -69,7 +69,7 @@ def read(grid: Grid, file: str) -> list[Claim]:
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
     """Return the column of each role."""
-    names = [folded(name) for name in header]
+    names = [fold_name(name) for name in header]
     return {
         role: names.index(matches[0])
         for role, spellings in _COLUMNS.items()
@@ -77,7 +77,7 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
     }
 
 
-def meant(text: str, names: Mapping[str, str]) -> str | None:
+def match_name(text: str, names: Mapping[str, str]) -> str | None:
     """Return the name that a text stands for: exactly, in whatever case, or the only one that it is a part of, or whose
     words it has.
 
@@ -86,11 +86,11 @@ def meant(text: str, names: Mapping[str, str]) -> str | None:
     text = text.strip()
     if text in names:
         return names[text]
-    low, words = text.lower(), _words(text)
+    low, words = text.lower(), _padded_words(text)
     for alike in (
         {thing for name, thing in names.items() if name.lower() == low},
         {thing for name, thing in names.items() if low and low in name.lower()},
-        {thing for name, thing in names.items() if _words(name).strip() and _words(name) in words},
+        {thing for name, thing in names.items() if _padded_words(name).strip() and _padded_words(name) in words},
     ):
         if alike:
             return alike.pop() if len(alike) == 1 else None
@@ -98,6 +98,6 @@ def meant(text: str, names: Mapping[str, str]) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> str:
+def _padded_words(text: str) -> str:
     """Return the words of a name, each between blanks."""
     return f" {' '.join(_WORD.findall(text.lower()))} "

@@ -24,7 +24,7 @@ LEAST_TIME = 1e8
 _NO_DATE = re.compile(r"\d{1,2}:\d\d|\d{9}")
 
 
-def joined(parts: list[Frame]) -> Frame:
+def join_tables(parts: list[Frame]) -> Frame:
     """Put tables one below the other; columns that are not in all of them are left out."""
     if len(parts) == 1:
         return parts[0]
@@ -80,7 +80,7 @@ def printed_step(values: Values) -> float:
     return 0.0
 
 
-def in_one_unit(table: Frame) -> Frame:
+def unify_units(table: Frame) -> Frame:
     """Convert the values of every benchmark into the unit that comes first for it. Raise MixedUnits."""
     names = [str(name) for name in table["unit"].cat.categories]
     if len(names) == 1:

@@ -97,7 +97,7 @@ def meaning(heading: str) -> Meaning:
     name = bare(heading)
     words = _WORD.findall(name)
     joined = "_".join(words)
-    unit_gone = joined.rpartition("_")[0] if units.of_column(name) and len(words) > 1 else joined
+    unit_gone = joined.rpartition("_")[0] if units.unit_of_column(name) and len(words) > 1 else joined
     for kind, names in (("mean", MEANS), ("sd", SDS), ("n", SIZES)):
         if joined in names or unit_gone in names:
             return kind  # type: ignore[return-value]

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers.cells import Cell, cell_of, numerals
 from kdyno.measure.readers.errors import MaybeRows, MaybeWide, NotMeasured, TwoMarks
 from kdyno.measure.readers.headings import MEANS, NOT_MEASURED, SDS, SIZES, Meaning, looks_like_a_variant, meaning
 from kdyno.measure.readers.numerals import Decimal, decimal_of, is_missing
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, folded
+from kdyno.measure.readers.roles import FACTORS, LAST_VARIANTS, ROLES, find_column, find_columns, fold_name
 from kdyno.measure.readers.sheet import Grid, Row, shape_of, whole_number
 from kdyno.measure.readers.source import Source
 
@@ -42,7 +42,7 @@ class Layout:
     @property
     def runs_commands(self) -> bool:
         """Whether the variants are commands, which are benchmarks if each file is a variant."""
-        return folded(self.roles.get("variant", "")) in LAST_VARIANTS
+        return fold_name(self.roles.get("variant", "")) in LAST_VARIANTS
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,22 @@ def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
     Raise NoSuchColumn, TwoMarks, and MaybeWide, MaybeRows and NotMeasured if only the user can decide.
     """
     table = _columns(grid, request, file)
-    roles, further, pooled = _named(grid.header, request, file)
+    roles, further, pooled = _assign_named_columns(grid.header, request, file)
     taken = {*roles.values(), *further, *pooled}
     numeric = [column for column in grid.header if column not in taken and table.is_numeric(column)]
     meanings = {column: table.meaning(column) for column in numeric}
-    keys = [name for name in numeric if folded(name) in FACTORS and meanings[name] in ("", "n", "measured")]
+    keys = [name for name in numeric if fold_name(name) in FACTORS and meanings[name] in ("", "n", "measured")]
     keys = [name for name in keys if not table.has_deviations(name)]
     candidates = [name for name in numeric if name not in keys and meanings[name] not in NOT_MEASURED]
     values = tuple(find_column(name, grid.header, file) for name in request.values)
     if "mean" in roles:
         values = (roles.pop("mean"),)
-    mean = next((name for known in MEANS for name in candidates if folded(name) == known), "")
+    mean = next((name for known in MEANS for name in candidates if fold_name(name) == known), "")
     if not values and mean and not request.wide:
         values = (mean,)
     for role, names in (("sd", SDS), ("n", SIZES)):
         if role not in roles and (values or role == "n"):
-            column = next((name for known in names for name in numeric if folded(name) == known), "")
+            column = next((name for known in names for name in numeric if fold_name(name) == known), "")
             if column and (column not in keys or values):
                 roles[role] = column
     spread = next((name for name in numeric if meanings[name] == "sd" and name not in values), "")
@@ -107,16 +107,16 @@ def layout_of(grid: Grid, request: JudgeRequest, file: str) -> Layout | None:
         candidates = with_sd
     ignored = tuple(name for name in numeric if name not in used and name not in keys and name not in candidates)
     if not values:
-        decided = _decided(table, candidates, texts, roles, meanings, request, file)
+        decided = _decide_columns(table, candidates, texts, roles, meanings, request, file)
         if decided is None:
             return None
         values, is_wide = decided
     else:
         is_wide = request.wide
     if is_wide:
-        return _wide(table, values, texts, roles, further, ignored)
+        return _wide_layout(table, values, texts, roles, further, ignored)
     texts = [name for name in texts if name not in values]
-    return _long(table, values, texts, roles, further, ignored)
+    return _long_layout(table, values, texts, roles, further, ignored)
 
 
 def require_clear(source: Source, request: JudgeRequest) -> None:
@@ -127,7 +127,7 @@ def require_clear(source: Source, request: JudgeRequest) -> None:
         layout_of(Grid(shape.header, rows, shape.above + 1, shape.decimal.mark), request, source.shown)
 
 
-def _decided(
+def _decide_columns(
     table: _Columns,
     candidates: Sequence[str],
     texts: Sequence[str],
@@ -141,25 +141,25 @@ def _decided(
     if not candidates:
         if not meanings:
             return None
-        columns = listed([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
+        columns = format_list([name for name in meanings if meanings[name] in NOT_MEASURED] or list(meanings))
         raise NotMeasured(file=file, line=line, columns=columns)
     measured = [name for name in candidates if meanings[name] in ("measured", "mean")]
     others = [name for name in candidates if name not in measured]
     if request.wide:
         return tuple(candidates), True
-    if "variant" in roles or any(folded(name) in _PLAIN_VARIANTS for name in texts):
+    if "variant" in roles or any(fold_name(name) in _PLAIN_VARIANTS for name in texts):
         return tuple(candidates), False
-    has_benchmark = "benchmark" in roles or any(folded(name) in _PLAIN_BENCHMARKS for name in texts)
+    has_benchmark = "benchmark" in roles or any(fold_name(name) in _PLAIN_BENCHMARKS for name in texts)
     deviations = any(map(table.has_deviations, others))
     known = has_benchmark or deviations or any(map(looks_like_a_variant, others))
     if len(others) > 1 and not measured and known and (texts or has_benchmark):
         return tuple(others), True
     if len(others) > 1 and not measured:
-        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(others)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(others)))
     if texts and not has_benchmark:
         raise MaybeRows(file=file, line=line, column=texts[0], option=shlex.quote(texts[0]))
     if len(others) > 1:
-        raise MaybeWide(file=file, line=line, columns=listed(others), values=shlex.quote(",".join(candidates)))
+        raise MaybeWide(file=file, line=line, columns=format_list(others), values=shlex.quote(",".join(candidates)))
     return tuple(candidates), False
 
 
@@ -178,10 +178,12 @@ def _columns(grid: Grid, request: JudgeRequest, file: str) -> _Columns:
 def _measuring(grid: Grid) -> list[int]:
     """Return the columns whose numbers aren't names, such as versions of kernels."""
     names = _PLAIN_VARIANTS | _PLAIN_BENCHMARKS
-    return [index for index, name in enumerate(grid.header) if folded(name) not in names]
+    return [index for index, name in enumerate(grid.header) if fold_name(name) not in names]
 
 
-def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dict[str, str], list[str], list[str]]:
+def _assign_named_columns(
+    header: Sequence[str], request: JudgeRequest, file: str
+) -> tuple[dict[str, str], list[str], list[str]]:
     """Return (role -> column, further columns of the benchmark, pooled ones), as the user gave them. Raise
     NoSuchColumn.
     """
@@ -196,7 +198,7 @@ def _named(header: Sequence[str], request: JudgeRequest, file: str) -> tuple[dic
     return roles, further, [find_column(name, header, file) for name in request.pooled]
 
 
-def _long(
+def _long_layout(
     table: _Columns,
     values: tuple[str, ...],
     texts: list[str],
@@ -209,14 +211,14 @@ def _long(
     for role in ("variant", "label", "benchmark", "unit", "direction"):
         if role not in roles:
             names = ROLES.get(role, role).split()
-            column = next((name for known in names for name in left if folded(name) == known), "")
+            column = next((name for known in names for name in left if fold_name(name) == known), "")
             if column:
                 roles[role] = column
                 left.remove(column)
     return Layout(table.decimal, values, False, roles, tuple(further), tuple(left), ignored)
 
 
-def _wide(
+def _wide_layout(
     table: _Columns,
     values: tuple[str, ...],
     texts: Sequence[str],
@@ -226,12 +228,12 @@ def _wide(
 ) -> Layout:
     """Return the layout of a table with one benchmark a row, one variant a column."""
     left = [name for name in texts if name not in values and name not in roles.values()]
-    unit = next((name for name in left if folded(name) in ROLES["unit"].split()), "")
+    unit = next((name for name in left if fold_name(name) in ROLES["unit"].split()), "")
     if unit and "unit" not in roles:
         roles["unit"] = unit
         left.remove(unit)
     if "benchmark" not in roles and left:
-        likely = [name for name in left if folded(name) in _PLAIN_BENCHMARKS] or left
+        likely = [name for name in left if fold_name(name) in _PLAIN_BENCHMARKS] or left
         roles["benchmark"] = likely[0]
         left.remove(likely[0])
     named = [name for name in left if not re.fullmatch(r"column \d+", name) and name]

@@ -36,7 +36,7 @@ def is_missing(text: str) -> bool:
     return text.strip().lower() in MISSING
 
 
-def tidied(text: str) -> str:
+def tidy(text: str) -> str:
     """Return the text with plain blanks and minus signs, and without blanks and apostrophes between thousands."""
     return _THOUSANDS.sub("", text).translate(_SAME).strip()
 
@@ -44,8 +44,8 @@ def tidied(text: str) -> str:
 def plain(text: str, mark: Mark) -> str:
     """Return a number as Python writes it; other text is returned unchanged."""
     other = "," if mark == "." else "."
-    whole, point, fraction = tidied(text).partition(mark)
-    if other in fraction or mark in fraction or not _grouped(whole, other):
+    whole, point, fraction = tidy(text).partition(mark)
+    if other in fraction or mark in fraction or not _has_valid_groups(whole, other):
         return ""
     return f"{whole.replace(other, '')}{'.' if point else ''}{fraction}"
 
@@ -82,7 +82,7 @@ def decimal_of_columns(columns: Iterable[Sequence[str]], default: Mark) -> Decim
 
 def _mark_of(text: str) -> tuple[Mark | None, bool]:
     """Return the decimal mark that a number shows, and whether it leaves no doubt; a version or a date shows none."""
-    start = _START.match(tidied(text))
+    start = _START.match(tidy(text))
     number = start[0].lower().partition("e")[0].lstrip("+-") if start else ""
     commas, dots = number.count(","), number.count(".")
     if not commas and not dots:
@@ -96,7 +96,7 @@ def _mark_of(text: str) -> tuple[Mark | None, bool]:
     return mark, len(fraction) != 3 or len(whole) > 3 or whole in ("", "0")
 
 
-def _grouped(whole: str, separator: str) -> bool:
+def _has_valid_groups(whole: str, separator: str) -> bool:
     """Return whether separators of thousands stand at the right places."""
     first, *rest = whole.lstrip("+-").split(separator)
     return not rest or (1 <= len(first) <= 3 and all(len(group) == 3 for group in rest))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import cell_of
 from kdyno.measure.readers.errors import NoColumn, NoSuchColumn, TwoMeanings
@@ -86,13 +86,13 @@ class Roles:
         return columns | ({"pooled": ", ".join(self.pooled)} if self.pooled else {})
 
 
-def folded(column: str) -> str:
+def fold_name(column: str) -> str:
     """Return a column's name in a form for comparison: `Time (ms)` and `time_ms` are `time`."""
     bare = column.strip()
     if bare.endswith((")", "]")):
         bare = re.split(r"[(\[]", bare, maxsplit=1)[0].strip()
     name = re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
-    unit = units.of_column(bare)
+    unit = units.unit_of_column(bare)
     return name.rpartition("_")[0] if unit and "_" in name else name
 
 
@@ -107,7 +107,7 @@ def find_column(wanted: str, header: Sequence[str], file: str) -> str:
             return column
     near = difflib.get_close_matches(wanted, header, n=1)
     nearest = f"did you mean {near[0]!r}? " if near else ""
-    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=listed(header, SHOWN))
+    raise NoSuchColumn(file=file, column=wanted, nearest=nearest, columns=format_list(header, SHOWN))
 
 
 def find_columns(role: str, wanted: str, header: Sequence[str], file: str) -> list[str]:
@@ -124,16 +124,16 @@ def with_level(benchmark: str, column: str, level: str) -> str:
 
 def difference(column: str, levels: Mapping[str, Sequence[str]]) -> str:
     """Return the sentence on a column that differs with the variant; `levels` are its values by variant."""
-    own_levels = listed(
-        [f"{variant} only with {listed([level or '(none)' for level in own])}" for variant, own in levels.items()]
+    own_levels = format_list(
+        [f"{variant} only with {format_list([level or '(none)' for level in own])}" for variant, own in levels.items()]
     )
     return f"{column} differs from variant to variant ({own_levels}): its effect can't be told from theirs"
 
 
 def may_be_a_factor(column: str, levels: Sequence[str]) -> bool:
     """Return whether a column of unknown meaning is neither numbering, nor measured numbers, nor remarks."""
-    name = folded(column)
-    if name in NUMBERING or name in VALUES or units.of_column(column) or units.quantity("", column) == "count":
+    name = fold_name(column)
+    if name in NUMBERING or name in VALUES or units.unit_of_column(column) or units.quantity("", column) == "count":
         return False
     return 1 < len(levels) <= FEW_LEVELS and not any(
         is_number(level) and not level.strip("+-").isdecimal() for level in levels
@@ -146,7 +146,7 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     Raise NoSuchColumn, NoColumn and TwoMeanings.
     """
     header = shape.header
-    names_of = {column: folded(column) for column in header}
+    names_of = {column: fold_name(column) for column in header}
     wanted = {role: find_columns(role, name, header, file) for role, name in request.columns.items() if role in ROLES}
     given = {role: columns[0] for role, columns in wanted.items()}
     further = wanted.get("benchmark", [""])[1:]
@@ -202,14 +202,14 @@ def _values(
             for column in left
             if column in numeric and names_of[column] not in others and meaning(column) not in NOT_MEASURED
         ]
-        with_unit = [column for column in candidates if units.of_column(column)]
+        with_unit = [column for column in candidates if units.unit_of_column(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
     # bad text under the right name is an error in its lines, and reported there
     for column in left:
         if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
             return (column,)
-    raise NoColumn(file=file, role="value", columns=listed(shape.header, SHOWN))
+    raise NoColumn(file=file, role="value", columns=format_list(shape.header, SHOWN))
 
 
 def _is_numeric(shape: Shape, index: int) -> bool:

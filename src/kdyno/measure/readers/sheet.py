@@ -133,7 +133,7 @@ def shape_of(source: Source) -> Shape:
     sample = lines[above : min(above + 30, whole)]
     delimiter = max(DELIMITERS, key=lambda candidate: _agreement(sample, candidate))
     rows = [tuple(cell.strip() for cell in row) for row in csv.reader(sample, delimiter=delimiter) if row]
-    header, first = _filled(rows[0]), tuple(rows[1:])
+    header, first = _fill_header(rows[0]), tuple(rows[1:])
     _require_small(source, above + 1, header)
     _require_different(source, above + 1, header)
     if all(is_number(cell) or not cell for cell in rows[0]):
@@ -242,7 +242,7 @@ def _require_different(source: Source, line: int, header: Sequence[str]) -> None
         first[column] = number
 
 
-def _filled(header: Sequence[str]) -> tuple[str, ...]:
+def _fill_header(header: Sequence[str]) -> tuple[str, ...]:
     """Return the header with a name for every column that has none, such as those of commas at the ends of lines."""
     return tuple(column or f"column {number}" for number, column in enumerate(header, 1))
 

@@ -147,20 +147,20 @@ def _own_names(paths: Sequence[Path], taken: set[str]) -> list[str]:
     """Return the names of files as variants: their names without extensions, preceded by as many of the directories as
     make them differ; the extension stays if nothing else differs.
     """
-    names = [_without_extension(path.name) for path in paths]
+    names = [_drop_extension(path.name) for path in paths]
     for name in set(names):
         alike = [index for index, other in enumerate(names) if other == name]
         if len(alike) == 1 and name not in taken:
             continue
-        for index, longer in zip(alike, _apart([paths[index] for index in alike], taken), strict=True):
+        for index, longer in zip(alike, _distinct_ends([paths[index] for index in alike], taken), strict=True):
             names[index] = longer
     return names
 
 
-def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
+def _distinct_ends(paths: Sequence[Path], taken: set[str]) -> list[str]:
     """Return the shortest ends of these paths that differ from each other, and from the names taken."""
     deepest = max(len(path.parts) for path in paths)
-    for shorten in (_without_extension, str):
+    for shorten in (_drop_extension, str):
         for depth in range(1, deepest + 1):
             ends = [shorten("/".join(path.parts[-depth:])) for path in paths]
             if len(set(ends)) == len(ends) and not taken & set(ends):
@@ -168,7 +168,7 @@ def _apart(paths: Sequence[Path], taken: set[str]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _without_extension(name: str) -> str:
+def _drop_extension(name: str) -> str:
     extension = Path(name).suffix
     return name.removesuffix(extension) if extension.lower() in EXTENSIONS else name
 

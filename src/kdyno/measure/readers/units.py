@@ -152,10 +152,10 @@ def _find(text: str) -> Unit | None:
         above = above.upper()  # 1 MFLOPS is so many per second, and so is `Mflops`
     if len(below) > 1 or not all(_WORD.fullmatch(part) for part in (above, *below)):
         return None
-    top = _word(above, many=True)
+    top = _unit_of_word(above, many=True)
     if top is None or not below:
         return top
-    bottom = _word(below[0], many=False)
+    bottom = _unit_of_word(below[0], many=False)
     if bottom is None:
         other = below[0].lower()
         return Unit(f"{top.shown}/{other}", top.of, other, {**top.dimensions, "something": -1})
@@ -166,14 +166,14 @@ def _find(text: str) -> Unit | None:
     return Unit(f"{top.shown}/{bottom.shown}", of, "", dimensions)
 
 
-def _word(text: str, *, many: bool) -> Unit | None:
+def _unit_of_word(text: str, *, many: bool) -> Unit | None:
     """Return the unit that one word is, exactly as written, or else in another case if it is unambiguous."""
     word = re.sub("[ -]", "_", text)
     lower = word.lower()
-    if (exact := _parsed(word)) is None and _SLIP.fullmatch(word):
+    if (exact := _parse_unit(word)) is None and _SLIP.fullmatch(word):
         power = {"time": -1} if lower.endswith("ps") else {}
         return Unit(text, None, "", {"information": 1, **power})
-    candidates = (exact, *(_parsed(other) for other in (lower, lower.capitalize(), word.upper())))
+    candidates = (exact, *(_parse_unit(other) for other in (lower, lower.capitalize(), word.upper())))
     name = next((candidate for candidate in candidates if candidate is not None), None)
     if name is None:
         return None
@@ -190,7 +190,7 @@ def _word(text: str, *, many: bool) -> Unit | None:
     return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), of, "", dimensions)
 
 
-def _parsed(word: str) -> tuple[str, str] | None:
+def _parse_unit(word: str) -> tuple[str, str] | None:
     """Return (prefix, unit) in pint's names; None if it is not a unit, and for prefixes that nobody gives it."""
     parses = [(prefix, base) for prefix, base, _ in _registry().parse_unit_name(word)]
     return next((parse for parse in sorted(parses, key=lambda parse: bool(parse[0])) if _is_sensible(*parse)), None)
@@ -206,7 +206,7 @@ def _is_sensible(prefix: str, base: str) -> bool:
     return base != "second" and base not in _WHOLE_UNITS
 
 
-def shown(text: str) -> str:
+def format_unit(text: str) -> str:
     """Return the unit as kdyno writes it; unknown ones are unchanged."""
     unit = find(text)
     return unit.shown if unit else text.strip()
@@ -271,12 +271,12 @@ def _quantity(unit: str, benchmark: str) -> Quantity:
     return "count" if _COUNTED.search(benchmark) else "speed"
 
 
-def of_column(column: str) -> str:
+def unit_of_column(column: str) -> str:
     """Return the unit in the name of a column: `time_ms`, `time (ms)`, `ops_per_sec`; empty if there is none."""
     column = column.strip()
     if (bracketed := _BRACKETED.search(column)) and (unit := bracketed[1].strip()):
         before = column[: bracketed.start()].strip()
-        return shown(before) if find(before) and not find(unit) else shown(unit)
+        return format_unit(before) if find(before) and not find(unit) else format_unit(unit)
     *words, last = _BETWEEN_WORDS.split(column[-LONGEST:])
     if len(column) > LONGEST:
         words = words[1:]  # the first one is cut
@@ -285,23 +285,23 @@ def of_column(column: str) -> str:
     if column.isupper():
         last = last.lower()
     if words[-1:] and words[-1].lower() == "per":
-        return _of_rate(words[:-1], last)
+        return _unit_of_rate(words[:-1], last)
     if "/" in last:
         above, _, below = last.partition("/")
-        return _of_rate([*words, above], below)
-    return _of_last(words, last)
+        return _unit_of_rate([*words, above], below)
+    return _unit_of_last_word(words, last)
 
 
-def _of_rate(above: list[str], below: str) -> str:
+def _unit_of_rate(above: list[str], below: str) -> str:
     """Return the unit of `MB_per_s`: the last words before `per` that are a unit; the denominator alone if none are."""
     for count in (2, 1):
         if len(above) >= count and find(text := f"{' '.join(above[-count:])}/{below}"):
-            return shown(text)
+            return format_unit(text)
     time = find(below)
     return f"{above[-1]}/{time.shown}" if above and time and set(time.dimensions) == {"time"} else ""
 
 
-def _of_last(words: list[str], last: str) -> str:
+def _unit_of_last_word(words: list[str], last: str) -> str:
     """Return the unit that a name ends in. `ops_s` may be a rate or the time of operations, so it is not used."""
     unit = find(last)
     if unit is None or (words and last.lower() == "min"):
@@ -309,7 +309,7 @@ def _of_last(words: list[str], last: str) -> str:
     if unit.shown == "s" and words:
         what = find(words[-1])
         if what and set(what.dimensions) == {"information"}:
-            return shown(f"{words[-1]}/s")
+            return format_unit(f"{words[-1]}/s")
         is_time = words[-1].lower() in _TIME_NAMES if len(last) == 1 else what is None
         return "s" if is_time else ""
     if len(last) == 1 and last != "s":

@@ -18,9 +18,9 @@ def tree(text: str) -> Element:
         _require_harmless(text)
         return fromstring(text)
     except expat.ExpatError as error:
-        raise Unfit(_where(error.lineno, error.offset)) from error
+        raise Unfit(_locate_fault(error.lineno, error.offset)) from error
     except ParseError as error:
-        raise Unfit(_where(*error.position)) from error
+        raise Unfit(_locate_fault(*error.position)) from error
 
 
 def text_of(parent: Element, name: str) -> str:
@@ -28,7 +28,7 @@ def text_of(parent: Element, name: str) -> str:
     return " ".join((parent.findtext(name) or "").split())
 
 
-def _where(line: int, column: int) -> str:
+def _locate_fault(line: int, column: int) -> str:
     """Return where a text stops being XML, in kdyno's own words."""
     return f"invalid XML from line {line}, column {column + 1} on"
 

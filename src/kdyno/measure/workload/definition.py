@@ -18,7 +18,7 @@ from kdyno.base.files import read_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.lanes import Lane
 from kdyno.base.mistakes import problems
-from kdyno.base.regex import BadPattern, compiled
+from kdyno.base.regex import BadPattern, compile_pattern
 from kdyno.measure.guest.job import Measured, Program
 from kdyno.measure.workload.metrics import MOST_METRICS, AnyMetric, MetricName
 
@@ -36,7 +36,7 @@ ArchivePath = Annotated[str, StringConstraints(pattern=r"^usr/[A-Za-z0-9_+.-][A-
 
 def _is_pattern(pattern: str) -> str:
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except BadPattern as why:
         raise ValueError(f"not a regular expression (RE2): {why}") from None
     return pattern

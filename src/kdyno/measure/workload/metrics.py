@@ -42,7 +42,7 @@ PATH_PART = re.compile(r"[^.\[\]]+|\[\d{1,6}\]")
 def _pattern(pattern: str) -> str:
     """Return the pattern itself, if it is a regular expression with one group, and not too large."""
     try:
-        expression = regex.compiled(pattern)
+        expression = regex.compile_pattern(pattern)
     except regex.BadPattern as error:
         raise PydanticCustomError("pattern", "not a regular expression (RE2): {why}", {"why": str(error)}) from None
     if expression.groups != 1:
@@ -120,7 +120,7 @@ class Metric(_Measured):
 
     def number(self, output: Output) -> float:
         """Return the number. Raise NotRead if there is none, or another one."""
-        expression = regex.compiled(self.pattern)
+        expression = regex.compile_pattern(self.pattern)
         matches: list[tuple[int, str]] = []
         for line_number, line in enumerate(output.lines(), start=1):
             for match in expression.finditer(line):

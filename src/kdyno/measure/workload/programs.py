@@ -79,7 +79,7 @@ class ProgramsWorkload(WorkloadSettings):
         """Return this workload with the files of `use` read. Raise NoSuchWorkload, WorkloadUnfit, OneNameTwice and
         NotInUse.
         """
-        definitions = self.definitions or tuple(_named(entry, base) for entry in self.use)
+        definitions = self.definitions or tuple(_load_named(entry, base) for entry in self.use)
         names = [workload.name for workload in definitions]
         for name in names:
             if names.count(name) > 1:
@@ -170,7 +170,7 @@ class ProgramsWorkload(WorkloadSettings):
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
 
-def _named(entry: str, base: Path) -> Definition:
+def _load_named(entry: str, base: Path) -> Definition:
     """Return the workload of an entry of `use`, under the name that the entry gives it. Raise NoSuchWorkload and
     WorkloadUnfit.
     """

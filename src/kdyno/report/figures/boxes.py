@@ -9,7 +9,7 @@ import numpy as np
 from kdyno.base.measurement import AnyBenchmark
 from kdyno.base.text import clean
 from kdyno.judge.verdicts.model import Report, Value
-from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thinned
+from kdyno.report.figures.style import SYMBOLS, Figure, Part, colours, figure, legend_above, text, thin
 
 COLUMNS = 4
 CELL_PIXELS = 175
@@ -24,7 +24,7 @@ Values = dict[tuple[str, str], list[Value]]
 """(benchmark, variant) -> values."""
 
 
-def by_benchmark(report: Report) -> Values:
+def group_values(report: Report) -> Values:
     values: Values = {}
     for value in report.values:
         values.setdefault((value.benchmark, value.variant), []).append(value)
@@ -119,7 +119,7 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
     low, median, high = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
     reach = WHISKER * (high - low)
     within = numbers[(numbers >= low - reach) & (numbers <= high + reach)]
-    points = thinned(own)
+    points = thin(own)
     return [
         {
             "type": "box",

@@ -16,7 +16,7 @@ def forest(report: Report, variant: str, axis: view.Axis) -> Figure:
     """Return the effects of a variant as gains, with their intervals, in the order of the report, the geometric mean
     last.
     """
-    rows = view.drawn(report, variant)
+    rows = view.plotted_rows(report, variant)
     margin, ticks = math.log1p(report.margin), view.ticks(axis)
     return figure(
         [

@@ -23,7 +23,7 @@ def against_margin(report: Report, variant: str) -> Figure | None:
     each interval is the range that the run could not have seen: if that is wider than the margin, undecided was to be
     expected.
     """
-    rows = sorted(view.drawn(report, variant), key=lambda row: -row.span.mid if row.span else 0)
+    rows = sorted(view.plotted_rows(report, variant), key=lambda row: -row.span.mid if row.span else 0)
     unit, better = math.log1p(report.margin), view.sides(report).right
     if not rows or not unit:
         return None

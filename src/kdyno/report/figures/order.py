@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from kdyno.judge.verdicts.model import Report, Value
-from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thinned
+from kdyno.report.figures.style import INK, Figure, Part, colours, figure, legend_above, text, thin
 
 FLAGGED = {"symbol": "circle-open", "size": 13, "color": "#c0362c", "line": {"width": 1.6}}
 FEWEST = 3
@@ -58,7 +58,7 @@ def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool 
     traces = [_variant(report, name, shown) for name in report.variants]
     marked = [point for point in shown if (point.value.variant, point.value.block) in flags]
     if marked:
-        traces.append(_flagged(marked, flags))
+        traces.append(_flagged_trace(marked, flags))
     line, slope = _line(shown)
     return figure(
         [*traces, line],
@@ -75,7 +75,7 @@ def order(report: Report, shown: Sequence[Point], flags: Flags, *, legend: bool 
     )
 
 
-def over_all(report: Report) -> list[Point]:
+def median_residuals(report: Report) -> list[Point]:
     """Return for each boot the median of its residuals over all benchmarks: the disturbances that all of them share."""
     by_place: dict[tuple[str, int], list[Point]] = {}
     by_name: dict[str, list[Value]] = {}
@@ -91,7 +91,7 @@ def over_all(report: Report) -> list[Point]:
 
 
 def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
-    own = thinned([point for point in shown if point.value.variant == name])
+    own = thin([point for point in shown if point.value.variant == name])
     return {
         "type": "scatter",
         "name": text(name),
@@ -104,7 +104,7 @@ def _variant(report: Report, name: str, shown: Sequence[Point]) -> Part:
     }
 
 
-def _flagged(marked: Sequence[Point], flags: Flags) -> Part:
+def _flagged_trace(marked: Sequence[Point], flags: Flags) -> Part:
     return {
         "type": "scatter",
         "name": "disturbed",

@@ -27,7 +27,7 @@ def quantile_plot(report: Report, residuals: Sequence[Residual]) -> Figure | Non
     return _residual_figure(
         [
             {**_line(ends, [(low + high) / 2 + slope * end for end in ends]), "name": "normal"},
-            *_by_variant(report, list(zip(scores, ranked, strict=True))),
+            *_variant_traces(report, list(zip(scores, ranked, strict=True))),
         ],
         "normal quantile",
     )
@@ -38,7 +38,7 @@ def against_fitted(report: Report, residuals: Sequence[Residual], unit: str) -> 
     if len(residuals) < FEWEST:
         return None
     return _residual_figure(
-        _by_variant(report, [(residual.fitted, residual) for residual in residuals]), f"fitted, {text(unit)}"
+        _variant_traces(report, [(residual.fitted, residual) for residual in residuals]), f"fitted, {text(unit)}"
     )
 
 
@@ -53,7 +53,7 @@ def _residual_figure(traces: list[Part], across: str) -> Figure:
     )
 
 
-def _by_variant(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
+def _variant_traces(report: Report, placed: list[tuple[float, Residual]]) -> list[Part]:
     traces = []
     for name, colour in colours(report).items():
         own = [(x, residual) for x, residual in placed if residual.variant == name]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kdyno.base.text import number
 from kdyno.judge.curves.model import Series
 from kdyno.judge.stats.scaling.laws import TITLES, Fit, Law, Prediction
-from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thinned
+from kdyno.report.figures.style import INK, Figure, Part, figure, legend_above, text, thin
 
 COLOURS: dict[Law, str] = {"amdahl": "#d9822b", "usl": "#3b6ea8"}
 SHADES: dict[Law, str] = {"amdahl": "rgba(217,130,43,0.13)", "usl": "rgba(59,110,168,0.16)"}
@@ -91,7 +91,7 @@ def _perfect(series: Series, largest: int) -> list[Part]:
 
 
 def _values(series: Series) -> Part:
-    drawn = thinned(series.values)
+    drawn = thin(series.values)
     return {
         "type": "scatter",
         "mode": "markers",

@@ -52,7 +52,7 @@ def text(name: str) -> str:
 def figure(traces: Sequence[Part], height: int, **layout: Any) -> Figure:
     """Return a plot from its traces. Axes get the report's grid unless they say otherwise."""
     axes = {name: {"gridcolor": GRID, "zerolinecolor": GRID, **axis} for name, axis in _axes(layout).items()}
-    shown = [trace | {end: _rounded(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
+    shown = [trace | {end: _round_values(trace[end]) for end in ("x", "y") if end in trace} for trace in traces]
     common = {"template": "none", "font": FONT, "paper_bgcolor": "white", "plot_bgcolor": "white"}
     return go.Figure(data=shown, layout=common | {"height": height} | layout | axes)
 
@@ -61,7 +61,7 @@ def legend_above(y: float = 1.0) -> Part:
     return {"orientation": "h", "yanchor": "bottom", "y": y, "x": 0}
 
 
-def thinned(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
+def thin(values: Sequence[Item], most: int = MOST_POINTS) -> list[Item]:
     """Return at most `most` of the values, evenly spread over their order."""
     return list(values[:: max(1, -(-len(values) // most))])
 
@@ -71,7 +71,7 @@ def to_json(figure: Figure) -> str:
     return str(figure.to_json()).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _rounded(values: Sequence[Any]) -> list[Any]:
+def _round_values(values: Sequence[Any]) -> list[Any]:
     """Return values with seven digits, which is more than a plot shows, and halves the page."""
     return [float(f"{value:.7g}") if isinstance(value, float) else value for value in values]
 

@@ -53,19 +53,19 @@ def look(state: State, store: Store, others: Sequence[Store], older_than: float)
     keys = store.keys()
     kept = refs.boots | store.keys_of_runs()
     unneeded = {key: started for key, started in keys.items() if key not in kept}
-    going = {key for key, started in unneeded.items() if started.timestamp() <= _before(older_than)}
+    going = {key for key, started in unneeded.items() if started.timestamp() <= _cutoff_time(older_than)}
     needed_artefacts = store.artefacts(but=going).union(*(other.artefacts() for other in others))
     return Look(len(runs), tuple(items(state, refs, needed_artefacts)), len(keys), unneeded)
 
 
-def _before(older_than: float) -> float:
+def _cutoff_time(older_than: float) -> float:
     """Return the time after which a changed file is younger than so many days."""
     return time.time() - older_than * DAY
 
 
 def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: float, *, removed: bool) -> StoreUse:
     """Return the look in numbers; things younger than so many days stay."""
-    before = _before(older_than)
+    before = _cutoff_time(older_than)
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}
     for item in sorted(inventory.items, key=lambda item: not item.is_needed):  # a file of both counts as needed
@@ -108,7 +108,7 @@ def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], o
     """Remove everything that could be removed at the look, and still can. Raise InUse if another kdyno is at work; then
     nothing was removed.
     """
-    before = _before(older_than)
+    before = _cutoff_time(older_than)
     with state.alone() as is_alone:
         if not is_alone:
             raise InUse(state=state.root, locks=", ".join(state.at_work()) or "it begins just now")

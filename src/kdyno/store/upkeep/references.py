@@ -59,7 +59,7 @@ def references(runs: Iterable[RunRecord], state: State) -> References:
     that was booted. So everything that a kept recipe derives from is kept, too.
     """
     refs = References()
-    left: dict[str, ImageRecord | None] = dict.fromkeys(_soaked(state))
+    left: dict[str, ImageRecord | None] = dict.fromkeys(_soaked_images(state))
     for run in runs:
         left.update({image.key: image for variant in run.variants for image in variant.images})
         if isinstance(root := run.machine.get("root"), str):
@@ -71,19 +71,19 @@ def references(runs: Iterable[RunRecord], state: State) -> References:
         refs.images.add(key)
         record = record or _record(key, state)
         if record is not None:
-            _need(record, refs, state)
-            left.update(_derived(record.inputs, refs, state))
+            _add_needs(record, refs, state)
+            left.update(_derived_images(record.inputs, refs, state))
     return refs
 
 
-def _need(record: ImageRecord, refs: References, state: State) -> None:
+def _add_needs(record: ImageRecord, refs: References, state: State) -> None:
     identity = record.source.identity
     refs.sources |= {tree_path(identity, state).name, patched_tree(identity, record.patches, state).name}
     refs.patches |= set(record.patches)
     refs.inputs |= set(record.inputs.values())
 
 
-def _derived(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
+def _derived_images(inputs: Mapping[str, str], refs: References, state: State) -> dict[str, None]:
     """Return the images that inputs were trained on; their boots are needed, too."""
     trainees: dict[str, None] = {}
     for digest in inputs.values():
@@ -101,7 +101,7 @@ def _record(key: str, state: State) -> ImageRecord | None:
     return None
 
 
-def _soaked(state: State) -> list[str]:
+def _soaked_images(state: State) -> list[str]:
     keys = []
     for path in sorted(state.file("soaks").glob("*.json")):
         with suppress(OSError, ValidationError):

@@ -69,7 +69,7 @@ def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dic
 
     `tested_run` returns the run of a self-test's record, and raises ValueError if it can't be read.
     """
-    with state.scratch("import") as scratch, _opened(path) as file:
+    with state.scratch("import") as scratch, _open_run_file(path) as file:
 
         def keep(digest: str, content: bytes) -> None:
             (scratch / digest).write_bytes(content)
@@ -88,7 +88,7 @@ def import_run(path: Path, state: State, store: Store, tested_run: Callable[[dic
     return Imported(whole.run.id, whole.run.name, boots, len(new), host)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_run_file(path: Path) -> IO[bytes]:
     """Return a regular file that somebody named, without waiting, as a pipe would make it. Raise NoRunFile."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

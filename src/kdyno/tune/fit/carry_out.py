@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.boot.base import Limits
 from kdyno.boot.platforms import NEEDS
 from kdyno.boot.qemu_config import QemuConfig
@@ -185,7 +185,7 @@ class Bench:
         vain |= {name for name in self.selected if selectors(name, made.config, kconfig)}
         asks = {name: value for name, value in self._without(off).items() if name not in vain}
         asks |= {name: False for name, value in config.items() if value == "y" and made.config.get(name, "n") == "n"}
-        name = f"the kernel without {counted(len(off), 'symbol')}"
+        name = f"the kernel without {format_count(len(off), 'symbol')}"
         try:
             image = self.build(self.plan(asks), name)
             boots = self.boots(image, name, self.job)
@@ -243,7 +243,7 @@ def fit(request: Request, session: Session) -> Fitted:
     if not going:
         raise NothingToLeaveOut(config=request.config, load=" ".join(request.load), count=len(of))
     splitting = Splitting(request.kernels)
-    session.talk.say(f"{counted(len(going), 'symbol')} of {len(of):,} may go")
+    session.talk.say(f"{format_count(len(going), 'symbol')} of {len(of):,} may go")
     _search(splitting, bench, going, of, config, kconfig, image.record.build_seconds)
     small = bench.passed.get(splitting.off)
     return _fitted(bench, image, config, of, kconfig, splitting, small)
@@ -292,7 +292,7 @@ def _search(
     try:
         off = next(asked)
         while True:
-            without = f"without {counted(len(off), 'symbol')}"
+            without = f"without {format_count(len(off), 'symbol')}"
             made = bench.configured(off)
             failure = None
             if gone := lost(of, made.config):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES, Lane
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.boot.registry import open_machine
 from kdyno.judge.verdicts.assemble import with_unlisted
@@ -189,8 +189,8 @@ def _require_feasible(of: Experiment, request: SelfTestRequest) -> None:
     if why:
         seconds = links * LINK_SECONDS + len(NAMES) * blocks * LANES[about.lane].first_boot_seconds / about.parallel
         raise TooLong(
-            experiments=counted(request.experiments, "experiment"),
-            blocks=counted(request.blocks, "block"),
+            experiments=format_count(request.experiments, "experiment"),
+            blocks=format_count(request.blocks, "block"),
             work=" and ".join([*([f"{links:,} links"] if links else []), f"{len(NAMES) * blocks:,} boots"]),
             hours=seconds / 3600,
             most=why,

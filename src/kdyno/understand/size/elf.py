@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from kdyno.base.elf_listing import listed
+from kdyno.base.elf_listing import run_listing
 from kdyno.base.errors import UserError
 
 Kind = Literal["text", "rodata", "data", "bss"]
@@ -79,7 +79,7 @@ class Elf:
 def read_elf(path: Path) -> Elf:
     """Read an ELF file of any architecture. Raises NotElf, ElfDamaged, ElfUnsound, and ToolMissing without binutils."""
     _require_elf(path)
-    done = listed(["readelf", "--wide", "--file-header", "--section-headers", "--symbols"], path)
+    done = run_listing(["readelf", "--wide", "--file-header", "--section-headers", "--symbols"], path)
     error = next((line for line in done.stderr.splitlines() if "Error: " in line), "")
     if error or done.returncode != 0:
         raise ElfDamaged(path=path, why=error.partition("Error: ")[2] or f"readelf ends with status {done.returncode}")

@@ -152,14 +152,14 @@ def check_pair(
     """
     published = Printed(q)
     tables = [table for table in (means, values) if table is not None]
-    from_means, from_values = (None if table is None else _recomputed(table, pair, q) for table in (means, values))
+    from_means, from_values = (None if table is None else _recompute(table, pair, q) for table in (means, values))
     recomputed = [own for own in (from_means, from_values) if own]
     p_follows = None if p is None else any(_p_follows(published.ends, Printed(p), table) for table in tables)
     resembles = ""
     if not any(own.follows for own in recomputed):
         resembles = next((name for table in tables if (name := _resembles(table, pair, q))), "")
     wrong_summary = any(summary_errors(group, (values or {})[name]) for name, group in (means or {}).items() if values)
-    parts = _about_q(published, from_means, from_values, wrong_summary)
+    parts = _explain_q(published, from_means, from_values, wrong_summary)
     if resembles:
         parts.append(f"it would fit {resembles}")
     if p is not None and not p_follows:
@@ -236,7 +236,7 @@ def _another_spread(printed: PrintedGroup, values: Group) -> str:
     return ""
 
 
-def _recomputed(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
+def _recompute(groups: Groups, pair: tuple[str, str], q: str) -> Recomputed:
     first, second = (groups[name] for name in pair)
     variance = _variance(groups, [group.sd.value for group in groups.values()])
     own = _statistic(abs(first.mean.value - second.mean.value), variance, first.n, second.n)
@@ -302,7 +302,7 @@ def _overlap(first: tuple[float, float], second: tuple[float, float]) -> bool:
     return max(first[0], second[0]) <= min(first[1], second[1])
 
 
-def _about_q(
+def _explain_q(
     published: Printed, from_means: Recomputed | None, from_values: Recomputed | None, wrong_summary: bool
 ) -> list[str]:
     """Return which data a Q does not follow from, and whether it or the summary is wrong; nothing if it follows from

@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from kdyno.base.arrays import Values
-from kdyno.judge.stats.diagnostics.blocks import Blocked, centred, residuals
-from kdyno.judge.stats.diagnostics.groups import Group, Noise, pooled
+from kdyno.judge.stats.diagnostics.blocks import Blocked, centre, residuals
+from kdyno.judge.stats.diagnostics.groups import Group, Noise, pool_noise
 from kdyno.judge.stats.diagnostics.tables import AnovaRow, AnovaTable
 
 FEW = "fewer than two variants"
@@ -28,7 +28,7 @@ def one_way(groups: Sequence[Group]) -> AnovaTable:
     if reason := _hopeless(groups):
         return AnovaTable(kind="one-way", reason=reason)
     between, df = _between(groups), len(groups) - 1
-    noise = pooled(groups)
+    noise = pool_noise(groups)
     if noise is None:
         return AnovaTable(kind="one-way", reason=EXACT)
     within, rest = noise.variance, noise.df
@@ -67,7 +67,7 @@ def welch(groups: Sequence[Group]) -> AnovaTable:
     )
 
 
-def blocked(table: Blocked) -> AnovaTable:
+def blocked_anova(table: Blocked) -> AnovaTable:
     """Return the table of randomised complete blocks, additive. If boots are missing, sums of squares are of type II:
     each source after the other (Yates 1934); they then don't add up to the total.
     """
@@ -77,14 +77,14 @@ def blocked(table: Blocked) -> AnovaTable:
         return AnovaTable(kind="blocked", reason=APART)
     values, count = table.logs, int(table.blocks.max()) + 1
     rest = residuals(table)
-    design = centred(np.eye(len(table.names))[table.variants], table.blocks)
+    design = centre(np.eye(len(table.names))[table.variants], table.blocks)
     df = int(np.linalg.matrix_rank(design.T @ design, tol=1e-9))
     df_rest = len(values) - count - df
     if df_rest < 1 or df < len(table.names) - 1:
         return AnovaTable(kind="blocked", reason=APART)
     within = float(rest @ rest)
-    without_variants = _squares(centred(values, table.blocks))
-    without_blocks = _squares(centred(values, table.variants))
+    without_variants = _squares(centre(values, table.blocks))
+    without_blocks = _squares(centre(values, table.variants))
     if within <= 1e-20 * (without_variants + without_blocks) or within == 0:
         return AnovaTable(kind="blocked", reason=EXACT)
     mean, between = within / df_rest, max(0.0, without_variants - within)

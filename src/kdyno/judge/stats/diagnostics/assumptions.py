@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from kdyno.base.arrays import Labels, Values
-from kdyno.judge.stats.diagnostics.blocks import in_blocks, residuals
+from kdyno.judge.stats.diagnostics.blocks import block_values, residuals
 from kdyno.judge.stats.diagnostics.groups import groups_of, sd_ratio
 from kdyno.judge.stats.diagnostics.tables import Assumptions, Residual
 from kdyno.judge.stats.observations import Observations
@@ -73,7 +73,7 @@ def _spread(logs: list[Values]) -> tuple[float | None, float | None]:
 
 
 def _normality(observed: Observations, rest: Values) -> tuple[float | None, float | None]:
-    table = in_blocks(observed)
+    table = block_values(observed)
     if table is not None and len(table.names) > 1:
         rest = residuals(table)
     rest = rest[_evenly(len(rest), TESTED)]

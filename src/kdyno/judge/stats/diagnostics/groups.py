@@ -65,7 +65,7 @@ class Noise:
     df: int
 
 
-def pooled(groups: Sequence[Group]) -> Noise | None:
+def pool_noise(groups: Sequence[Group]) -> Noise | None:
     """Return the noise within groups; None if there is none."""
     df = sum(group.n - 1 for group in groups)
     variance = sum((group.n - 1) * group.variance for group in groups) / max(df, 1)

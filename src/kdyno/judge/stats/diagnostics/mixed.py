@@ -7,7 +7,7 @@ import scipy
 
 from kdyno.base.arrays import Labels, Values
 from kdyno.judge.stats.diagnostics import reml
-from kdyno.judge.stats.diagnostics.blocks import centred, in_blocks
+from kdyno.judge.stats.diagnostics.blocks import block_values, centre
 from kdyno.judge.stats.diagnostics.tables import MixedEffect, MixedTable
 from kdyno.judge.stats.estimate import exp
 from kdyno.judge.stats.observations import Observations
@@ -18,20 +18,20 @@ MOST = 2000
 
 def has_holes(observed: Observations) -> bool:
     """Return whether some variant lacks a block that another one has."""
-    table = in_blocks(observed)
+    table = block_values(observed)
     if table is None or len(table.names) < 2:
         return False
     return len(table.logs) < len(table.names) * (int(table.blocks.max()) + 1)
 
 
-def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
+def fit_mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
     """Fit log value ~ variant with a random intercept for each block, and each variant's layout where known, by REML.
 
     Intervals and p are from t with the degrees of freedom of the effects (containment): those that blocks leave or, if
     layout was sampled, those of the images within blocks. How often these intervals hold is simulated in
     tests/judge_simulation. A failed fit is no error: the table says so.
     """
-    table = in_blocks(observed)
+    table = block_values(observed)
     blank = MixedTable(confidence=1 - alpha)
     if table is None or baseline not in table.names or len(table.names) < 2:
         return blank.model_copy(update={"reason": "needs values in blocks, of the baseline and another variant"})
@@ -51,7 +51,7 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
         return blank.model_copy(update={"reason": "too few values: variants and blocks explain all of them"})
     try:
         levels = [table.blocks] if images is None else [table.blocks, images]
-        fit = reml.fitted((table.logs - centre) / scale, design, levels)
+        fit = reml.fit_reml((table.logs - centre) / scale, design, levels)
     except np.linalg.LinAlgError as error:
         return blank.model_copy(update={"reason": f"no fit: {error}"})
     effects, errors = scale * fit.effects[1:], scale * fit.errors[1:]
@@ -76,7 +76,7 @@ def mixed(observed: Observations, baseline: str, alpha: float) -> MixedTable:
 
 
 def _images(observed: Observations) -> Labels | None:
-    """Return the image of each value in the order of `in_blocks`, if layout was sampled: each variant has its own
+    """Return the image of each value in the order of `block_values`, if layout was sampled: each variant has its own
     layouts.
     """
     clusters = [sample.clusters for name in observed.groups if (sample := observed.sample(name))]
@@ -93,8 +93,8 @@ def _df(design: Values, blocks: Labels, images: Labels | None) -> int:
     """Return the degrees of freedom of the variants' effects: those that are left, or those of images, besides the
     blocks.
     """
-    variants = int(np.linalg.matrix_rank(centred(design, blocks)))
+    variants = int(np.linalg.matrix_rank(centre(design, blocks)))
     if images is None:
         return len(design) - int(blocks.max()) - 1 - variants
-    within = centred(np.eye(int(images.max()) + 1)[images], blocks)
+    within = centre(np.eye(int(images.max()) + 1)[images], blocks)
     return int(np.linalg.matrix_rank(within)) - variants

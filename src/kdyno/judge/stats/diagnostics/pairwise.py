@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from kdyno.judge.stats.diagnostics import many_to_one, studentized
-from kdyno.judge.stats.diagnostics.groups import ALIKE, Group, Noise, pooled, ratio_of, sd_ratio
+from kdyno.judge.stats.diagnostics.groups import ALIKE, Group, Noise, pool_noise, ratio_of, sd_ratio
 from kdyno.judge.stats.diagnostics.tables import PairTable, PairTest, Scale
 
 MOST = 20
@@ -29,7 +29,7 @@ def pair_tables(
     without rows, which says so.
     """
     usable = [group for group in groups if group.n > 1]
-    own = noise or pooled(usable)
+    own = noise or pool_noise(usable)
     if len(usable) < 3 or own is None:
         return ()
     if len(usable) > MOST:
@@ -84,7 +84,7 @@ def dunnett(
     control = [group for group in groups if group.variant == baseline]
     others = [group for group in groups if group.variant != baseline]
     used = [*control, *others]
-    own = noise or pooled(used)
+    own = noise or pool_noise(used)
     if not control or not others or own is None:
         return None
     variance, df = own.variance, own.df

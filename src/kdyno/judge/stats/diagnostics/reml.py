@@ -32,7 +32,7 @@ class Fit:
     converged: bool
 
 
-def fitted(values: Values, design: Values, levels: Sequence[Labels]) -> Fit:
+def fit_reml(values: Values, design: Values, levels: Sequence[Labels]) -> Fit:
     """Fit values, shape (n,), by a design of full rank, shape (n, k), with a random intercept for each level's labels.
 
     Raise numpy.linalg.LinAlgError if the design is not of full rank.

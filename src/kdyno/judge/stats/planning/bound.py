@@ -18,7 +18,7 @@ CONFIDENCE = 0.85
 """
 
 
-def estimated(components: Components, iterations: float, boots: float) -> float:
+def estimate_variance(components: Components, iterations: float, boots: float) -> float:
     """Return the variance of one replicate's logarithm: a layout of so many boots (or one boot) of so many readings."""
     boot = components.boot + components.within(iterations)
     return boot if components.layout is None else components.layout + boot / boots
@@ -45,7 +45,7 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
             (of_readings / boots, df_readings),
         ]
     reaches = [part * _reach(part, df, confidence) for part, df in parts if part]
-    return estimated(components, iterations, boots) + math.hypot(*reaches)
+    return estimate_variance(components, iterations, boots) + math.hypot(*reaches)
 
 
 def _reach(part: float, df: float, confidence: float) -> float:

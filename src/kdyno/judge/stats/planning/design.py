@@ -88,11 +88,11 @@ def plan(
     boots, cost = 1, boot_cost
     if components.layout is not None:
         of_layouts = bound.upper(components, iterations, math.inf)
-        boots = _clamped(_ratio(boot, of_layouts, costs.layout, boot_cost), limits.boots)
+        boots = _clamp(_ratio(boot, of_layouts, costs.layout, boot_cost), limits.boots)
         cost = costs.layout + boots * boot_cost
     sd = math.sqrt(bound.upper(components, iterations, boots))
-    needed = power.replicates_needed(effect, sd, alpha, aim=aim)
-    replicates = limits.replicates[1] if needed is None else _clamped(needed, limits.replicates)
+    needed = power.find_replicates(effect, sd, alpha, aim=aim)
+    replicates = limits.replicates[1] if needed is None else _clamp(needed, limits.replicates)
     reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, replicates - 1)) * sd / math.sqrt(replicates)
     return Plan(
         iterations=iterations,
@@ -102,7 +102,7 @@ def plan(
         effect=effect,
         power=float(power.power(effect, replicates, sd, alpha)),
         half_width=exp(reach) - 1,
-        noise=exp(math.sqrt(bound.estimated(components, iterations, boots))) - 1,
+        noise=exp(math.sqrt(bound.estimate_variance(components, iterations, boots))) - 1,
         noise_bound=exp(sd) - 1,
         seconds=replicates * cost,
         enough=needed is not None and needed <= limits.replicates[1],
@@ -125,6 +125,6 @@ def _ratio(variance: float, above: float, cost_above: float, cost: float) -> flo
     return math.sqrt(cost_above / cost * variance / above) if above > 0 else math.inf
 
 
-def _clamped(wanted: float, limits: tuple[int, int]) -> int:
+def _clamp(wanted: float, limits: tuple[int, int]) -> int:
     low, high = limits
     return high if wanted >= high else max(low, math.ceil(wanted))

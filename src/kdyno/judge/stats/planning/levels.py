@@ -62,7 +62,7 @@ def components(nested: Sequence[Sequence[Pair]]) -> Components | None:
     iterations = max(1, round(1 / float(np.mean([1 / len(side) for pair in every for side in pair]))))
     centres = [np.array([np.median(ours) - np.median(theirs) for ours, theirs in layout]) for layout in pairs]
     between = sum(float(((of_layout - of_layout.mean()) ** 2).sum()) for of_layout in centres) / df_boot
-    ours, theirs = (of_median(list(side), iterations) for side in zip(*every, strict=True))
+    ours, theirs = (median_variance(list(side), iterations) for side in zip(*every, strict=True))
     within = ours + theirs
     # what boots were seen to differ by holds for the pilot's readings, whatever is thought to be within them
     known = min(between, float(within[-1]))
@@ -82,7 +82,7 @@ def components(nested: Sequence[Sequence[Pair]]) -> Components | None:
     )
 
 
-def of_median(boots: Sequence[Values], most: int) -> Values:
+def median_variance(boots: Sequence[Values], most: int) -> Values:
     """Return the variance of the median of 1, 2, ..., `most` readings around their boot; shape (most,).
 
     The exact bootstrap (Maritz & Jarrett 1978) of all boots' residuals: how often each of the sorted residuals is the

@@ -67,7 +67,7 @@ def detectable(n: int, sd: float, limits: Limits, *, family: int = 1, paired: bo
     return by_rule(error, float(_df(n, paired)), limits, family=family) if error else 0.0
 
 
-def replicates_needed(effect: float, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> int | None:
+def find_replicates(effect: float, sd: float, alpha: float, *, aim: float = POWER, paired: bool = True) -> int | None:
     """Return the fewest replicates that see an effect with the requested power; None above a million, or for none."""
     if effect == 0:
         return None
@@ -105,7 +105,7 @@ def curve(variant: str, n: int, sd: float, limits: Limits, *, family: int = 1, p
             PowerPoint(n=n, effect=effect, power=chance)
             for effect, chance in zip(effects, chances(effects, error, df, limits, family=family), strict=True)
         ),
-        blocks_needed=replicates_needed(limits.margin, sd, limits.alpha / family, paired=paired),
+        blocks_needed=find_replicates(limits.margin, sd, limits.alpha / family, paired=paired),
     )
 
 

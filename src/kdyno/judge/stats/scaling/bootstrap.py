@@ -45,7 +45,7 @@ def drawn_cases(levels: Sequence[Level]) -> tuple[Drawn, list[Labels] | None]:
     return "replicates", None
 
 
-def why_no_interval(levels: Sequence[Level], labels: list[Labels] | None, drawn: str) -> str:
+def no_interval_reason(levels: Sequence[Level], labels: list[Labels] | None, drawn: str) -> str:
     """Return why there can be no bootstrap; empty if there can."""
     if all(np.ptp(level.sample.values) == 0 for level in levels) and any(
         len(level.sample.values) > 1 for level in levels

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdyno.base.frozen import Frozen
 from kdyno.judge.stats.estimate import CONFIDENCE
-from kdyno.judge.stats.scaling.bootstrap import DRAWS, SEED, Drawn, drawn_cases, resample, why_no_interval
+from kdyno.judge.stats.scaling.bootstrap import DRAWS, SEED, Drawn, drawn_cases, no_interval_reason, resample
 from kdyno.judge.stats.scaling.fit import fit_law
 from kdyno.judge.stats.scaling.laws import NEEDED, TITLES, Fit, Law
 from kdyno.judge.stats.scaling.least_squares import Data
@@ -48,13 +48,13 @@ def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DR
     require_usable(levels)
     drawn, labels = drawn_cases(levels)
     data = Data.of(levels)
-    no_interval = why_no_interval(levels, labels, drawn)
+    no_interval = no_interval_reason(levels, labels, drawn)
     resampled = None if no_interval else resample(levels, labels, draws, np.random.default_rng(seed))
     fits: dict[Law, Fit] = {}
     reasons: dict[Law, str] = {"amdahl": "", "usl": ""}
     for law, needed in NEEDED.items():
         if len(levels) < needed:
-            reasons[law] = f"{TITLES[law]} needs {needed} different n, and there {_are(len(levels))}"
+            reasons[law] = f"{TITLES[law]} needs {needed} different n, and there {_number_phrase(len(levels))}"
         else:
             fits[law] = fit_law(law, data, resampled, no_interval, max(largest or 0, levels[-1].n))
     amdahl, usl = fits.get("amdahl"), fits.get("usl")
@@ -72,5 +72,5 @@ def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DR
     )
 
 
-def _are(count: int) -> str:
+def _number_phrase(count: int) -> str:
     return f"are {count}" if count > 1 else "is one"

@@ -91,7 +91,7 @@ def ratio_of(level: Level, base: Level) -> tuple[float, float | None, float | No
     contrast = contrast_of(observed, "level", "base")
     if contrast is None:  # not one block has both
         logs = [np.log(sample.values) for sample in (level.sample, base.sample)]
-        return _interval(logratio.of_groups(logs[0], logs[1]))
+        return _interval(logratio.log_ratio_of_groups(logs[0], logs[1]))
     return _interval(log_ratio(contrast))
 
 
@@ -99,7 +99,7 @@ def points_of(levels: Sequence[Level]) -> tuple[Point, ...]:
     base = levels[0] if levels[0].n == 1 else None
     points = []
     for level in levels:
-        throughput, low, high = _interval(logratio.of_differences(np.log(level.sample.values)))
+        throughput, low, high = _interval(logratio.log_ratio_of_differences(np.log(level.sample.values)))
         speedup = None if base is None else (1.0, None, None) if level is base else ratio_of(level, base)
         points.append(
             Point(

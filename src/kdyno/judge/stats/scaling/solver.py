@@ -26,14 +26,14 @@ def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array)
     """
     parameters = np.tile(start, (len(logs), 1))
     damping = np.full(len(logs), DAMPING)
-    residuals, slopes = _linearised(basis, logs, weights, parameters)
+    residuals, slopes = _linearise(basis, logs, weights, parameters)
     costs = (weights * residuals**2).sum(axis=1)
     moving = np.arange(len(logs))
     for _ in range(MOST_STEPS):
         steps = _steps(residuals[moving], slopes[moving], weights[moving], parameters[moving], damping[moving], upper)
         tried = np.clip(parameters[moving] + steps, 0, upper)
         moved = tried - parameters[moving]
-        new_residuals, new_slopes = _linearised(basis, logs[moving], weights[moving], tried)
+        new_residuals, new_slopes = _linearise(basis, logs[moving], weights[moving], tried)
         new_costs = (weights[moving] * new_residuals**2).sum(axis=1)
         better = new_costs < costs[moving]
         taken = moving[better]
@@ -47,16 +47,16 @@ def solve(basis: Array, logs: Array, weights: Array, start: Array, upper: Array)
     return parameters
 
 
-def _linearised(basis: Array, logs: Array, weights: Array, parameters: Array) -> tuple[Array, Array]:
+def _linearise(basis: Array, logs: Array, weights: Array, parameters: Array) -> tuple[Array, Array]:
     """Return residuals, shape (draws, k), and their derivatives, shape (draws, p, k), both without the constant c."""
     divisors = 1 + parameters @ basis
     return (
-        _centred(logs + np.log(divisors), weights),
-        _centred(basis[None, :, :] / divisors[:, None, :], weights[:, None, :]),
+        _centre(logs + np.log(divisors), weights),
+        _centre(basis[None, :, :] / divisors[:, None, :], weights[:, None, :]),
     )
 
 
-def _centred(values: Array, weights: Array) -> Array:
+def _centre(values: Array, weights: Array) -> Array:
     means = (weights * values).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
     return np.asarray(values - means, dtype=np.float64)
 

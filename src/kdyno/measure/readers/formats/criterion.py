@@ -8,7 +8,7 @@ from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import grids, is_printed_number, refusal, shape_of
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "criterion's raw.csv"
 _NAME = ("group", "function", "value")
@@ -43,7 +43,7 @@ def read(source: Source) -> ProgramOutput:
                 raise refusal(source.shown, row.line, name, text, text)
         benchmark = "/".join(filter(None, (row.cells[place[name]] for name in _NAME)))
         unit = row.cells[place["unit"]] if "unit" in place else "ns"
-        values[benchmark, shown(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))
+        values[benchmark, format_unit(unit)].append(float(row.cells[place[total]]) / float(row.cells[place[_COUNT]]))
     series = [Series(benchmark, unit, tuple(times)) for (benchmark, unit), times in values.items()]
     usable, unusable = positive(series)
     return ProgramOutput(usable, (*unusable, ONE_PROCESS))

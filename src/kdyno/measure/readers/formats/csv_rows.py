@@ -16,11 +16,11 @@ from kdyno.base.errors import UserError
 from kdyno.measure.readers import units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import AllMissing, Broken, EmptyCell, ManyVariants, NoRows, TooLarge
-from kdyno.measure.readers.frames import joined
+from kdyno.measure.readers.frames import join_tables
 from kdyno.measure.readers.numerals import MISSING_SPELLINGS, Decimal, is_missing, plain
 from kdyno.measure.readers.readings import LEFT, Frame, LongTable
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, folded
+from kdyno.measure.readers.roles import FACTORS, NUMBERING, Roles, find_roles, fold_name
 from kdyno.measure.readers.sheet import LARGEST, LEAST, LONGEST_FIELD, Shape, is_number, refusal, rows, shape_of
 from kdyno.measure.readers.source import Source
 
@@ -60,7 +60,7 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
         if "variant" not in part:
             part["variant"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [source.name])
         if "unit" not in part:
-            unit = own_units.get(column) or request.unit or units.of_column(column)
+            unit = own_units.get(column) or request.unit or units.unit_of_column(column)
             part["unit"] = pd.Categorical.from_codes(np.zeros(len(part), np.int8), [unit])
         part["benchmark"] = _benchmark(part, column, len(roles.values) > 1)
         if len(empty := part[part["value"].isna()]):
@@ -69,7 +69,7 @@ def read(source: Source, request: JudgeRequest) -> LongTable:
             if part.empty:
                 raise AllMissing(file=source.shown, column=column)
         parts.append(part)
-    whole = joined(parts)
+    whole = join_tables(parts)
     for role, most in MOST.items():
         if len(whole[role].cat.categories) > most:
             name = roles.columns.get(role, role)
@@ -92,12 +92,14 @@ def _looked_at(shape: Shape, roles: Roles) -> tuple[str, ...]:
     place = {name: index for index, name in enumerate(shape.header)}
     columns = []
     for name in roles.unused:
-        if folded(name) in NUMBERING:
+        if fold_name(name) in NUMBERING:
             continue
         cells = [row[place[name]].replace(shape.decimal.mark, ".") for row in shape.first if place[name] < len(row)]
-        if folded(name) in FACTORS or not any(is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells):
+        if fold_name(name) in FACTORS or not any(
+            is_number(cell) and not cell.strip("+-").isdecimal() for cell in cells
+        ):
             columns.append(name)
-    return tuple(sorted(columns, key=lambda name: folded(name) not in FACTORS)[:MOST_LEFT])
+    return tuple(sorted(columns, key=lambda name: fold_name(name) not in FACTORS)[:MOST_LEFT])
 
 
 def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str]) -> tuple[Frame, Mapping[str, str]]:
@@ -115,7 +117,7 @@ def _frame(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str])
         cells = [None if is_missing(text) else cell_of(text, shape.decimal.mark) for text in texts]
         written = dict.fromkeys(cell.unit for cell in cells if cell and cell.kind == "value")
         if any(_is_bad(text, cell) for text, cell in zip(texts, cells, strict=True)) or len(written) > 1:
-            raise _bad(source, shape, roles, "its values are in several units")
+            raise _locate_fault(source, shape, roles, "its values are in several units")
         numbers = np.array([float(cell.mean) if cell else np.nan for cell in cells])
         codes = table[name].cat.codes.to_numpy()
         table[name] = np.where(codes < 0, np.nan, numbers[codes])
@@ -134,7 +136,7 @@ def _is_bad(text: str, cell: Cell | None) -> bool:
 
 def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str], *, as_text: bool = False) -> Frame:
     """Read chunk by chunk: plain text takes much memory, and among categories `6.10` would be 6.1. Raise _NotPlain."""
-    named = _named(roles)
+    named = _required_columns(roles)
     texts = list(dict.fromkeys((*named, *looked_at, *(roles.values if as_text else ()))))
     kinds: dict[str, Any] = {**dict.fromkeys(roles.values, np.float64), **dict.fromkeys(texts, str)}
     try:
@@ -172,11 +174,13 @@ def _columns(source: Source, shape: Shape, roles: Roles, looked_at: Sequence[str
     except (ValueError, pd.errors.ParserWarning) as error:  # the base class of ParserError
         if not as_text and type(error) is ValueError:
             raise _NotPlain from None
-        raise _bad(source, shape, roles, "a quote is never closed: the one that opens in line {line}") from error
-    return joined([part[list(kinds)] for part in parts])
+        raise _locate_fault(
+            source, shape, roles, "a quote is never closed: the one that opens in line {line}"
+        ) from error
+    return join_tables([part[list(kinds)] for part in parts])
 
 
-def _named(roles: Roles) -> list[str]:
+def _required_columns(roles: Roles) -> list[str]:
     """Return the columns that must have a value in every row, besides the measurements."""
     return list(dict.fromkeys((*roles.columns.values(), *roles.further)))
 
@@ -192,10 +196,10 @@ def _require_good(source: Source, shape: Shape, roles: Roles, table: Frame) -> N
         for name in texts
     )
     if not (values and names and short):
-        raise _bad(source, shape, roles, "a value or a name in it is invalid, but no line shows which")
+        raise _locate_fault(source, shape, roles, "a value or a name in it is invalid, but no line shows which")
 
 
-def _bad(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
+def _locate_fault(source: Source, shape: Shape, roles: Roles, why: str) -> UserError:
     """Go through a faulty file, and return an error that names line and column.
 
     Raise RaggedRow and HugeField directly. `why` is the reason if no fault is found; `{line}` in it is where the last

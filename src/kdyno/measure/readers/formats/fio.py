@@ -30,10 +30,10 @@ def read(source: Source) -> ProgramOutput:
 
     Bandwidth is derived from the same measurement. Raise Broken.
     """
-    return _of_json(source) if '"fio version"' in source.head else _of_text(source)
+    return _read_json(source) if '"fio version"' in source.head else _read_text(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     rates: dict[str, list[float]] = defaultdict(list)
     notes: list[str] = []
     try:
@@ -57,7 +57,7 @@ def _of_json(source: Source) -> ProgramOutput:
     return ProgramOutput(usable, (*dict.fromkeys(notes), *unusable))
 
 
-def _of_text(source: Source) -> ProgramOutput:
+def _read_text(source: Source) -> ProgramOutput:
     rates: dict[str, list[str]] = defaultdict(list)
     name = ""
     for line in source.text.splitlines():

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from kdyno.measure.readers.readings import ONE_PROCESS, ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import find, shown
+from kdyno.measure.readers.units import find, format_unit
 
 TITLE = "go test -bench output"
 _ROW = re.compile(r"^Benchmark(\S+)\s+\d+\s+(\d\S*\s+\S+/\S+.*)$", re.MULTILINE)
@@ -29,7 +29,7 @@ def read(source: Source) -> ProgramOutput:
                 name = row[1] if unit == "ns/op" else f"{row[1]} {unit}"
                 values[name, unit].append(text)
     series = [
-        printed_series(name, shown(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
+        printed_series(name, format_unit(unit), texts, "lower" if unit.endswith("/op") and not find(unit) else None)
         for (name, unit), texts in values.items()
     ]
     usable, unusable = positive(series)

@@ -25,10 +25,10 @@ def read(source: Source) -> ProgramOutput:
 
     Raise Broken, and the errors of a table.
     """
-    return _of_json(source) if source.form == "json" else _of_csv(source)
+    return _read_json(source) if source.form == "json" else _read_csv(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         series, notes = [], []
@@ -51,7 +51,7 @@ def _of_json(source: Source) -> ProgramOutput:
     return ProgramOutput(usable, (*notes, *unusable))
 
 
-def _of_csv(source: Source) -> ProgramOutput:
+def _read_csv(source: Source) -> ProgramOutput:
     """Read means and standard deviations of seconds; a single run has no standard deviation."""
     series = []
     for grid in grids(source):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kdyno.base.measurement import Direction
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import json_values as json
 from kdyno.measure.readers.errors import Broken
 from kdyno.measure.readers.numerals import is_missing
@@ -62,10 +62,10 @@ def read(source: Source) -> ProgramOutput:
     """Read a benchmark from every metric of the test; metrics of monitors are left out if there are others. Raise
     Broken.
     """
-    return _of_json(source) if source.form == "json" else _of_text(source)
+    return _read_json(source) if source.form == "json" else _read_text(source)
 
 
-def _of_json(source: Source) -> ProgramOutput:
+def _read_json(source: Source) -> ProgramOutput:
     try:
         document = json.table(source.document, "the document")
         rows = [
@@ -75,10 +75,10 @@ def _of_json(source: Source) -> ProgramOutput:
     except ValueError as error:
         raise Broken(file=source.shown, format=TITLE, why=json.why(error)) from error
     series = [Series(name, "", values, direction=_direction(name)) for name, values in rows]
-    return _of_tests(series, "")
+    return _select_test_metrics(series, "")
 
 
-def _of_text(source: Source) -> ProgramOutput:
+def _read_text(source: Source) -> ProgramOutput:
     series: list[Series] = []
     commits: list[str] = []
     runs: set[int] = set()
@@ -113,7 +113,7 @@ def _of_text(source: Source) -> ProgramOutput:
                 )
     if not series:
         raise Broken(file=source.shown, format=TITLE, why="no row has a value for each commit and the name of a metric")
-    output = _of_tests(series, _test_of(source.head))
+    output = _select_test_metrics(series, _test_of(source.head))
     note = (
         "if lkp prints no deviation, it is below 2 % of the mean, and 2 % is assumed"
         if any(one.benchmark in small for one in output.series)
@@ -139,7 +139,7 @@ def _row(line: str, commits: int) -> tuple[str, list[tuple[str, str]]]:
     return (name, values) if name and " " not in name else ("", [])
 
 
-def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
+def _select_test_metrics(series: Sequence[Series], test: str) -> ProgramOutput:
     """Return only the metrics of the test, if there are any."""
     own = [one for one in series if one.benchmark.partition(".")[0] == test]
     own = own or [one for one in series if one.benchmark.partition(".")[0] not in _MONITORS] or list(series)
@@ -153,7 +153,7 @@ def _of_tests(series: Sequence[Series], test: str) -> ProgramOutput:
         else []
     )
     if zero:
-        notes.append(f"left out, since ratios need positive numbers: {listed(zero)}")
+        notes.append(f"left out, since ratios need positive numbers: {format_list(zero)}")
     return ProgramOutput(usable, tuple(notes))
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from kdyno.base.measurement import Direction
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "lmbench output"
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -36,7 +36,7 @@ def read(source: Source) -> ProgramOutput:
     for line in map(str.strip, source.text.splitlines()):
         if match := _LINE.match(line):
             name = _PATH.sub(lambda path: path[1], match[1])
-            values[name, shown(match[3]), _direction(match[3])].append(match[2])
+            values[name, format_unit(match[3]), _direction(match[3])].append(match[2])
         elif match := _SWITCH.match(line):
             heading = f"context switch, {match[1]}"
         elif match := _STRIDE.match(line):

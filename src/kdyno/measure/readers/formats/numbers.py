@@ -9,7 +9,7 @@ from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.request import JudgeRequest
 from kdyno.measure.readers.sheet import last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "one number a line"
 NAME = "value"
@@ -41,7 +41,10 @@ def read(source: Source, request: JudgeRequest) -> ProgramOutput:
             f"{decimal.guessed_from} was read with a comma between thousands; --decimal , reads it the other way"
         )
     series = Series(
-        NAME, shown(unit) or request.unit, tuple(map(float, values)), step=max(map(last_place, values), default=0.0)
+        NAME,
+        format_unit(unit) or request.unit,
+        tuple(map(float, values)),
+        step=max(map(last_place, values), default=0.0),
     )
     usable, unusable = positive([series] if values else [])
     return ProgramOutput(usable, (*notes, *unusable))

@@ -15,7 +15,7 @@ from kdyno.measure.readers.json_values import not_json, require_moderate
 from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "perf stat -x output"
 _SEPARATORS = ",;\t|:"
@@ -57,10 +57,10 @@ _HUNDRED = re.compile(r",\d{1,3},\d\d(?:,|$)")
 
 def _has_commas(line: str) -> bool:
     """Return whether a line whose fields are separated by commas has decimal commas as well."""
-    return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _of_line(line))
+    return bool(_COMMAS.match(line)) and (bool(_HUNDRED.search(line)) or not _match_line(line))
 
 
-def _of_line(line: str) -> re.Match[str] | None:
+def _match_line(line: str) -> re.Match[str] | None:
     return next((row for pattern in _PATTERNS if (row := pattern.match(line))), None)
 
 
@@ -69,7 +69,7 @@ def recognises(source: Source) -> bool:
     first = next(lines, "")
     if first.startswith("{"):
         return '"counter-value"' in first
-    return bool(_of_line(first) or _COMMAS.match(first))
+    return bool(_match_line(first) or _COMMAS.match(first))
 
 
 def read(source: Source) -> ProgramOutput:
@@ -87,7 +87,7 @@ def read(source: Source) -> ProgramOutput:
             continue
         if float(count.ran) < 100:
             notes.append(f"{count.event} was counted {count.ran} % of the time and scaled up (multiplexing)")
-        key = count.event, shown(count.unit)
+        key = count.event, format_unit(count.unit)
         values[key].append(count.value)
         if count.error:
             errors[key] = float(count.error) / 100
@@ -106,12 +106,12 @@ def read(source: Source) -> ProgramOutput:
 def _counts(source: Source) -> Iterator[_Count]:
     for number, line in enumerate(source.text.splitlines(), 1):
         if line.startswith("{"):
-            count = _of_json(line, number, source)
+            count = _count_from_json(line, number, source)
             if count:
                 yield count
         elif _has_commas(line):
             raise CommaTwice(file=source.shown, line=number)
-        elif match := _of_line(line):
+        elif match := _match_line(line):
             yield _Count(
                 event=match["event"] + (f", {match['where']}" if match["where"] else ""),
                 value=match["value"].replace(",", "."),
@@ -122,7 +122,7 @@ def _counts(source: Source) -> Iterator[_Count]:
             )
 
 
-def _of_json(line: str, number: int, source: Source) -> _Count | None:
+def _count_from_json(line: str, number: int, source: Source) -> _Count | None:
     """Return the count in a line of -j; None for a line with only a metric. Raise Broken."""
     try:
         require_moderate(line)

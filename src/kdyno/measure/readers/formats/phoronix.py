@@ -11,7 +11,7 @@ from kdyno.measure.readers.json_values import Unfit
 from kdyno.measure.readers.readings import ProgramOutput, Series, positive
 from kdyno.measure.readers.sheet import is_printed_number, last_place
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 TITLE = "Phoronix Test Suite XML"
 DIRECTIONS: dict[str, Direction] = {"LIB": "lower", "HIB": "higher"}
@@ -33,9 +33,9 @@ def read(source: Source) -> ProgramOutput:
     series, notes = [], []
     for result in root.iterfind("Result"):
         benchmark = _name(result)
-        unit, direction = shown(xml.text_of(result, "Scale")), DIRECTIONS.get(xml.text_of(result, "Proportion"))
+        unit, direction = format_unit(xml.text_of(result, "Scale")), DIRECTIONS.get(xml.text_of(result, "Proportion"))
         for entry in result.iterfind("Data/Entry"):
-            variant, printed = xml.text_of(entry, "Identifier"), _printed(entry)
+            variant, printed = xml.text_of(entry, "Identifier"), _printed_values(entry)
             if not printed:
                 notes.append(f"{benchmark} of {variant} has no single values: left out")
                 continue
@@ -60,7 +60,7 @@ def _name(result: Element) -> str:
     return ", ".join(filter(None, (title, xml.text_of(result, "Description")))) or "result"
 
 
-def _printed(entry: Element) -> list[str]:
+def _printed_values(entry: Element) -> list[str]:
     """Return the single values as written; if only their mean is there, the mean. Sensors have several, between
     commas.
     """

@@ -13,7 +13,7 @@ from kdyno.measure.readers.errors import TooLarge, TwoMarks
 from kdyno.measure.readers.numerals import Mark, decimal_of
 from kdyno.measure.readers.readings import ProgramOutput, positive, printed_series
 from kdyno.measure.readers.source import Source
-from kdyno.measure.readers.units import shown
+from kdyno.measure.readers.units import format_unit
 
 _V = r"(?P<value>\d+(?:,\d{3})*(?:\.\d+)?)"
 _CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
@@ -66,7 +66,7 @@ class Program:
         for named, line, match in matches:
             groups = match.groupdict()
             own = (groups.get("name") or line.name).strip()
-            unit = shown((groups.get("unit") or line.unit).strip())
+            unit = format_unit((groups.get("unit") or line.unit).strip())
             benchmark = ", ".join(filter(None, (" ".join(filter(None, (self.name, own))), *named)))
             if number := _number(match["value"], decimal.mark):
                 values[benchmark, unit, line.direction].append(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kdyno.base.text import cut, listed
+from kdyno.base.text import cut, format_list
 from kdyno.measure.readers import claims
 from kdyno.measure.readers.errors import UnknownForm, UnknownText
 from kdyno.measure.readers.formats import (
@@ -58,7 +58,7 @@ class Reader:
     """Advice if the files have a single variant, besides naming one file for each."""
 
 
-def of_program(
+def program_reader(
     name: str,
     title: str,
     recognises: Callable[[Source], bool],
@@ -86,18 +86,18 @@ def _read_csv(source: Source, request: JudgeRequest) -> LongTable:
 
 
 READERS = (
-    of_program(
+    program_reader(
         "lmbench",
         lmbench.TITLE,
         lmbench.recognises,
         lmbench.read,
         "lines like `Simple syscall: 0.1303 microseconds`",
     ),
-    of_program(
+    program_reader(
         "fio", fio.TITLE, fio.recognises, fio.read, "`jobs` with `read` and `write`, or `IOPS=`", "text", "json"
     ),
-    of_program("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
-    of_program(
+    program_reader("iperf3", iperf3.TITLE, iperf3.recognises, iperf3.read, "`end` with `sum_received`", "text", "json"),
+    program_reader(
         "perf",
         perf_stat.TITLE,
         perf_stat.recognises,
@@ -106,7 +106,7 @@ READERS = (
         "text",
         "json",
     ),
-    of_program(
+    program_reader(
         "hyperfine",
         hyperfine.TITLE,
         hyperfine.recognises,
@@ -116,10 +116,10 @@ READERS = (
         "json",
         lone_variant="one file with several commands, or ",
     ),
-    of_program(
+    program_reader(
         "pyperf", pyperf.TITLE, pyperf.recognises, pyperf.read, "`benchmarks` with `runs` with `values`", "json"
     ),
-    of_program(
+    program_reader(
         "google-benchmark",
         google_benchmark.TITLE,
         google_benchmark.recognises,
@@ -127,7 +127,7 @@ READERS = (
         "`benchmarks` with `run_name` and `real_time`",
         "json",
     ),
-    of_program(
+    program_reader(
         "rustc-perf",
         rustc_perf.TITLE,
         rustc_perf.recognises,
@@ -136,7 +136,7 @@ READERS = (
         "text",
         "json",
     ),
-    of_program(
+    program_reader(
         "phoronix",
         phoronix.TITLE,
         phoronix.recognises,
@@ -145,22 +145,22 @@ READERS = (
         "xml",
         lone_variant="a composite.xml with several identifiers, or ",
     ),
-    of_program(
+    program_reader(
         "pgbench",
         pgbench.TITLE,
         pgbench.recognises,
         pgbench.read,
         "lines like `transaction type: ...` and `tps = 85.184871 (without initial connection time)`",
     ),
-    of_program("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
-    of_program(
+    program_reader("criterion", criterion.TITLE, criterion.recognises, criterion.read, "rows of sample_measured_value"),
+    program_reader(
         "stress-ng",
         stress_ng.TITLE,
         stress_ng.recognises,
         stress_ng.read,
         "lines of --metrics like `stress-ng: metrc: [1] pipe 87143 1.01 0.09 0.50 86441.28 146863.62`",
     ),
-    of_program(
+    program_reader(
         "lkp",
         lkp.TITLE,
         lkp.recognises,
@@ -170,13 +170,13 @@ READERS = (
         "json",
         lone_variant="a comparison of several commits, or ",
     ),
-    of_program(
+    program_reader(
         "sysbench", sysbench.TITLE, sysbench.recognises, sysbench.read, "lines like `events per second:  5321.11`"
     ),
-    of_program(
+    program_reader(
         "go-bench", go_bench.TITLE, go_bench.recognises, go_bench.read, "lines like `BenchmarkX-8  1000  98765 ns/op`"
     ),
-    *(of_program(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
+    *(program_reader(own.name, own.title, own.recognises, own.read, own.excerpt) for own in printed.PROGRAMS),
     Reader("numbers", numbers.TITLE, numbers.recognises, numbers.read, "a number in each line, and nothing else"),
     Reader(
         "table",
@@ -229,4 +229,4 @@ def _keys(source: Source) -> str:
     document = source.document
     rows = document if isinstance(document, list) else [document]
     keys = dict.fromkeys(str(key) for row in rows[:SHOWN] if isinstance(row, dict) for key in row)
-    return f", from what it has: {listed([cut(key, 40) for key in keys], SHOWN)}" if keys else ""
+    return f", from what it has: {format_list([cut(key, 40) for key in keys], SHOWN)}" if keys else ""

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kdyno.base.errors import UserError
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.measure.readers import claims, units
 from kdyno.measure.readers.cells import Cell, cell_of
 from kdyno.measure.readers.errors import BadValue, MaybeRows, MaybeWide, NoSize, NotMeasured
 from kdyno.measure.readers.headings import MEANS, SDS, bare, is_statistic
 from kdyno.measure.readers.layout import Layout, layout_of
-from kdyno.measure.readers.numerals import is_missing, plain, tidied
+from kdyno.measure.readers.numerals import is_missing, plain, tidy
 from kdyno.measure.readers.readings import Published, SummaryTables
 from kdyno.measure.readers.request import JudgeRequest
-from kdyno.measure.readers.roles import find_column, folded, with_level
+from kdyno.measure.readers.roles import find_column, fold_name, with_level
 from kdyno.measure.readers.sheet import Grid, Row, grids, has_pipe_table, is_beyond, refusal, shape_of, whole_number
 from kdyno.measure.readers.source import Source
 
@@ -82,7 +82,7 @@ def _has_means(header: tuple[str, ...], request: JudgeRequest) -> bool:
 def _column(header: tuple[str, ...], request: JudgeRequest, role: str, names: tuple[str, ...]) -> str:
     if wanted := request.columns.get(role, ""):
         return find_column(wanted, header, "the table")
-    return next((column for name in names for column in header if folded(column) == name), "")
+    return next((column for name in names for column in header if fold_name(column) == name), "")
 
 
 @dataclass
@@ -114,11 +114,11 @@ class _Table:
 
     def notes(self) -> Iterator[str]:
         if self.layout.ignored:
-            yield f"not read, since they are made from other numbers, or count: {listed(self.layout.ignored, 8)}"
+            yield f"not read, since they are made from other numbers, or count: {format_list(self.layout.ignored, 8)}"
         if self.sums:
-            yield f"rows that weren't read, since they sum up others: {listed(self.sums)}"
+            yield f"rows that weren't read, since they sum up others: {format_list(self.sums)}"
         if self.asides:
-            yield f"texts in brackets weren't read: {listed([f'({text})' for text in self.asides], 3)}"
+            yield f"texts in brackets weren't read: {format_list([f'({text})' for text in self.asides], 3)}"
         if unclear := self.layout.decimal.guessed_from:
             other = "," if self.layout.decimal.mark == "." else "."
             read = plain(unclear, self.layout.decimal.mark)
@@ -146,7 +146,7 @@ class _Table:
                     mean=cell.mean,
                     sd=sd,
                     n=self._size(row, variant) if sd else 1,
-                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.of_column(column),
+                    unit=self._text(row, "unit") or cell.unit or self.request.unit or units.unit_of_column(column),
                     direction=self._text(row, "direction"),
                     left={name: self._at(row, name) for name in layout.left},
                     benchmark_column=",".join([roles["benchmark"], *layout.further]) if "benchmark" in roles else "",
@@ -161,7 +161,7 @@ class _Table:
             raise NotMeasured(
                 file=self.source.shown,
                 line=self.grid.line,
-                columns=listed([self._text(self.grid.rows[0], "benchmark")]),
+                columns=format_list([self._text(self.grid.rows[0], "benchmark")]),
             )
         for row in self.grid.rows:
             own = self._text(row, "benchmark")
@@ -185,8 +185,8 @@ class _Table:
                     unit=self._text(row, "unit")
                     or cell.unit
                     or self.request.unit
-                    or (units.of_column(column) if self._in_heads() else "")
-                    or units.of_column(key),
+                    or (units.unit_of_column(column) if self._in_heads() else "")
+                    or units.unit_of_column(key),
                     direction="",
                     left={name: self._at(row, name) for name in layout.left},
                     benchmark_column=",".join(name for name in (key, *layout.further) if name),
@@ -194,7 +194,7 @@ class _Table:
 
     def _in_heads(self) -> bool:
         """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
-        bracketed = {units.of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
+        bracketed = {units.unit_of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
         return len(bracketed) == 1 and bool(bracketed.pop())
 
     def _with_further(self, benchmark: str, row: Row) -> str:
@@ -233,7 +233,7 @@ class _Table:
         own = "" if in_cell else self.layout.roles.get("sd", "")
         if own and not is_missing(self._at(row, own)):
             column, text = own, self._at(row, own)
-            beside = cell_of(tidied(text).removeprefix("±").strip(), self.layout.decimal.mark)
+            beside = cell_of(tidy(text).removeprefix("±").strip(), self.layout.decimal.mark)
             if beside is None:
                 raise refusal(self.source.shown, row.line, column, text)
             sd, percent = beside.mean, beside.unit == "%" or "%" in column
