@@ -150,10 +150,10 @@ def nested(content: bytes) -> bytes:
     ("part", "change", "with_digests", "why"),
     [
         ("boots/0.json", changed_sample, False, "of another size|was changed"),
-        ("boots/0.json", with_another_key, True, "none of the run's"),
+        ("boots/0.json", with_another_key, True, "does not belong to the run"),
         ("boots/0.json", without_its_benchmarks, True, "the sample names an unknown benchmark,"),
-        ("run.json", renamed, True, "the run's id is not that of"),
-        ("run.json", of_another_run, True, "the run's id is not that of"),
+        ("run.json", renamed, True, "the run's id does not match"),
+        ("run.json", of_another_run, True, "the run's id does not match"),
         ("run.json", nested, True, "nested too deep"),
         ("run.json", lambda _: b"{}", True, "Field required"),
         ("run.json", lambda _: b"\xff", True, "no plain JSON"),

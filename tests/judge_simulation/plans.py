@@ -151,10 +151,10 @@ def _trusting(variances: Components, effect: float, alpha: float) -> _Size:
     boots = 1
     readings = min(
         range(1, REACH.iterations[1] + 1),
-        key=lambda count: (variances.boot + variances.within(count)) * (COSTS.boot + count * COSTS.iteration),
+        key=lambda count: (variances.boot + variances.variance_within(count)) * (COSTS.boot + count * COSTS.iteration),
     )
     if variances.layout is not None:
-        boot = variances.boot + variances.within(readings)
+        boot = variances.boot + variances.variance_within(readings)
         wanted = COSTS.layout / (COSTS.boot + readings * COSTS.iteration) * boot / max(variances.layout, TINY)
         boots = max(1, min(math.ceil(wanted**0.5), REACH.boots[1]))
     sd = bound.estimate_variance(variances, readings, boots) ** 0.5

@@ -71,9 +71,9 @@ def remove_unfinished(path: Path) -> None:
     Files that this user may not remove stay.
     """
     with suppress(OSError):
-        for left in list(path.parent.iterdir()):
-            if left.name.startswith(_incoming_prefix(path)):
-                left.unlink()
+        for leftover in list(path.parent.iterdir()):
+            if leftover.name.startswith(_incoming_prefix(path)):
+                leftover.unlink()
 
 
 def read_whole(path: Path, most_bytes: int, *, follow_link: bool = True) -> bytes:

@@ -88,8 +88,8 @@ def filter_overrides(repository: Path) -> list[str]:
     for name in names:
         if "=" in name:
             raise FilterUnfit(repository=repository, name=clean(name))
-    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-    settings = [f"filter.{name}.{key}={value}" for name in sorted(names) for key, value in off.items()]
+    switches = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    settings = [f"filter.{name}.{key}={value}" for name in sorted(names) for key, value in switches.items()]
     return [word for setting in settings for word in ("-c", setting)]
 
 

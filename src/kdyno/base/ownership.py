@@ -40,23 +40,23 @@ def untrusted_reason(path: Path) -> str | None:
     link has to be root's own: one of the user's could lead root to any place.
     """
     trusted = _trusted_users()
-    at, left, links = Path("/"), [*reversed(path.parts[1:])], 0
-    if why := _step_untrusted_reason(at, at.stat(), trusted):
+    current, remaining, links = Path("/"), [*reversed(path.parts[1:])], 0
+    if why := _step_untrusted_reason(current, current.stat(), trusted):
         return why
-    while left:
-        name = left.pop()
-        step = at.parent if name == ".." else at / name
+    while remaining:
+        name = remaining.pop()
+        step = current.parent if name == ".." else current / name
         try:
             status = step.lstat()
         except FileNotFoundError:
-            at = step
+            current = step
             continue
         except OSError:  # opening it will fail anyway
             return None
         if not stat.S_ISLNK(status.st_mode):
             if why := _step_untrusted_reason(step, status, trusted):
                 return why
-            at = step
+            current = step
             continue
         links += 1
         if status.st_uid != 0:
@@ -65,8 +65,8 @@ def untrusted_reason(path: Path) -> str | None:
             return f"{step} goes through too many links"
         target = step.readlink()
         if target.is_absolute():
-            at = Path("/")
-        left += [part for part in reversed(target.parts) if part != "/"]
+            current = Path("/")
+        remaining += [part for part in reversed(target.parts) if part != "/"]
     return None
 
 

@@ -11,8 +11,8 @@ SPEED_AFTER_SECONDS = 10.0
 class Pace:
     """The progress of a piece of work and its remaining time, in the words that a terminal and a file both get."""
 
-    def __init__(self, about: bool = False) -> None:
-        self.about = about
+    def __init__(self, is_estimate: bool = False) -> None:
+        self.is_estimate = is_estimate
         self.began = time.monotonic()
         self.first: tuple[float, int] | None = None
         """When the total was first known, and how much was done by then: that part tells nothing about the speed."""
@@ -20,7 +20,7 @@ class Pace:
     def count(self, done: int, total: int | None) -> str:
         if total is None:
             return f"{done:,}"
-        return f"{done:,} of {'about ' if self.about else ''}{max(done, total):,}"
+        return f"{done:,} of {'about ' if self.is_estimate else ''}{max(done, total):,}"
 
     def elapsed(self) -> str:
         return f"{clock(time.monotonic() - self.began)} elapsed"

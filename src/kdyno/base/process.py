@@ -197,7 +197,7 @@ def _communicate(
     assert child.stdout and child.stderr
     end = None if seconds is None else time.monotonic() + seconds
     printed = {child.stdout.fileno(): BytesIO(), child.stderr.fileno(): BytesIO()}
-    left = memoryview(data)
+    remaining = memoryview(data)
     with child.stdout, child.stderr, child.stdin or nullcontext(), selectors.DefaultSelector() as selector:
         for descriptor in printed:
             selector.register(descriptor, selectors.EVENT_READ)
@@ -211,10 +211,10 @@ def _communicate(
             for key, _ in ready:
                 if key.fileobj is child.stdin:
                     try:
-                        left = left[os.write(key.fd, left[:PIECE]) :]
+                        remaining = remaining[os.write(key.fd, remaining[:PIECE]) :]
                     except BrokenPipeError:  # it has ended, or reads no more
-                        left = left[:0]
-                    if not left:
+                        remaining = remaining[:0]
+                    if not remaining:
                         selector.unregister(child.stdin)
                         child.stdin.close()
                     continue

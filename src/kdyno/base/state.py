@@ -51,7 +51,7 @@ class State:
     """The state directory and its parts; each part is made on first use.
 
     A directory that holds anything which isn't kdyno's is refused with StateOfOthers. Root uses none that others may
-    change: each way to a part leads through `why_not_ours`.
+    change: each way to a part leads through `refusal_reason`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -72,7 +72,7 @@ class State:
         except RuntimeError as error:
             raise HomeUnknown(uid=os.getuid()) from error
 
-    def why_not_ours(self, name: str = ".") -> str | None:
+    def refusal_reason(self, name: str = ".") -> str | None:
         """Return why root must not use a part, as somebody else may change it or a directory above; None if root may.
 
         Other users are stopped by the system from everything that they may not do, and can't be misused.
@@ -81,7 +81,7 @@ class State:
 
     def file(self, name: str) -> Path:
         """Return the path of a file that lies in the state directory itself. Raise StateNotOurs."""
-        if why := self.why_not_ours(name):
+        if why := self.refusal_reason(name):
             raise StateNotOurs(path=self.root, why=why)
         return self.root / name
 
@@ -176,7 +176,7 @@ class State:
     @contextmanager
     def lock(self, name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the lock `name` among all kdyno processes of this host; the kernel drops it if the holder dies."""
-        with self.in_use():
+        with self.hold_shared():
             descriptor = _open_lock(self.locks / f"{name}.lock")
             try:
                 if not _try_lock(descriptor):
@@ -196,7 +196,7 @@ class State:
             os.close(descriptor)
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def hold_shared(self) -> Iterator[None]:
         """Hold a shared lock: nothing is removed from the directory while it is held. It may have any number of
         holders.
         """
@@ -208,17 +208,17 @@ class State:
             os.close(descriptor)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def hold_alone(self) -> Iterator[bool]:
         """Yield whether no other kdyno is at work here; if so, no other begins before the end. The caller must hold no
         other lock.
         """
         descriptor = _open_lock(self.locks / IN_USE)
         try:
-            yield _try_lock(descriptor) and not self.at_work()
+            yield _try_lock(descriptor) and not self.held_names()
         finally:
             os.close(descriptor)
 
-    def at_work(self) -> list[str]:
+    def held_names(self) -> list[str]:
         """Return the locks and scratch directories that are held now, by name; finding out creates nothing."""
         locks, boots = self.file(LOCKS), self.file("boots")
         names = [path.stem for path in sorted(locks.glob("*.lock")) if path.name != IN_USE and _is_held(path)]
@@ -232,7 +232,7 @@ class State:
         removed by the next call.
         """
         boots = self._part("boots")
-        with self.in_use():
+        with self.hold_shared():
             with self.lock("scratch"), translate_disk_full(boots):  # between making one and locking it nobody looks
                 _remove_unheld(boots)
                 place = Path(tempfile.mkdtemp(prefix=f"{prefix}-", suffix=SCRATCH, dir=boots))
@@ -306,12 +306,12 @@ def _remove_unheld(directory: Path) -> None:
     """Remove the scratch directories of a directory that have no owner. No link is followed."""
     if directory.is_symlink():
         return
-    for left in directory.glob(f"*{SCRATCH}"):
+    for leftover in directory.glob(f"*{SCRATCH}"):
         with suppress(OSError):  # not a directory, or another user's
-            descriptor = os.open(left, DIRECTORY)
+            descriptor = os.open(leftover, DIRECTORY)
             try:
                 if _try_lock(descriptor):
-                    shutil.rmtree(left, ignore_errors=True)
+                    shutil.rmtree(leftover, ignore_errors=True)
             finally:
                 os.close(descriptor)
 

@@ -28,9 +28,9 @@ Advance = Callable[[int, int | None, str], None]
 class Talk:
     """A terminal gets progress bars; a file or a pipe gets a line now and then; `quiet` gets neither.
 
-    On a terminal, a run also shows its plan and the events that `built`, `booted`, `heard` and `stand` report.
-    Elsewhere these are ignored. `plain` prints lines on a terminal as well; `build_output` shows the last lines of a
-    build's output.
+    On a terminal, a run also shows its plan and the events that `on_images_built`, `on_boot_ended`, `on_build_output`
+    and `on_standings` report. Elsewhere these are ignored. `plain` prints lines on a terminal as well; `build_output`
+    shows the last lines of a build's output.
     """
 
     def __init__(self, quiet: bool = False, *, plain: bool = False, build_output: bool = False) -> None:
@@ -49,18 +49,20 @@ class Talk:
         terminal.tell(text)
 
     @contextmanager
-    def working(self, what: str, *, about: bool = False) -> Iterator[Advance]:
-        """Show one piece of work; the body calls the Advance that it is given. `about`: its totals are estimates."""
+    def working(self, what: str, *, is_estimate: bool = False) -> Iterator[Advance]:
+        """Show one piece of work; the body calls the Advance that it is given. `is_estimate`: its totals are
+        estimates.
+        """
         if self.quiet:
             yield lambda _done, _total, _note: None
         elif self._screen:
-            with self._screen.working(what, Pace(about)):
+            with self._screen.working(what, Pace(is_estimate)):
                 yield self._screen.advance
         elif self.bars:
-            with _bar(what, Pace(about)) as advance:
+            with _bar(what, Pace(is_estimate)) as advance:
                 yield advance
         else:
-            yield _plain(what, Pace(about))
+            yield _plain(what, Pace(is_estimate))
 
     @contextmanager
     def watching(self, ahead: Ahead) -> Iterator[None]:
@@ -82,25 +84,25 @@ class Talk:
         """Whether a run is shown now."""
         return self._screen is not None
 
-    def built(self, images: int) -> None:
+    def on_images_built(self, images: int) -> None:
         """Report that so many images were built."""
         if self._screen:
-            self._screen.built(images)
+            self._screen.on_images_built(images)
 
-    def booted(self) -> None:
+    def on_boot_ended(self) -> None:
         """Report that a boot of the run has ended."""
         if self._screen:
-            self._screen.booted()
+            self._screen.on_boot_ended()
 
-    def heard(self, line: str) -> None:
+    def on_build_output(self, line: str) -> None:
         """Report a line of a build's output."""
         if self._screen:
-            self._screen.heard(line)
+            self._screen.on_build_output(line)
 
-    def stand(self, standings: Sequence[Standing]) -> None:
+    def on_standings(self, standings: Sequence[Standing]) -> None:
         """Report the verdicts so far."""
         if self._screen:
-            self._screen.stand(standings)
+            self._screen.on_standings(standings)
 
 
 @contextmanager
@@ -153,12 +155,12 @@ def _plain(what: str, pace: Pace) -> Advance:
 
     def advance(done: int, total: int | None, note: str) -> None:
         nonlocal last
-        left = pace.left(done, total)
+        remaining = pace.left(done, total)
         now = time.monotonic()
         if now - last < PLAIN_EVERY_SECONDS:
             return
         last = now
-        times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), left]))
+        times = ", ".join(filter(None, [pace.count(done, total), pace.elapsed(), remaining]))
         terminal.tell(f"{what}: {times} ({note[:MOST_NOTED]})")
 
     return advance

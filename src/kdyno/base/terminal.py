@@ -134,11 +134,11 @@ def tell_debugging() -> None:
     log.setLevel(logging.DEBUG)
 
 
-def tell_crash(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+def tell_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print the traceback of a bug in kdyno, as `sys.excepthook`: its last line may quote anything."""
     import traceback
 
-    _tell(clean_lines(cut("".join(traceback.format_exception(kind, error, at)), MOST_TOLD)).rstrip("\n"))
+    _tell(clean_lines(cut("".join(traceback.format_exception(kind, error, trace)), MOST_TOLD)).rstrip("\n"))
 
 
 @contextmanager

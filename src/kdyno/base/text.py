@@ -57,7 +57,7 @@ def harmless_json(text: str) -> str:
 
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", errors="surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[position]:02x}{units[position + 1]:02x}" for position in range(0, len(units), 2))
 
 
 def _strip_escapes(text: str) -> str:

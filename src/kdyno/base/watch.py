@@ -101,14 +101,14 @@ def draw_view(view: View, columns: int, rows: int, now: float) -> list[Text]:
 
 def _plan(view: View, columns: int, now: float) -> list[Text]:
     ahead = view.ahead
-    left = seconds_left(view, now)
+    seconds = seconds_left(view, now)
     pieces = [
         f"{view.built:,} of {format_count(max(ahead.images, view.built), 'image')} built" if ahead.images else "",
         f"{ahead.boots_before + view.booted:,} of {format_count(ahead.boots_before + ahead.boots, 'boot')} done"
         if ahead.boots
         else "",
         f"{clock(now - view.began)} elapsed",
-        f"about {clock(left)} left" if left else "",
+        f"about {clock(seconds)} left" if seconds else "",
     ]
     return [Text(ahead.title, "bold"), *pack_lines([(piece, "") for piece in pieces if piece], columns)]
 
@@ -184,7 +184,9 @@ class Screen:
         self._live.start(refresh=True)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._live.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -201,7 +203,7 @@ class Screen:
             work = self.view.work
             self.view = replace(self.view, work=None, output=())
             if work and work.is_counted:
-                total = None if pace.about else work.total
+                total = None if pace.is_estimate else work.total
                 terminal.tell(f"{work.what}: {pace.count(work.done, total)}, {pace.elapsed()}")
 
     def advance(self, done: int, total: int | None, note: str) -> None:
@@ -210,23 +212,23 @@ class Screen:
             work = replace(self.view.work, done=done, total=total, note=clean(note[:LONGEST]), is_counted=True)
             self.view = replace(self.view, work=work)
 
-    def built(self, images: int) -> None:
+    def on_images_built(self, images: int) -> None:
         """Report that so many more images are built."""
         if images:
             self.view = replace(self.view, built=self.view.built + images, last_built=time.monotonic())
 
-    def booted(self) -> None:
+    def on_boot_ended(self) -> None:
         """Report that one more boot has ended."""
         now, view = time.monotonic(), self.view
         first = now if view.first_boot is None else view.first_boot
         self.view = replace(view, booted=view.booted + 1, first_boot=first, last_boot=now)
 
-    def heard(self, line: str) -> None:
+    def on_build_output(self, line: str) -> None:
         """Report a line of a build's output."""
         if self._shows_output:
             self.view = replace(self.view, output=(*self.view.output, clean(line[:LONGEST]))[-BUILD_LINES:])
 
-    def stand(self, standings: Sequence[Standing]) -> None:
+    def on_standings(self, standings: Sequence[Standing]) -> None:
         """Report the verdicts so far; their names may come from anywhere."""
         self.view = replace(
             self.view, standings=tuple(replace(standing, variant=clean(standing.variant)) for standing in standings)

@@ -160,7 +160,7 @@ class LocalMachine:
         """The agent does the job as in a guest, but as an ordinary program."""
         console, stream = order.directory / "console.log", order.directory / "stream.jsonl"
         job = order.directory / "job.json"
-        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encoded())
+        job.write_bytes(order.job.model_copy(update={"channel": FileChannel(path=str(stream))}).encode())
         start = time.monotonic()
         left = self._run(order, (str(find_agent()), "do", str(job)), console, stream)
         report = read_stream(stream, expected_records(order.job))

@@ -68,7 +68,7 @@ def _calibrate_programs(args: argparse.Namespace) -> int:
     measured = measure(family, times=args.times, passes=args.passes, talk=talk)
     calibration = calibrate(measured, family)
     if args.json:
-        print_json(CalibrationReport.of(calibration).model_dump(mode="json"))
+        print_json(CalibrationReport.from_calibration(calibration).model_dump(mode="json"))
     else:
         for row in lines(calibration):
             line(row)
@@ -84,7 +84,7 @@ def _calibrate_kernel(args: argparse.Namespace) -> int:
     measured, family = _kernel_measurement(args)
     calibration = calibrate_kernel(measured, family)
     if args.json:
-        print_json(KernelCalibrationReport.of(calibration).model_dump(mode="json"))
+        print_json(KernelCalibrationReport.from_calibration(calibration).model_dump(mode="json"))
     else:
         for row in kernel_lines(calibration):
             line(row)
@@ -216,6 +216,6 @@ def _worst(calibration: Calibration) -> list[str]:
     rows = [f"median error by kind, held-out: {kinds}", "where the model fails most, held-out:"]
     for program in worst(held_out, WORST):
         rows.append(
-            f"  {program.program:<23} {program.off_by:.1f} times too {'much' if program.error > 0 else 'little'}"
+            f"  {program.program:<23} {program.error_factor:.1f} times too {'much' if program.error > 0 else 'little'}"
         )
     return rows

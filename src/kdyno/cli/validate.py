@@ -91,7 +91,7 @@ def _kernel(args: argparse.Namespace) -> int:
     request = Request(args.family, args.source, args.config, **given)
     with store_of(args) as store:
         measured = validate_kernel(request, session=Session(state_of(args), store, talk_of(args)))
-    validation = Validation.of(measured, host_family(args.family)[1])
+    validation = Validation.from_measurement(measured, host_family(args.family)[1])
     _tell(args, validation, lines(validation))
     if args.output:
         talk_of(args).say(f"`kdyno calibrate --kernel {args.output}` fits the kernel's own weights to it")
@@ -147,7 +147,9 @@ def _kernels(validation: Validation) -> list[str]:
     measured = validation.measured
     kernels = measured.kernels
     ghz = f"{min(measured.ghz):.2f}" + (f" to {max(measured.ghz):.2f}" if max(measured.ghz) > min(measured.ghz) else "")
-    unmatched = [f"{one.name} (here: {one.host}; guest: {one.guest})" for one in kernels.mitigations if not one.matched]
+    unmatched = [
+        f"{one.name} (here: {one.host}; guest: {one.guest})" for one in kernels.mitigations if not one.is_matched
+    ]
     rows = [
         f"native:   Linux {kernels.running}, {kernels.compiler}, on {measured.cpu} at {ghz} GHz",
         f"modelled: Linux {kernels.version} ({kernels.origin}), {kernels.built_with}",

@@ -31,11 +31,11 @@ def write_csv(report: RunReport, out: IO[str]) -> None:
         if boot.status != "ok":
             continue
         placed = (boot.block, boot.layout_index, boot.position)
-        where = (report.run.id, _cell(boot.variant), *placed, boot.seed, report.run.lane)
+        identity = (report.run.id, _cell(boot.variant), *placed, boot.seed, report.run.lane)
         for sample in boot.samples:
             benchmark = described[sample.benchmark]
             reading = (sample.iteration, sample.elapsed, sample.work, value(sample, benchmark))
-            writer.writerow((*where, _cell(sample.benchmark), *reading, _cell(benchmark.unit), benchmark.direction))
+            writer.writerow((*identity, _cell(sample.benchmark), *reading, _cell(benchmark.unit), benchmark.direction))
 
 
 def _cell(text: str) -> str:

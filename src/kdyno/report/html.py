@@ -74,8 +74,8 @@ def _page_data(report: Report) -> dict[str, Any]:
         "anchors": {
             clean(analysis.benchmark): panels.anchor(number) for number, analysis in enumerate(report.analyses)
         },
-        "boxes": panels.Plot.of("", boxes.grid(report, values)) if several else None,
-        "drift": panels.Plot.of("", drift) if drift is not None else None,
+        "boxes": panels.Plot.from_figure("", boxes.grid(report, values)) if several else None,
+        "drift": panels.Plot.from_figure("", drift) if drift is not None else None,
         "correction": CORRECTIONS[report.correction],
         "colours": list(style.colours(report)),
         "hues": len(style.VARIANT_COLOURS),
@@ -102,8 +102,8 @@ def _tables(report: Report) -> list[Table]:
                 headline=rows[-1] if rows and (rows[-1].is_mean or len(rows) == 1) else None,
                 sentences=[row.sentence for row in largest(rows)],
                 cautions=[f"{names}: {caution}" for names, caution in group_sentences(rows, lambda row: row.caution)],
-                forest=panels.Plot.of("", forest(report, variant, axis)),
-                margin=panels.Plot.of("", margin) if margin is not None else None,
+                forest=panels.Plot.from_figure("", forest(report, variant, axis)),
+                margin=panels.Plot.from_figure("", margin) if margin is not None else None,
             )
         )
     return tables
@@ -149,7 +149,7 @@ def _budget(budgets: Budgets) -> dict[str, Any]:
 
     return {
         "of": budgets,
-        "plots": [panels.Plot.of("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
+        "plots": [panels.Plot.from_figure("", drawn) for drawn in bars(budgets.budgets)] if budgets.budgets else [],
         "columns": budget_rows.COLUMNS,
         "rows": budget_rows.lines(budgets.budgets),
         "legend": budget_rows.LEGEND,

@@ -31,7 +31,7 @@ class Plot:
     figure: Markup
 
     @classmethod
-    def of(cls, title: str, figure: Figure) -> Self:
+    def from_figure(cls, title: str, figure: Figure) -> Self:
         return cls(title, Markup(to_json(figure)))
 
 
@@ -100,4 +100,4 @@ def _plots(
     ]
     for title, figure in drawn:
         if figure is not None:
-            yield Plot.of(title, figure)
+            yield Plot.from_figure(title, figure)

@@ -37,7 +37,7 @@ def shown_of(report: ScalingReport) -> list[Shown]:
             about=f"{view.WORDS[series.work]}; throughput in {series.unit}",
             rows=view.rows(series),
             sentences=view.sentences(series),
-            plot=panels.Plot.of("", curves(series)),
+            plot=panels.Plot.from_figure("", curves(series)),
         )
         for series in report.series
     ]

@@ -101,12 +101,12 @@ def _table(rows: list[Row], axis: Axis, sides: Sides, margin: float, width: int)
         _widest("verdict", verdicts),
         _widest("sees", [row.sensitivity for row in rows]),
     ]
-    left = width - sum(fixed) - 6
-    if left < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these boots)"
+    remaining = width - sum(fixed) - 6
+    if remaining < NARROWEST_NAME + NARROWEST_BAR:  # no room for "(these boots)"
         verdicts = [verdict.replace("(these ", "(") for verdict in verdicts]
-        left, fixed[3] = left + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
-    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in rows]), left - NARROWEST_BAR))
-    bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, left - name_width))
+        remaining, fixed[3] = remaining + fixed[3] - _widest("verdict", verdicts), _widest("verdict", verdicts)
+    name_width = max(NARROWEST_NAME, min(_widest("benchmark", [row.name for row in rows]), remaining - NARROWEST_BAR))
+    bar_width = max(NARROWEST_BAR, min(WIDEST_BAR, remaining - name_width))
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("benchmark", width=name_width, no_wrap=True, overflow="ellipsis")
     for title, size in zip(("baseline", "variant", "effect"), fixed, strict=False):

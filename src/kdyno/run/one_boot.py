@@ -61,7 +61,7 @@ class Wanted:
 
 def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
     """The end of a boot with the benchmarks and samples that its workload makes of it; if it can't, the boot failed."""
-    report = end.report.model_copy(update={"benchmarks": workload.described(end.report)})
+    report = end.report.model_copy(update={"benchmarks": workload.describe_benchmarks(end.report)})
     if end.status != "ok":
         return replace(end, report=report)
     try:

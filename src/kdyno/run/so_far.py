@@ -54,9 +54,9 @@ class SoFar:
         if not self._talk.is_watched or began < self._due:
             return
         try:
-            self._talk.stand(standings(self._judge()))
+            self._talk.on_standings(standings(self._judge()))
         except KdynoError:
-            self._talk.stand(())
+            self._talk.on_standings(())
         ended = time.monotonic()
         self._due = ended + max(EVERY_SECONDS, (ended - began) / SHARE)
 

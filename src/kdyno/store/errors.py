@@ -159,20 +159,20 @@ def translate_os_errors(store: StoreUrl) -> Iterator[None]:
 
 
 def _translate_error(store: StoreUrl, error: DBAPIError) -> InfrastructureError | UserError:
-    cause, where = error.orig, store.where
+    cause, store_name = error.orig, store.where
     why = hide_secrets(" ".join(str(cause).split()), store)
     if isinstance(error, IntegrityError):
-        return RecordRefused(where=where, why=why)
+        return RecordRefused(where=store_name, why=why)
     if isinstance(cause, sqlite3.Error):
         code = _sqlite_code(cause)
         if code == sqlite3.SQLITE_FULL or (code in MAYBE_FULL and store.path and _disk_is_full(store.path.parent)):
-            return DiskFull(path=where)
-        return SQLITE_ERRORS.get(code, StoreFailed)(where=where, why=why)
+            return DiskFull(path=store_name)
+        return SQLITE_ERRORS.get(code, StoreFailed)(where=store_name, why=why)
     if getattr(cause, "sqlstate", None) == "53100":
-        return DiskFull(path=where)
+        return DiskFull(path=store_name)
     if isinstance(error, OperationalError):
-        return StoreUnreachable(where=where, why=why)
-    return StoreFailed(where=where, why=why)
+        return StoreUnreachable(where=store_name, why=why)
+    return StoreFailed(where=store_name, why=why)
 
 
 def sqlite_is_busy(error: DBAPIError) -> bool:

@@ -32,13 +32,13 @@ def load(text: str) -> Any:
 
 def require_plain(value: Any) -> None:
     """Raise ValueError for deep nesting, and for a number that is not finite or needs more than 64 bits."""
-    left = [(value, 0)]
-    while left:
-        part, depth = left.pop()
+    remaining = [(value, 0)]
+    while remaining:
+        part, depth = remaining.pop()
         if isinstance(part, dict | list):
             if depth == DEEPEST:
                 raise ValueError("it is nested too deep")
-            left += [(child, depth + 1) for child in (part.values() if isinstance(part, dict) else part)]
+            remaining += [(child, depth + 1) for child in (part.values() if isinstance(part, dict) else part)]
         elif isinstance(part, int) and not -(2**63) <= part < 2**63:
             raise ValueError("a number in it has more than 64 bits")
         elif isinstance(part, float) and not math.isfinite(part):

@@ -44,7 +44,7 @@ class Progress:
     """Cells whose boot is `ok` or `failed`, in the order of the boots. A lost boot leaves its cell empty."""
 
     @classmethod
-    def of(cls, cells: Iterable[Cell], boots: Iterable[Placed]) -> Progress:
+    def from_boots(cls, cells: Iterable[Cell], boots: Iterable[Placed]) -> Progress:
         """Return the progress after these boots, which may include lost ones, or those of other cells."""
         wanted = list(cells)
         ends = {(boot.variant, boot.block): boot for boot in boots if boot.status != "lost"}

@@ -135,4 +135,4 @@ class RunWithBoots(Frozen):
 def progress_of(run: RunRecord, boots: Iterable[BootRecord], blocks: int | None = None) -> Progress:
     """Return how far a run has come with these boots, looking at its first `blocks` only if they are named."""
     names = [variant.name for variant in run.variants]
-    return Progress.of([(name, block) for block in range(blocks or run.blocks) for name in names], boots)
+    return Progress.from_boots([(name, block) for block in range(blocks or run.blocks) for name in names], boots)

@@ -150,7 +150,7 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
     unpacked = sum(listed.bytes for listed in manifest.files if not listed.name.startswith(f"{ARTEFACTS}/"))
     if unpacked > MOST_PACKED * size:
         raise RunFileUnfit(name=name, why=f"{unpacked:,} bytes of records are more than a file of {size:,} can hold")
-    about: RunFileRun | None = None
+    run_part: RunFileRun | None = None
     boots: list[WholeBoot] = []
     whole: WholeRun | None = None
     named: dict[str, None] = {}
@@ -160,15 +160,15 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
             raise RunFileUnfit(name=name, why=f"{listed.name} is missing, or of another size than in its manifest")
         if hashlib.sha256(content).hexdigest() != listed.sha256:
             raise RunFileUnfit(name=name, why=f"{listed.name} was changed: its SHA-256 isn't that in the manifest")
-        if about is None:
+        if run_part is None:
             if listed.name != RUN:
                 raise RunFileUnfit(name=name, why=f"{RUN} is not the first of its files")
-            about = _parse_part(RunFileRun, content, name, listed.name)
+            run_part = _parse_part(RunFileRun, content, name, listed.name)
         elif listed.name == f"{BOOTS}/{len(boots)}.json" and whole is None:
             boots.append(_parse_part(WholeBoot, content, name, listed.name))
         elif listed.name == f"{ARTEFACTS}/{listed.sha256}":
             if whole is None:  # a file that is refused leaves nothing behind
-                whole = _whole(about, boots, manifest, name)
+                whole = _whole(run_part, boots, manifest, name)
                 named = whole.artefacts
             if listed.sha256 not in named:
                 raise RunFileUnfit(name=name, why=f"no boot has the artefact {listed.sha256}")
@@ -177,14 +177,14 @@ def _read(archive: Iterator[tuple[str, bytes]], size: int, name: str, keep: Call
             raise RunFileUnfit(name=name, why=f"it holds {listed.name}, which no run has")
     if next(archive, None):
         raise RunFileUnfit(name=name, why="it holds more than its manifest lists")
-    return whole or _whole(about, boots, manifest, name)
+    return whole or _whole(run_part, boots, manifest, name)
 
 
-def _whole(about: RunFileRun | None, boots: list[WholeBoot], manifest: RunFileManifest, name: str) -> WholeRun:
+def _whole(run_part: RunFileRun | None, boots: list[WholeBoot], manifest: RunFileManifest, name: str) -> WholeRun:
     """Return the run that consists of these parts. Raise RunFileUnfit."""
-    if about is None or about.run.id != manifest.run:
+    if run_part is None or run_part.run.id != manifest.run:
         raise RunFileUnfit(name=name, why="it is of another run than its manifest says")
-    whole = WholeRun(run=about.run, cells=about.cells, selftest=about.selftest, boots=tuple(boots))
+    whole = WholeRun(run=run_part.run, cells=run_part.cells, selftest=run_part.selftest, boots=tuple(boots))
     if why := inconsistency(whole):
         raise RunFileUnfit(name=name, why=why)
     return whole

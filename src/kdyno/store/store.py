@@ -48,7 +48,9 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -236,7 +238,7 @@ class Store:
         with self._reading() as connection:
             return history.stopped_at(connection, self._url, run_id)
 
-    def begun(self, run_id: str) -> list[datetime]:
+    def start_times(self, run_id: str) -> list[datetime]:
         """Return when this run was begun, and each earlier one that shares boots of several of its variants with it."""
         with self._reading() as connection:
             run = self._run(connection, run_id)

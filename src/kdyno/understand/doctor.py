@@ -142,7 +142,7 @@ def _state_directory(state: State) -> Finding:
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
         return Finding(name, "missing", f"{state.root}: {why}", mend)
-    if why := state.why_not_ours():
+    if why := state.refusal_reason():
         return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
     for path in itertools.chain([state.root], state.root.glob("*")):
         if why := unwritable_reason(path):

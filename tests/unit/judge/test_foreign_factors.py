@@ -99,7 +99,9 @@ def test_both_options_that_the_error_names_are_obeyed(tmp_path: Path, capsys: py
     file = tmp_path / "data.csv"
     file.write_text(two_hosts("rack"))
     assert main(["judge", str(file)]) == 1
-    assert "choose: --benchmark test,rack compares each of its values separately, --pool rack" in capsys.readouterr().err
+    assert (
+        "choose: --benchmark test,rack compares each of its values separately, --pool rack" in capsys.readouterr().err
+    )
     assert main(["judge", str(file), "--benchmark", "test,rack"]) == 0
     assert "pipe, rack slow" in capsys.readouterr().out
     assert main(["judge", str(file), "--pool", "rack"]) == 0

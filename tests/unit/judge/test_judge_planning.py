@@ -93,7 +93,7 @@ def test_components_of_variance_are_found_again_on_average() -> None:
     means = [
         np.mean([result.layout for result in results]),
         np.mean([result.boot for result in results]),
-        np.mean([result.within(5) for result in results]),
+        np.mean([result.variance_within(5) for result in results]),
     ]
     assert means == pytest.approx([0.3**2, 0.2**2, of_two_medians(5, 0.05)], rel=0.2)
 
@@ -115,9 +115,9 @@ def test_a_slow_reading_in_ten_counts_where_it_would_be_the_median_of_a_boot_and
     sides[:, :, 4] += 0.4
     slow = components([list(zip(*sides, strict=True))])
     assert even and slow
-    assert slow.boot + slow.within(11) < 1.5 * (even.boot + even.within(11))
-    assert slow.within(1) > 20 * even.within(1)
-    assert slow.within(22) == pytest.approx(slow.within(11) / 2)
+    assert slow.boot + slow.variance_within(11) < 1.5 * (even.boot + even.variance_within(11))
+    assert slow.variance_within(1) > 20 * even.variance_within(1)
+    assert slow.variance_within(22) == pytest.approx(slow.variance_within(11) / 2)
 
 
 def test_a_component_that_comes_out_negative_is_nothing() -> None:

@@ -564,10 +564,10 @@ def test_what_verbs_print_of_these_obeys_its_schema() -> None:
     check(Turned(turns=(turn,)).model_dump(mode="json"), "doctor-set")
     coverage = Coverage(1, 0.5, 2, 0.5, (("f", 0.5),), "llvm-profgen", ())
     check(json.loads(json.dumps(asdict(coverage))), "profile-cover")
-    validation = Validation.of(kernel_specimen.measured(), cycles_specimen.family())
+    validation = Validation.from_measurement(kernel_specimen.measured(), cycles_specimen.family())
     check(validation.model_dump(mode="json"), "validate")
     calibration = calibrate_kernel(validation.measured, cycles_specimen.family())
-    check(KernelCalibrationReport.of(calibration).model_dump(mode="json"), "calibrate-kernel")
+    check(KernelCalibrationReport.from_calibration(calibration).model_dump(mode="json"), "calibrate-kernel")
 
 
 def test_every_schema_is_a_format_that_is_named() -> None:

@@ -104,7 +104,7 @@ def test_quality_is_of_ranks_and_of_errors() -> None:
 def test_the_worst_is_what_is_furthest_off_in_either_direction() -> None:
     named = worst([judged(100, 50), judged(200, 190), judged(300, 1200)], 2)
     assert [program.native for program in named] == [300, 100]
-    assert named[0].off_by == 4
+    assert named[0].error_factor == 4
 
 
 def test_kinds_are_listed_from_the_worst_on() -> None:

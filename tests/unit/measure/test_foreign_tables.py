@@ -161,8 +161,8 @@ def test_the_direction_is_told_by_a_column_the_flag_or_the_unit() -> None:
     unknown = rows("variant,cost\na,1\nb,2\n")
     assert unknown.observations[0].direction is None
     assert unknown.notes == (
-        "nothing says whether lower or higher is better for cost: it is called higher and lower, not faster and slower; "
-        "--higher or --lower",
+        "nothing says whether lower or higher is better for cost: it is called higher and lower, not faster and "
+        "slower; give it with --higher or --lower",
     )
 
 

@@ -78,8 +78,8 @@ def test_lmbench_adds_its_tests_and_the_iterations_of_the_lane() -> None:
 
 def test_lmbench_names_the_benchmarks_of_its_tests_and_may_be_narrowed_to_some() -> None:
     assert LmbenchWorkload(tests=("lat_pipe",)).benchmark_names() == ("lat_pipe",)
-    assert LmbenchWorkload().only(("lat_pipe",)).benchmark_names() == ("lat_pipe",)
-    assert LmbenchWorkload().only(()) == LmbenchWorkload()
+    assert LmbenchWorkload().select_tests(("lat_pipe",)).benchmark_names() == ("lat_pipe",)
+    assert LmbenchWorkload().select_tests(()) == LmbenchWorkload()
 
 
 def test_what_is_counted_of_lmbench_are_its_tests_with_their_parameters() -> None:
@@ -106,10 +106,10 @@ def test_a_command_adds_itself_and_no_tests() -> None:
 
 def test_a_command_has_no_tests_to_choose_from_and_one_sample_in_a_boot() -> None:
     workload = command(p99=r"(\d+)")
-    assert workload.only(()) == workload.with_iterations(1) == workload
+    assert workload.select_tests(()) == workload.with_iterations(1) == workload
     assert (workload.iterations_range, workload.benchmark_names()) == ((1, 1), ("p99",))
     with pytest.raises(NoTests, match="type `command` has no tests"):
-        workload.only(("lat_pipe",))
+        workload.select_tests(("lat_pipe",))
 
 
 def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
@@ -121,7 +121,7 @@ def test_a_commands_numbers_become_samples_of_its_benchmarks() -> None:
     assert values(report) == {"ops": 12.5, "p99": 830}
     assert [
         (benchmark.name, benchmark.test, benchmark.unit, benchmark.direction)
-        for benchmark in workload.described(report)
+        for benchmark in workload.describe_benchmarks(report)
     ] == [
         ("ops", "command", "1/s", "higher"),
         ("p99", "command", "us", "lower"),
@@ -147,7 +147,7 @@ def test_what_was_counted_in_a_region_is_the_mean_of_its_iterations_without_inte
     report = workload.read(agent_report(b""), write(tmp_path / "record", record))
     assert values(report) == {"calls": mean["calls"], "both": mean["instructions"] + mean["calls"], "pipe": 12}
     assert workload.events() == ("calls", "instructions")
-    assert workload.described(report)[0].description == "calls, as the emulated PMU counts it"
+    assert workload.describe_benchmarks(report)[0].description == "calls, as the emulated PMU counts it"
 
 
 def test_a_count_that_is_not_there_or_is_0_is_broken_and_the_others_are_not(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_what_a_guest_declares_by_itself_is_no_part_of_a_commands_samples() -> N
         agent_report(OUTPUT, benchmarks=(PIPE,), samples=(forged,), unsupported={"x": "y"}, broken={"p99": "z"})
     )
     assert (values(report), report.unsupported, report.broken) == ({"p99": 830}, {}, {})
-    assert [benchmark.name for benchmark in workload.described(report)] == ["p99"]
+    assert [benchmark.name for benchmark in workload.describe_benchmarks(report)] == ["p99"]
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their
         ("ill", "ill"),
         ("pipe", None),
     ]
-    assert [benchmark.name for benchmark in twice.described(AgentReport())][:4] == [
+    assert [benchmark.name for benchmark in twice.describe_benchmarks(AgentReport())][:4] == [
         "small.rate",
         "small.system",
         "ill.rate",

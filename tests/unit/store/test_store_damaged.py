@@ -117,8 +117,8 @@ def test_a_run_that_began_later_shares_nothing_with_this_one(path: Path) -> None
     later = RUN.model_copy(update={"id": "4" * 12, "created": RUN.created + timedelta(days=1)})
     with Store(f"sqlite:///{path}") as store:
         store.begin(later, specimen.cells(RUN))
-        assert store.begun(RUN.id) == [RUN.created]
-        assert store.begun(later.id) == [later.created, RUN.created]
+        assert store.start_times(RUN.id) == [RUN.created]
+        assert store.start_times(later.id) == [later.created, RUN.created]
 
 
 def test_no_sign_of_a_zero_and_no_order_of_keys_is_damage(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Sent:
             run = store.run(newest)
             store.boots(run.id)
             store.benchmarks(run.id)
-            store.begun(run.id)
+            store.start_times(run.id)
             store.stopped_at(run.id)
             store.boot_seconds("model", None, "lmbench")
             store.ends(f"{variant.name}, block {block}" for variant in run.variants for block in range(3))

@@ -99,11 +99,11 @@ def _require_no_factor(table: LongTable, column: str, benchmark: list[str]) -> N
     """Raise UndecidedColumn for a column that would be pooled silently: a lone variant has no other to compare it
     with.
     """
-    for left in table.frame:
-        name = left.removeprefix(LEFT)
-        if left == name or name in (column, *benchmark):
+    for remaining in table.frame:
+        name = remaining.removeprefix(LEFT)
+        if remaining == name or name in (column, *benchmark):
             continue
-        levels = [str(level) for level in table.frame[left].cat.categories]
+        levels = [str(level) for level in table.frame[remaining].cat.categories]
         if len(levels) > 1 and (fold_name(name) in FACTORS or may_be_a_factor(name, levels)):
             raise UndecidedColumn(
                 column=name,

@@ -127,12 +127,12 @@ def throughput(measured: Measured, work: Work | None) -> Sample:
 
     Raise NoDirection, NoWork and NoThroughputKnown.
     """
-    of, name = measured.of, measured.workload
-    if of.direction is None:
+    observed, name = measured.of, measured.workload
+    if observed.direction is None:
         raise NoDirection(name=name)
-    if of.quantity == "count":
-        raise NoThroughputKnown(name=name, unit=of.unit)
-    if of.direction == "higher":
+    if observed.quantity == "count":
+        raise NoThroughputKnown(name=name, unit=observed.unit)
+    if observed.direction == "higher":
         return measured.sample
     if work is None:
         raise NoWork(name=name)

@@ -132,9 +132,9 @@ def _cold_note(gathered: Gathered, cold: Sequence[Cold]) -> Iterator[str]:
         certain = not gathered.row_ranges or all(
             group.order is not None for observed, variant, _ in cold if (group := observed.sample(variant))
         )
-        where = "" if certain else ", if the rows are in the order of measuring"
+        condition = "" if certain else ", if the rows are in the order of measuring"
         yield (
-            f"the first value is far from all others of its variant{where}: {format_list(names)}; if a cold cache "
+            f"the first value is far from all others of its variant{condition}: {format_list(names)}; if a cold cache "
             "explains it, measure again after a run that isn't counted (hyperfine --warmup 1), or leave the first "
             "values out"
         )

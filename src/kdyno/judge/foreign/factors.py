@@ -40,18 +40,18 @@ def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -
     values.
     """
     result = Settled(table)
-    left = [column for column in table if column.startswith(LEFT)]
+    unassigned = [column for column in table if column.startswith(LEFT)]
     if own:
-        return Settled(table.drop(columns=left))
+        return Settled(table.drop(columns=unassigned))
     further = list(dict.fromkeys(LEFT + column for role in roles for column in role.further if LEFT + column in table))
     for column in further:
         result.table = _extend_benchmark_names(result.table, column)
-    for column in left:
+    for column in unassigned:
         if column not in further and fold_name(column.removeprefix(LEFT)) in FACTORS:
             _settle(result, column)
     unknown = [
         column
-        for column in left
+        for column in unassigned
         if column not in further
         and fold_name(column.removeprefix(LEFT)) not in FACTORS
         and may_be_a_factor(column.removeprefix(LEFT), [str(level) for level in result.table[column].cat.categories])
@@ -59,7 +59,7 @@ def settle_factors(table: Frame, roles: Sequence[Roles], *, own: bool = False) -
     if len(result.table["variant"].unique()) > 1:
         for column in sorted(unknown, key=lambda name: len(result.table[name].cat.categories)):
             _require_none(result.table, column, roles)
-    result.table = result.table.drop(columns=left)
+    result.table = result.table.drop(columns=unassigned)
     return result
 
 

@@ -66,7 +66,7 @@ class Directions:
     request: JudgeRequest
     unknown: list[str] = field(default_factory=list)
 
-    def of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
+    def direction_of(self, benchmark: str, unit: str, written: str = "", column: str = "") -> Direction | None:
         """Return the direction that the user gave, else that of the file (`written`), else the one shown by the unit or
         the names of the benchmark and of the `column` of its values, if one of them leaves no doubt; None if it is
         unknown.

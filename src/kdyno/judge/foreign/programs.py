@@ -52,7 +52,7 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
             if number > 1:
                 pooled.setdefault(variant, []).append(benchmark)
         all_series = [series for measured in by_variant.values() for _, series in measured]
-        direction = directions.of(benchmark, unit, all_series[0].direction or "")
+        direction = directions.direction_of(benchmark, unit, all_series[0].direction or "")
         observations.append(
             Observations(
                 benchmark=benchmark,
@@ -68,16 +68,18 @@ def gather(files: Sequence[tuple[Source, ProgramOutput]], request: JudgeRequest,
         )
     notes = [note for note in _notes(files) if not (by_file and ONE_PROCESS in note)]
 
-    def of(some: Sequence[str]) -> str:
+    def listed_if_partial(some: Sequence[str]) -> str:
         return "" if len(some) == len(benchmarks) else f" ({format_list(list(some))})"
 
     if by_file:
-        notes.append(f"each file counts once for its variant, with the median of its values{of(by_file)}")
+        notes.append(
+            f"each file counts once for its variant, with the median of its values{listed_if_partial(by_file)}"
+        )
     for some in dict.fromkeys(tuple(names) for names in pooled.values()):
         names = format_list([variant for variant, own in pooled.items() if tuple(own) == some])
         notes.append(
             f"all values of the files of {names} are taken together, because another variant has only one file"
-            f"{of(some)}"
+            f"{listed_if_partial(some)}"
         )
     return Gathered(
         observations=tuple(observations),
@@ -133,11 +135,13 @@ def _scale_series(series: Series, factor: float, unit: str) -> Series:
 
 def _notes(files: Sequence[tuple[Source, ProgramOutput]]) -> list[str]:
     """Return the readers' notes, each with the files that it is about, or without them if it is about all."""
-    about: dict[str, list[str]] = {}
+    files_by_note: dict[str, list[str]] = {}
     for source, output in files:
         for note in output.notes:
-            about.setdefault(note, []).append(source.shown)
-    notes = [note if len(names) == len(files) else f"{format_list(names)}: {note}" for note, names in about.items()]
+            files_by_note.setdefault(note, []).append(source.shown)
+    notes = [
+        note if len(names) == len(files) else f"{format_list(names)}: {note}" for note, names in files_by_note.items()
+    ]
     more = len(notes) - MOST_NOTES
     return [*notes[:MOST_NOTES], f"{more:,} more such notes"] if more > 0 else notes
 

@@ -68,7 +68,7 @@ def gather(tables: Sequence[LongTable], request: JudgeRequest) -> Gathered:
 
 def _make_observations(benchmark: Measured, column: str, directions: Directions, own: bool) -> Observations:
     """Return one benchmark for the judge. Numbers of things are exact, and so are kdyno's `own` values."""
-    direction = directions.of(benchmark.name, benchmark.unit, benchmark.direction, column)
+    direction = directions.direction_of(benchmark.name, benchmark.unit, benchmark.direction, column)
     quantity = units.quantity(benchmark.unit, f"{benchmark.name} {column}", direction)
     is_exact = own or (quantity == "count" and benchmark.step == 1)
     return Observations(
@@ -90,9 +90,11 @@ def _separate_files(tables: Sequence[LongTable]) -> list[Frame]:
     if len(tables) == 1:
         return [tables[0].frame]
     frames = []
-    left = dict.fromkeys(column for table in tables for column in table.frame if column.startswith(LEFT))
+    unassigned = dict.fromkeys(column for table in tables for column in table.frame if column.startswith(LEFT))
     for number, table in enumerate(tables):
-        frame = table.frame.assign(**{column: _constant("", table) for column in left if column not in table.frame})
+        frame = table.frame.assign(
+            **{column: _constant("", table) for column in unassigned if column not in table.frame}
+        )
         if _is_last_variant(table.roles):
             frame = frame.assign(
                 **{LEFT + table.roles.columns["variant"]: frame["variant"]},

@@ -111,7 +111,7 @@ def _make_observations(benchmark: str, rows: Sequence[Published], directions: Di
         low, high = Printed(row.mean).ends
         step = max(step, (high - low) * factor)
         by_variant.setdefault(row.variant, []).append((factor, row))
-    direction = directions.of(benchmark, unit, rows[0].direction)
+    direction = directions.direction_of(benchmark, unit, rows[0].direction)
     are_figures = not any(row.sd for row in rows)
     return Observations(
         benchmark=benchmark,

@@ -107,8 +107,8 @@ def _require_positive(benchmark: str, variant: str, sample: Sample) -> None:
     if not len(sample.values) or (sample.values.min() > 0 and sample.values.max() < np.inf):
         return
     for first in np.flatnonzero(~((sample.values > 0) & (sample.values < np.inf)))[:1]:
-        where = f"row {first + 1}" if sample.blocks is None else f"block {sample.blocks[first]}"
-        raise UnusableSample(benchmark=benchmark, variant=variant, where=where, reading=f"{sample.values[first]:g}")
+        place = f"row {first + 1}" if sample.blocks is None else f"block {sample.blocks[first]}"
+        raise UnusableSample(benchmark=benchmark, variant=variant, where=place, reading=f"{sample.values[first]:g}")
 
 
 def _require_single(benchmark: str, variant: str, sample: Sample) -> None:

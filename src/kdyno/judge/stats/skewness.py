@@ -88,10 +88,10 @@ def group_skew(variant: Values, baseline: Values) -> Skew | None:
 
 def sentence(skew: Skew) -> str:
     """Return the sentence for the report."""
-    of = "the differences" if skew.of == "differences" else f"values of the {skew.of}"
+    subject = "the differences" if skew.of == "differences" else f"values of the {skew.of}"
     return (
-        f"{of} are skewed: if one of the two has rare large values that the other one lacks, 95 % intervals cover 84 "
-        "to 89 %"
+        f"{subject} are skewed: if one of the two has rare large values that the other one lacks, 95 % intervals cover "
+        "84 to 89 %"
     )
 
 

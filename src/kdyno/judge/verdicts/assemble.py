@@ -47,7 +47,7 @@ class Rejudge:
     alpha: float | None = None
     correction: Correction | None = None
 
-    def applied(self, run: RunRecord) -> RunRecord:
+    def apply(self, run: RunRecord) -> RunRecord:
         """Return the run with these settings, and with a notice if they are others than its own. Raise
         NoSuchVariant.
         """
@@ -76,14 +76,14 @@ def assemble(
     Without `analysed` the tables behind the verdicts, which take seconds, are left out. Raise RunUnknown, RunAmbiguous,
     NoSuchVariant, UnusableSample and the store's errors.
     """
-    run = by.applied(store.run(run_id))
+    run = by.apply(store.run(run_id))
     return judge_run(
         run,
         store.boots(run.id),
         store.benchmarks(run.id),
         artefacts,
         selftests_of(store, run),
-        begun=store.begun(run.id),
+        begun=store.start_times(run.id),
         checks=checks_of(store, run, artefacts),
         analysed=analysed,
     )

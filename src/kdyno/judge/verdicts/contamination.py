@@ -49,7 +49,7 @@ class Rule:
     below: bool = False
     """Whether values below the limit are flagged, not those above."""
 
-    def broken(self, value: float, limit: float) -> bool:
+    def is_violated(self, value: float, limit: float) -> bool:
         return value < limit if self.below else value > limit
 
 
@@ -145,7 +145,7 @@ def contamination(boots: Sequence[BootRecord], lane: Lane) -> tuple[Flag, ...]:
         _flag(boot, rule, boot.conditions[rule.what], limit)
         for boot in ok
         for rule, limit in zip(RULES, limits, strict=True)
-        if limit is not None and rule.what in boot.conditions and rule.broken(boot.conditions[rule.what], limit)
+        if limit is not None and rule.what in boot.conditions and rule.is_violated(boot.conditions[rule.what], limit)
     )
 
 
@@ -172,4 +172,4 @@ def _flag(boot: BootRecord, rule: Rule, value: float, limit: float) -> Flag:
 
 
 def _is_of(flag: Flag, rule: Rule) -> bool:
-    return flag.what == rule.what and rule.broken(flag.value, flag.limit)
+    return flag.what == rule.what and rule.is_violated(flag.value, flag.limit)

@@ -154,11 +154,11 @@ def _row(
 
 def group_sentences(rows: Sequence[Row], text_of: Callable[[Row], str]) -> list[tuple[str, str]]:
     """Return the sentences on rows, once for all rows with the same one: their names, and the sentence."""
-    about: dict[str, list[str]] = {}
+    names_by_sentence: dict[str, list[str]] = {}
     for row in rows:
         if text := text_of(row):
-            about.setdefault(text, []).append(row.name)
-    return [(format_list(names), text) for text, names in about.items()]
+            names_by_sentence.setdefault(text, []).append(row.name)
+    return [(format_list(names), text) for text, names in names_by_sentence.items()]
 
 
 def _sensitivity(estimate: Estimate | None) -> str:

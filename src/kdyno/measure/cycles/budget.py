@@ -107,6 +107,6 @@ def percentages(shares: Sequence[float]) -> list[float]:
     """
     tenths = [1000 * share for share in shares]
     cut = [math.floor(value) for value in tenths]
-    left = round(math.fsum(tenths)) - sum(cut)
-    up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:left]
+    remaining = round(math.fsum(tenths)) - sum(cut)
+    up = sorted(range(len(tenths)), key=lambda place: cut[place] - tenths[place])[:remaining]
     return [(value + (place in up)) / 10 for place, value in enumerate(cut)]

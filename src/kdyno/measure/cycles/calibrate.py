@@ -49,7 +49,7 @@ class CalibrationReport(Frozen):
     spread: tuple[float, ...]
 
     @classmethod
-    def of(cls, calibration: Calibration) -> CalibrationReport:
+    def from_calibration(cls, calibration: Calibration) -> CalibrationReport:
         return cls(**{**vars(calibration), "family": calibration.family.name})
 
 

@@ -29,7 +29,7 @@ class Judged:
         return self.modelled / self.native - 1
 
     @property
-    def off_by(self) -> float:
+    def error_factor(self) -> float:
         """The factor by which it is too high or too low: 1 is exact, 2 is twice or half."""
         return max(self.modelled / self.native, self.native / max(self.modelled, 1e-9))
 
@@ -71,7 +71,7 @@ def quality(judged: Sequence[Judged]) -> Quality:
 
 def worst(judged: Sequence[Judged], count: int = 5) -> list[Judged]:
     """Return the programs that the model is furthest off."""
-    return sorted(judged, key=lambda program: -program.off_by)[:count]
+    return sorted(judged, key=lambda program: -program.error_factor)[:count]
 
 
 def errors_by_kind(judged: Sequence[Judged]) -> dict[str, float]:

@@ -282,13 +282,15 @@ class Family(FamilyFile):
         else:
             known = _error(model.median_error, model.programs, "held-out programs", model.spearman)
         if model.kernel_median_error is not None:
-            about = _error(model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman)
-            known += f"; of kernel code {about}"
+            kernel_error = _error(
+                model.kernel_median_error, model.kernel_benchmarks, "benchmarks", model.kernel_spearman
+            )
+            known += f"; of kernel code {kernel_error}"
         return f"modelled, {self.model_name}: {known}"
 
 
-def _error(median: float, count: int | None, of: str, spearman: float | None) -> str:
-    return f"median error {100 * median:.0f} % on {count} {of}, Spearman {spearman:.2f}"
+def _error(median: float, count: int | None, noun: str, spearman: float | None) -> str:
+    return f"median error {100 * median:.0f} % on {count} {noun}, Spearman {spearman:.2f}"
 
 
 def families() -> tuple[str, ...]:

@@ -59,8 +59,8 @@ def fit(
     multiples = np.ones(len(fitted))
     for _ in range(ROUNDS):
         modelled = np.maximum(rows @ multiples + rest, LEAST * native)
-        off = np.maximum(np.abs(np.log(modelled / native)), 1e-9)
-        scale = np.sqrt(np.minimum(1, STRAY / off) / (modelled * native))
+        distances = np.maximum(np.abs(np.log(modelled / native)), 1e-9)
+        scale = np.sqrt(np.minimum(1, STRAY / distances) / (modelled * native))
         before = multiples
         multiples, _residual = nnls(
             np.vstack([rows * scale[:, None], ridge]), np.concatenate([(native - rest) * scale, ridge.diagonal()])

@@ -58,7 +58,7 @@ class KernelCalibrationReport(Frozen):
     before: Quality
 
     @classmethod
-    def of(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
+    def from_calibration(cls, calibration: KernelCalibration) -> KernelCalibrationReport:
         known = {name: getattr(calibration, name) for name in cls.model_fields}
         return cls(**{**known, "family": calibration.family.name})
 
@@ -72,7 +72,7 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
     native = measured.native[is_fit]
     pull = chosen_pull(counts, native, names, family.weights, fitted)
     weights = fit(counts, native, names, family.weights, pull, fitted)
-    judged = measured.judged(weights)
+    judged = measured.judge(weights)
     return KernelCalibration(
         family=family,
         measured=measured,
@@ -82,7 +82,7 @@ def calibrate_kernel(measured: KernelMeasurement, family: Family) -> KernelCalib
         judged=judged,
         held_out=quality(select_role(judged, "held-out")),
         on_fitted=quality(select_role(judged, "fit")),
-        before=quality(select_role(measured.judged(family.weights), "held-out")),
+        before=quality(select_role(measured.judge(family.weights), "held-out")),
     )
 
 

@@ -68,7 +68,7 @@ class Mitigation(Frozen):
     guest: str
 
     @property
-    def matched(self) -> bool:
+    def is_matched(self) -> bool:
         """Whether the two kernels do the same about it."""
         return what_is_done(self.host) == what_is_done(self.guest)
 
@@ -140,7 +140,7 @@ class KernelMeasurement(Frozen):
         if geometry_of(family) != self.geometry:
             raise OtherGeometry(path=path, family=family.name)
 
-    def judged(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
+    def judge(self, weights: Mapping[str, float]) -> tuple[Judged, ...]:
         """Return every benchmark with the cycles that these weights give for its counts."""
         modelled = weigh(self.counts, self.events, weights).tolist()
         instructions = weigh(self.counts, self.events, {"instructions": 1.0, "user_instructions": 1.0}).tolist()
@@ -164,8 +164,8 @@ class Validation(Frozen):
     """The quality on those that no fit may use."""
 
     @classmethod
-    def of(cls, measured: KernelMeasurement, family: Family) -> Validation:
-        judged = measured.judged(family.weights)
+    def from_measurement(cls, measured: KernelMeasurement, family: Family) -> Validation:
+        judged = measured.judge(family.weights)
         return cls(
             model=family.caption(),
             measured=measured,

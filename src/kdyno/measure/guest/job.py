@@ -160,7 +160,7 @@ class Job(Frozen):
     soak: Soak | None = None
     """If given, programs run in this way instead of one after the other; their `runs` are then ignored."""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the job in the agent's format. The usual channel isn't named: each byte of an initramfs moves pages of
         the guest.
         """

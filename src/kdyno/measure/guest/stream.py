@@ -60,7 +60,7 @@ class Asked:
     soak: Soak | None = None
     """If given, the programs run side by side instead, and none is measured."""
 
-    def of_programs(self) -> dict[str, tuple[Benchmark, int]]:
+    def program_benchmarks(self) -> dict[str, tuple[Benchmark, int]]:
         """Return the benchmark of each measured program, by its name, and the number of its samples."""
         unit = LANES[self.lane].clock.cost_unit
         return {
@@ -97,11 +97,11 @@ class AgentReport(Frozen):
     fault: str | None = None
 
 
-def read_stream(path: Path, asked: Asked) -> AgentReport:
+def read_stream(path: Path, expected: Asked) -> AgentReport:
     """Read a stream file to its end or to its first fault; no content of it raises an error."""
     try:
         with path.open("rb") as file:
-            return _Reader(asked).read(_records(file))
+            return _Reader(expected).read(_records(file))
     except FileNotFoundError:
         return AgentReport(fault="no stream")
 
@@ -117,7 +117,7 @@ class _Reader:
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        of_programs = asked.of_programs()
+        of_programs = asked.program_benchmarks()
         self.expected = (*asked.benchmarks, *(benchmark for benchmark, _ in of_programs.values()))
         self.samples_of = {name: runs for name, (_, runs) in of_programs.items()}
         """The number of requested samples of each benchmark that is a program."""
@@ -151,41 +151,41 @@ class _Reader:
         )
 
     def _take(self, number: int, record: Any) -> None:
-        where = f"agent record {number}"
+        place = f"agent record {number}"
         if self.complete:
-            raise StreamFault(f"{where} comes after the end")
+            raise StreamFault(f"{place} comes after the end")
         if (self.hello is None) != isinstance(record, HelloRecord):
-            raise StreamFault(f"{where}: the stream must start with one hello")
+            raise StreamFault(f"{place}: the stream must start with one hello")
         match record:
             case HelloRecord():
                 self.hello = record
                 if record.lane != self.asked.lane:
-                    raise StreamFault(f"{where}: it measures in lane {record.lane}, the job says {self.asked.lane}")
+                    raise StreamFault(f"{place}: it measures in lane {record.lane}, the job says {self.asked.lane}")
             case BenchmarkRecord():
-                self._begin(where, record)
+                self._begin(place, record)
             case SampleRecord():
-                self._sample(where, record)
+                self._sample(place, record)
             case UnsupportedRecord():
-                self._give_up(where, record, self.unsupported)
+                self._give_up(place, record, self.unsupported)
             case BrokenRecord():
-                self._give_up(where, record, self.broken)
+                self._give_up(place, record, self.broken)
             case EndRecord():
-                self._end(where, number, record)
+                self._end(place, number, record)
             case _:
                 try:
                     self._hear(record)
                 except Unasked as error:
-                    raise StreamFault(f"{where}: {error}") from None
+                    raise StreamFault(f"{place}: {error}") from None
 
-    def _end(self, where: str, number: int, record: EndRecord) -> None:
+    def _end(self, place: str, number: int, record: EndRecord) -> None:
         if record.records != number:
-            raise StreamFault(f"{where}: the agent counted {record.records} records, {number} came")
+            raise StreamFault(f"{place}: the agent counted {record.records} records, {number} came")
         if due := self._due():
-            raise StreamFault(f"{where}: the end, where {due.name} was expected")
+            raise StreamFault(f"{place}: the end, where {due.name} was expected")
         if program := self.steps.due():
-            raise StreamFault(f"{where}: the end, where the program {program.name} was expected")
+            raise StreamFault(f"{place}: the end, where the program {program.name} was expected")
         if running := self.soak.due():
-            raise StreamFault(f"{where}: the end, where the program {running} still runs")
+            raise StreamFault(f"{place}: the end, where the program {running} still runs")
         self.complete = True
 
     def _due(self) -> Benchmark | None:
@@ -193,37 +193,37 @@ class _Reader:
         done = len(self.benchmarks)
         return self.expected[done] if done < len(self.expected) else None
 
-    def _begin(self, where: str, record: BenchmarkRecord) -> None:
+    def _begin(self, place: str, record: BenchmarkRecord) -> None:
         due = self._due()
         if due is None or record.name != due.name:
             expected = due.name if due else "nothing more"
-            raise StreamFault(f"{where}: it begins {record.name} where {expected} was expected")
+            raise StreamFault(f"{place}: it begins {record.name} where {expected} was expected")
         for what in ("test", "unit", "direction"):
             stated, known = getattr(record, what), getattr(due, what)
             if stated != known:
-                raise StreamFault(f"{where}: it says {what} {stated} of {due.name}, which is {known}")
+                raise StreamFault(f"{place}: it says {what} {stated} of {due.name}, which is {known}")
         self.benchmarks[due.name] = due
 
-    def _sample(self, where: str, record: SampleRecord) -> None:
-        self._require_begun(where, record.benchmark)
+    def _sample(self, place: str, record: SampleRecord) -> None:
+        self._require_begun(place, record.benchmark)
         which = f"{record.benchmark} iteration {record.iteration}"
-        asked = self.samples_of.get(record.benchmark, self.asked.iterations)
-        if record.iteration >= asked:
-            raise StreamFault(f"{where}: {which}, of {asked} that were requested")
+        expected = self.samples_of.get(record.benchmark, self.asked.iterations)
+        if record.iteration >= expected:
+            raise StreamFault(f"{place}: {which}, of {expected} that were requested")
         key = (record.benchmark, record.iteration)
         if key in self.samples:
-            raise StreamFault(f"{where}: {which} comes twice")
+            raise StreamFault(f"{place}: {which} comes twice")
         self.samples[key] = Sample(**record.model_dump(exclude={"v", "type"}))
 
-    def _give_up(self, where: str, record: UnsupportedRecord | BrokenRecord, given_up: dict[str, str]) -> None:
-        self._require_begun(where, record.benchmark)
+    def _give_up(self, place: str, record: UnsupportedRecord | BrokenRecord, given_up: dict[str, str]) -> None:
+        self._require_begun(place, record.benchmark)
         if record.benchmark in given_up:
-            raise StreamFault(f"{where}: {record.benchmark} is {record.type} twice")
+            raise StreamFault(f"{place}: {record.benchmark} is {record.type} twice")
         given_up[record.benchmark] = record.reason
 
-    def _require_begun(self, where: str, benchmark: str) -> None:
+    def _require_begun(self, place: str, benchmark: str) -> None:
         if benchmark not in self.benchmarks:
-            raise StreamFault(f"{where}: {benchmark} was not declared")
+            raise StreamFault(f"{place}: {benchmark} was not declared")
 
     def _hear(self, record: Frozen) -> None:
         """Take a record about programs. Raise Unasked."""

@@ -198,15 +198,15 @@ class StreamFault(ValueError):
 
 def parse_record(line: bytes, number: int) -> Any:
     """Return the record of one line. Raise StreamFault."""
-    where = f"agent record {number}"
+    place = f"agent record {number}"
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise StreamFault(f"{where} is not UTF-8 (byte {error.start})") from None
+        raise StreamFault(f"{place} is not UTF-8 (byte {error.start})") from None
     try:
         return RECORD.validate_json(text)
     except ValidationError as error:
-        raise StreamFault(f"{where}: {_describe_fault(error, text)}") from None
+        raise StreamFault(f"{place}: {_describe_fault(error, text)}") from None
 
 
 def _describe_fault(error: ValidationError, text: str) -> str:

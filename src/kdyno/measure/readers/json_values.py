@@ -90,23 +90,23 @@ def documents(text: str) -> Iterator[Any]:
     """
     require_moderate(text)
     decoder = json.JSONDecoder(parse_int=float)
-    at = 0
-    while (at := _beginning(text, at)) >= 0:
+    position = 0
+    while (position := _beginning(text, position)) >= 0:
         try:
-            document, at = decoder.raw_decode(text, at)
+            document, position = decoder.raw_decode(text, position)
         except RecursionError as error:
             raise Unfit("it is nested too deeply") from error
         yield document
 
 
-def _beginning(text: str, at: int) -> int:
+def _beginning(text: str, position: int) -> int:
     """Return the position of the next line that begins with a brace, from a position on; -1 for none."""
-    while at < len(text):
-        end = text.find("\n", at)
-        line = text[at : end if end >= 0 else len(text)]
+    while position < len(text):
+        end = text.find("\n", position)
+        line = text[position : end if end >= 0 else len(text)]
         if line.lstrip().startswith("{"):
-            return at + len(line) - len(line.lstrip())
+            return position + len(line) - len(line.lstrip())
         if end < 0:
             return -1
-        at = end + 1
+        position = end + 1
     return -1

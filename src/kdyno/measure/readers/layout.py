@@ -207,15 +207,15 @@ def _long_layout(
     ignored: tuple[str, ...],
 ) -> Layout:
     """Return the layout of a table with one measurement a row."""
-    left = [name for name in texts if name not in roles.values() and name not in values]
+    remaining = [name for name in texts if name not in roles.values() and name not in values]
     for role in ("variant", "label", "benchmark", "unit", "direction"):
         if role not in roles:
             names = ROLES.get(role, role).split()
-            column = next((name for known in names for name in left if fold_name(name) == known), "")
+            column = next((name for known in names for name in remaining if fold_name(name) == known), "")
             if column:
                 roles[role] = column
-                left.remove(column)
-    return Layout(table.decimal, values, False, roles, tuple(further), tuple(left), ignored)
+                remaining.remove(column)
+    return Layout(table.decimal, values, False, roles, tuple(further), tuple(remaining), ignored)
 
 
 def _wide_layout(
@@ -227,14 +227,14 @@ def _wide_layout(
     ignored: tuple[str, ...],
 ) -> Layout:
     """Return the layout of a table with one benchmark a row, one variant a column."""
-    left = [name for name in texts if name not in values and name not in roles.values()]
-    unit = next((name for name in left if fold_name(name) in ROLES["unit"].split()), "")
+    remaining = [name for name in texts if name not in values and name not in roles.values()]
+    unit = next((name for name in remaining if fold_name(name) in ROLES["unit"].split()), "")
     if unit and "unit" not in roles:
         roles["unit"] = unit
-        left.remove(unit)
-    if "benchmark" not in roles and left:
-        likely = [name for name in left if fold_name(name) in _PLAIN_BENCHMARKS] or left
+        remaining.remove(unit)
+    if "benchmark" not in roles and remaining:
+        likely = [name for name in remaining if fold_name(name) in _PLAIN_BENCHMARKS] or remaining
         roles["benchmark"] = likely[0]
-        left.remove(likely[0])
-    named = [name for name in left if not re.fullmatch(r"column \d+", name) and name]
+        remaining.remove(likely[0])
+    named = [name for name in remaining if not re.fullmatch(r"column \d+", name) and name]
     return Layout(table.decimal, values, True, roles, tuple(further), tuple(named), ignored)

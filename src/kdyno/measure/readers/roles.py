@@ -152,61 +152,65 @@ def find_roles(shape: Shape, request: JudgeRequest, file: str) -> Roles:
     further = wanted.get("benchmark", [""])[1:]
     pooled = tuple(find_column(name, header, file) for name in request.pooled)
     values = tuple(find_column(name, header, file) for name in request.values)
-    asked = [(role, column) for role, columns in wanted.items() for column in columns]
-    _require_one_meaning([*asked, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file)
+    requested = [(role, column) for role, columns in wanted.items() for column in columns]
+    _require_one_meaning(
+        [*requested, *(("pool", name) for name in pooled), *(("value", name) for name in values)], file
+    )
     taken = {*given.values(), *further, *pooled, *values}
-    left = [column for column in header if column not in taken]
+    remaining = [column for column in header if column not in taken]
     numeric = {column for index, column in enumerate(header) if _is_numeric(shape, index)}
     if not values:
-        values = _values(left, names_of, numeric, file, shape)
-        left = [column for column in left if column not in values]
+        values = _values(remaining, names_of, numeric, file, shape)
+        remaining = [column for column in remaining if column not in values]
     for role, names in ROLES.items():
         if role in given:
             continue
         for name in names.split():
             matches = [
-                column for column in left if names_of[column] == name and not (name == "time" and column in numeric)
+                column
+                for column in remaining
+                if names_of[column] == name and not (name == "time" and column in numeric)
             ]
             if matches:
                 given[role] = matches[0]
-                left.remove(matches[0])
+                remaining.remove(matches[0])
                 break
     if "block" in given and "run" not in given:
-        runs = [column for column in left if column.lower() == "run"]
+        runs = [column for column in remaining if column.lower() == "run"]
         if runs:  # kdyno's own CSV: blocks are numbered within a run
             given["run"] = runs[0]
-            left.remove(runs[0])
-    return Roles(given, values, tuple(left), tuple(further), pooled, frozenset(wanted))
+            remaining.remove(runs[0])
+    return Roles(given, values, tuple(remaining), tuple(further), pooled, frozenset(wanted))
 
 
-def _require_one_meaning(asked: Sequence[tuple[str, str]], file: str) -> None:
+def _require_one_meaning(requested: Sequence[tuple[str, str]], file: str) -> None:
     """Raise TwoMeanings for a column that the user names twice."""
     first: dict[str, str] = {}
-    for option, column in asked:
+    for option, column in requested:
         if column in first:
             raise TwoMeanings(file=file, column=column, option=first[column], other=option)
         first[column] = option
 
 
 def _values(
-    left: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
+    remaining: list[str], names_of: Mapping[str, str], numeric: set[str], file: str, shape: Shape
 ) -> tuple[str, ...]:
     for name in VALUES:
-        matches = [column for column in left if names_of[column] == name and column in numeric]
+        matches = [column for column in remaining if names_of[column] == name and column in numeric]
         if matches:
             return (matches[0],)
     names_of_roles = {name for names in ROLES.values() for name in names.split()}
     for others in (names_of_roles | FACTORS, names_of_roles):
         candidates = [
             column
-            for column in left
+            for column in remaining
             if column in numeric and names_of[column] not in others and meaning(column) not in NOT_MEASURED
         ]
         with_unit = [column for column in candidates if units.unit_of_column(column)]
         if len(candidates) == 1 or len(with_unit) == 1:
             return tuple(with_unit or candidates)
     # bad text under the right name is an error in its lines, and reported there
-    for column in left:
+    for column in remaining:
         if names_of[column] in VALUES and (names_of[column] != "time" or not shape.first):
             return (column,)
     raise NoColumn(file=file, role="value", columns=format_list(shape.header, SHOWN))

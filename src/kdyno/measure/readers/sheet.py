@@ -257,27 +257,27 @@ def _whole(source: Source) -> Grid:
 
 def _pipe_tables(source: Source) -> Iterator[Grid]:
     lines = source.text.splitlines()
-    at = count = 0
-    while at + 1 < len(lines):
-        if "|" not in lines[at] or not _is_rule(lines[at + 1]):
-            at += 1
+    index = count = 0
+    while index + 1 < len(lines):
+        if "|" not in lines[index] or not _is_rule(lines[index + 1]):
+            index += 1
             continue
-        header, body, start = _cells(lines[at]), [], at + 1
-        _require_small(source, at + 1, header)
-        _require_different(source, at + 1, header)
-        at += 2
-        while at < len(lines) and ("|" in lines[at] or _is_rule(lines[at])):
-            if _is_rule(lines[at]):
-                at += 1
+        header, body, start = _cells(lines[index]), [], index + 1
+        _require_small(source, index + 1, header)
+        _require_different(source, index + 1, header)
+        index += 2
+        while index < len(lines) and ("|" in lines[index] or _is_rule(lines[index])):
+            if _is_rule(lines[index]):
+                index += 1
                 continue
-            cells = _cells(lines[at])
+            cells = _cells(lines[index])
             if len(cells) != len(header):
                 raise RaggedRow(
-                    file=source.shown, line=at + 1, fields=len(cells), columns=len(header), delimiter="a bar"
+                    file=source.shown, line=index + 1, fields=len(cells), columns=len(header), delimiter="a bar"
                 )
-            _require_small(source, at + 1, cells)
-            body.append(Row(at + 1, cells))
-            at += 1
+            _require_small(source, index + 1, cells)
+            body.append(Row(index + 1, cells))
+            index += 1
             count += 1
             if count > MOST_ROWS:
                 raise TooLarge(file=source.shown, most=MOST_ROWS, what="rows for tables of means")

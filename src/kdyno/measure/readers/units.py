@@ -162,8 +162,8 @@ def _find(text: str) -> Unit | None:
     if "time" in top.dimensions and "time" in bottom.dimensions:
         return None
     dimensions = {**top.dimensions, **{name: -power for name, power in bottom.dimensions.items()}}
-    of = None if top.of is None or bottom.of is None else top.of / bottom.of
-    return Unit(f"{top.shown}/{bottom.shown}", of, "", dimensions)
+    pint_unit = None if top.of is None or bottom.of is None else top.of / bottom.of
+    return Unit(f"{top.shown}/{bottom.shown}", pint_unit, "", dimensions)
 
 
 def _unit_of_word(text: str, *, many: bool) -> Unit | None:
@@ -179,15 +179,15 @@ def _unit_of_word(text: str, *, many: bool) -> Unit | None:
         return None
     prefix, base = name
     registry = _registry()
-    of = registry.Unit(prefix + base)
-    powers: Mapping[str, Any] = of.dimensionality
+    pint_unit = registry.Unit(prefix + base)
+    powers: Mapping[str, Any] = pint_unit.dimensionality
     dimensions = {dimension.strip("[]"): 1 if power > 0 else -1 for dimension, power in powers.items()}
     symbol = registry.get_symbol(base)
     plural = symbol == base and many and base.islower()
     ending = ("ies" if base.endswith("y") else "s") if plural else ""
     stem = symbol[:-1] if ending == "ies" else symbol
     shown_prefix = registry.get_symbol(prefix + base).removesuffix(symbol) if prefix else ""
-    return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), of, "", dimensions)
+    return Unit(f"{shown_prefix}{stem}{ending}".replace("_", " "), pint_unit, "", dimensions)
 
 
 def _parse_unit(word: str) -> tuple[str, str] | None:

@@ -125,7 +125,7 @@ class WorkloadSettings(Frozen):
         """Return notices that a reader of its samples must know first."""
         return ()
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
         """Return the benchmarks that a boot had, however it ended."""
         raise NotImplementedError
 
@@ -136,7 +136,7 @@ class WorkloadSettings(Frozen):
         """
         raise NotImplementedError
 
-    def only(self, tests: Sequence[str]) -> Self:
+    def select_tests(self, tests: Sequence[str]) -> Self:
         """Return this workload with these tests instead of its own; unchanged if none are given. Raise NoTests."""
         if tests:
             raise NoTests(type=self.type)

@@ -55,7 +55,7 @@ class CommandWorkload(WorkloadSettings):
         virtual = "; a time that it measures itself is virtual: it counts instructions" if LANES[lane].icount else ""
         return (values + virtual,)
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
         return tuple(
             Benchmark(
                 name=name,

@@ -156,10 +156,10 @@ class Definition(Frozen):
             tear_down=_shell(self.tear_down) if self.tear_down else None,
             runs=runs or self.runs,
             seconds=self.seconds,
-            measured=self._measured(chosen),
+            measured=self._measured_benchmark(chosen),
         )
 
-    def _measured(self, values: Mapping[str, Value]) -> Measured | None:
+    def _measured_benchmark(self, values: Mapping[str, Value]) -> Measured | None:
         if self.operation is None:
             return None
         numbers = [(name, values.get(name, name) if isinstance(name, str) else name) for name in self.operation.count]

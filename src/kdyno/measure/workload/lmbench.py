@@ -35,13 +35,13 @@ class LmbenchWorkload(WorkloadSettings):
     def benchmark_names(self) -> tuple[str, ...]:
         return benchmark_names(test_orders(self.tests, self.params))
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:  # noqa: ARG002
         return report
 
-    def only(self, tests: Sequence[str]) -> Self:
+    def select_tests(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
     def with_iterations(self, iterations: int) -> Self:

@@ -132,7 +132,7 @@ class ProgramsWorkload(WorkloadSettings):
         virtual = "times that programs measure themselves are virtual: they count instructions"
         return (*cautions, virtual) if LANES[lane].icount else cautions
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:
         return report.benchmarks + tuple(
             Benchmark(
                 name=workload.benchmark(name),
@@ -166,7 +166,7 @@ class ProgramsWorkload(WorkloadSettings):
             raise NotRead(f"no workload printed any of its numbers; {benchmark}: {why_broken}")
         return report.model_copy(update={"samples": tuple(samples), "broken": broken})
 
-    def only(self, tests: Sequence[str]) -> Self:
+    def select_tests(self, tests: Sequence[str]) -> Self:
         return self.model_copy(update={"tests": tuple(tests)}) if tests else self
 
 
@@ -177,5 +177,5 @@ def _load_named(entry: str, base: Path) -> Definition:
     renamed = RENAMED.fullmatch(entry)
     if not renamed:
         return definition(entry, base)
-    name, of = renamed.groups()
-    return definition(of, base).model_copy(update={"name": name})
+    name, workload = renamed.groups()
+    return definition(workload, base).model_copy(update={"name": name})

@@ -151,10 +151,10 @@ def _box(report: Report, benchmark: str, place: int, values: Values) -> list[Par
 
 def hover(value: Value) -> str:
     """Return the description of a point: `gcc-12, block 3, layout 1: 481.2`."""
-    where = [text(value.variant)]
-    where += [f"block {value.block}"] if value.block is not None else []
-    where += [f"layout {value.layout}"] if value.layout is not None else []
-    return f"{', '.join(where)}: {value.value:.6g}"
+    parts = [text(value.variant)]
+    parts += [f"block {value.block}"] if value.block is not None else []
+    parts += [f"layout {value.layout}"] if value.layout is not None else []
+    return f"{', '.join(parts)}: {value.value:.6g}"
 
 
 def _legend(report: Report, place: int) -> Part:

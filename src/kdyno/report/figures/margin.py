@@ -87,8 +87,8 @@ def _trace(verdict: str, colour: str, shown: list[tuple[Row, Span]], unit: float
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [place(span.high, unit) - at for (_, span), at in zip(shown, mid, strict=True)],
-            "arrayminus": [at - place(span.low, unit) for (_, span), at in zip(shown, mid, strict=True)],
+            "array": [place(span.high, unit) - middle for (_, span), middle in zip(shown, mid, strict=True)],
+            "arrayminus": [middle - place(span.low, unit) for (_, span), middle in zip(shown, mid, strict=True)],
             "thickness": 1.6,
             "width": 3,
         },

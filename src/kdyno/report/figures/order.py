@@ -119,16 +119,19 @@ def _flagged_trace(marked: Sequence[Point], flags: Flags) -> Part:
 
 def _line(shown: Sequence[Point]) -> tuple[Part, float]:
     """Return the least-squares line through all residuals, and its slope."""
-    at, off = np.array([point.order for point in shown], dtype=float), np.array([point.residual for point in shown])
-    ends = [float(at.min()), float(at.max())]
-    spread = at - at.mean()
-    slope = float(spread @ off / (spread @ spread)) if ends[0] < ends[1] else 0.0
+    order, residuals = (
+        np.array([point.order for point in shown], dtype=float),
+        np.array([point.residual for point in shown]),
+    )
+    ends = [float(order.min()), float(order.max())]
+    spread = order - order.mean()
+    slope = float(spread @ residuals / (spread @ spread)) if ends[0] < ends[1] else 0.0
     line = {
         "type": "scatter",
         "name": "drift",
         "mode": "lines",
         "x": ends,
-        "y": [float(off.mean()) + slope * (end - float(at.mean())) for end in ends],
+        "y": [float(residuals.mean()) + slope * (end - float(order.mean())) for end in ends],
         "line": {"color": INK, "width": 1.5, "dash": "dash"},
         "hoverinfo": "skip",
     }
@@ -136,7 +139,7 @@ def _line(shown: Sequence[Point]) -> tuple[Part, float]:
 
 
 def _hover(point: Point) -> str:
-    where = [text(point.value.variant)]
-    where += [f"block {point.value.block}"] if point.value.block is not None else []
-    where += [f"layout {point.value.layout}"] if point.value.layout is not None else []
-    return f"{', '.join(where)}: {point.residual:+.3g} %"
+    parts = [text(point.value.variant)]
+    parts += [f"block {point.value.block}"] if point.value.block is not None else []
+    parts += [f"layout {point.value.layout}"] if point.value.layout is not None else []
+    return f"{', '.join(parts)}: {point.residual:+.3g} %"

@@ -1,6 +1,6 @@
 """Removing everything that nothing refers to. Each thing is moved away in one step, and removed after that.
 
-Nobody else is at work in the state directory between the last look and the last of these steps; see State.alone.
+Nobody else is at work in the state directory between the last look and the last of these steps; see State.hold_alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: f
     sizes = Sizes()
     by_part: dict[str, list[tuple[Item, int]]] = {part: [] for part in PARTS}
     for item in sorted(inventory.items, key=lambda item: not item.is_needed):  # a file of both counts as needed
-        by_part[item.part].append((item, sizes.of(item)))
+        by_part[item.part].append((item, sizes.size_of(item)))
     parts = [_use(part, sized, before) for part, sized in by_part.items() if sized]
     young = sum(started.timestamp() > before for started in inventory.unneeded_boots.values())
     boots = PartUse(
@@ -86,7 +86,7 @@ def use_of(inventory: Look, state: State, stores: Iterable[Store], older_than: f
         stores=tuple(store.where for store in stores),
         runs=inventory.runs,
         parts=(*parts, boots),
-        at_work=tuple(state.at_work()),
+        at_work=tuple(state.held_names()),
         removed=removed,
     )
 
@@ -109,9 +109,9 @@ def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], o
     nothing was removed.
     """
     before = _cutoff_time(older_than)
-    with state.alone() as is_alone:
+    with state.hold_alone() as is_alone:
         if not is_alone:
-            raise InUse(state=state.root, locks=", ".join(state.at_work()) or "it begins just now")
+            raise InUse(state=state.root, locks=", ".join(state.held_names()) or "it begins just now")
         now = look(state, store, others, older_than)
         keys = agreed.unneeded_boots.keys() & now.unneeded_boots.keys()
         store.remove_boots(key for key in keys if now.unneeded_boots[key].timestamp() <= before)
@@ -122,8 +122,8 @@ def collect(agreed: Look, state: State, store: Store, others: Sequence[Store], o
             if not item.is_needed and (item.part, item.name) in shown and item.changed <= before
             for path in item.paths
         ]
-        left = take_away(going, state)
-    for path in left:
+        moved = take_away(going, state)
+    for path in moved:
         remove_tree(path)
 
 

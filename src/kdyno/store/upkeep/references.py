@@ -59,20 +59,20 @@ def references(runs: Iterable[RunRecord], state: State) -> References:
     that was booted. So everything that a kept recipe derives from is kept, too.
     """
     refs = References()
-    left: dict[str, ImageRecord | None] = dict.fromkeys(_soaked_images(state))
+    remaining: dict[str, ImageRecord | None] = dict.fromkeys(_soaked_images(state))
     for run in runs:
-        left.update({image.key: image for variant in run.variants for image in variant.images})
+        remaining.update({image.key: image for variant in run.variants for image in variant.images})
         if isinstance(root := run.machine.get("root"), str):
             refs.roots.add(root)
-    while left:
-        key, record = left.popitem()
+    while remaining:
+        key, record = remaining.popitem()
         if key in refs.images:
             continue
         refs.images.add(key)
         record = record or _record(key, state)
         if record is not None:
             _add_needs(record, refs, state)
-            left.update(_derived_images(record.inputs, refs, state))
+            remaining.update(_derived_images(record.inputs, refs, state))
     return refs
 
 

@@ -43,24 +43,24 @@ def remove_run(run_id: str, state: State, store: Store, others: Sequence[Store])
 
     Raise RunUnderWay and InUse; then nothing was removed.
     """
-    with state.alone() as is_alone:
+    with state.hold_alone() as is_alone:
         if not is_alone:
-            locks = state.at_work()
+            locks = state.held_names()
             if f"run-{run_id}" in locks:
                 raise RunUnderWay(run=run_id)
             raise InUse(state=state.root, locks=", ".join(locks) or "it begins just now")
         removed = store.remove_run(run_id)
         needed = {digest for other in others for digest in other.artefacts()}
         directory = state.artefacts
-        left = take_away((directory / digest[:2] / digest for digest in sorted(removed.artefacts - needed)), state)
-    for path in left:
+        moved = take_away((directory / digest[:2] / digest for digest in sorted(removed.artefacts - needed)), state)
+    for path in moved:
         remove_tree(path)
     return removed.boots
 
 
 def export_run(run_id: str, path: Path, state: State, store: Store) -> list[str]:
     """Write a run's file; return the artefacts that are lost or damaged, and left out."""
-    with state.in_use():
+    with state.hold_shared():
         return write_run(store.whole_run(run_id), Artefacts(state.artefacts), path)
 
 

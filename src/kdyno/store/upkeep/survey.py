@@ -132,7 +132,7 @@ class Sizes:
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
 
-    def of(self, item: Item) -> int:
+    def size_of(self, item: Item) -> int:
         """Return the bytes of a thing."""
         return sum(self._status(status) for path in item.paths for status in _walk(path))
 
@@ -148,12 +148,12 @@ def _walk(path: Path) -> Iterator[os.stat_result]:
     """Yield the status of a path and of everything below it; files that are removed meanwhile are left out."""
     with suppress(OSError):
         yield path.lstat()
-    left = [path] if path.is_dir() and not path.is_symlink() else []
-    while left:
-        with suppress(OSError), os.scandir(left.pop()) as entries:
+    remaining = [path] if path.is_dir() and not path.is_symlink() else []
+    while remaining:
+        with suppress(OSError), os.scandir(remaining.pop()) as entries:
             for file in entries:
                 with suppress(OSError):
                     status = file.stat(follow_symlinks=False)
                     if file.is_dir(follow_symlinks=False):
-                        left.append(Path(file.path))
+                        remaining.append(Path(file.path))
                     yield status

@@ -110,7 +110,7 @@ def _both(of: Experiment, request: SelfTestRequest, own: dict[str, object]) -> E
             "baseline": NAMES[0],
             "blocks": request.experiments * request.blocks,
             "auto": False,
-            "workload": of.workload.only(request.tests),
+            "workload": of.workload.select_tests(request.tests),
             "judge": of.judge.model_copy(update={"looks": 1}),
             **own,
         }

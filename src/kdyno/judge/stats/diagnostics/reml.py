@@ -45,7 +45,7 @@ def fit_reml(values: Values, design: Values, levels: Sequence[Labels]) -> Fit:
         for start in STARTS
     ]
     best = min([end for end in ends if end.success] or ends, key=lambda end: float(end.fun))
-    effects, variance, information = products.solved(best.x)[:3]
+    effects, variance, information = products.solve(best.x)[:3]
     squares = variance * np.diag(np.linalg.inv(information))  # below 0 by rounding if nothing is left over
     return Fit(effects, np.sqrt(np.maximum(squares, 0.0)), bool(best.success))
 
@@ -60,7 +60,7 @@ class _Products:
         random, both = np.hstack(columns), np.column_stack([design, values])
         self.random, self.cross, self.fixed = random.T @ random, random.T @ both, both.T @ both
 
-    def solved(self, ratios: Values) -> tuple[Values, float, Values, float]:
+    def solve(self, ratios: Values) -> tuple[Values, float, Values, float]:
         """Return effects, variance of the noise, information matrix (times that variance), log determinant of the
         values'.
         """
@@ -76,6 +76,6 @@ class _Products:
 
     def criterion(self, ratios: Values) -> float:
         """Return twice the restricted log likelihood, negative, up to a constant."""
-        _, variance, information, determinant = self.solved(ratios)
+        _, variance, information, determinant = self.solve(ratios)
         noise = self.df * np.log(max(variance, np.finfo(float).tiny))
         return float(noise + determinant + np.linalg.slogdet(information)[1])

@@ -20,7 +20,7 @@ CONFIDENCE = 0.85
 
 def estimate_variance(components: Components, iterations: float, boots: float) -> float:
     """Return the variance of one replicate's logarithm: a layout of so many boots (or one boot) of so many readings."""
-    boot = components.boot + components.within(iterations)
+    boot = components.boot + components.variance_within(iterations)
     return boot if components.layout is None else components.layout + boot / boots
 
 
@@ -29,12 +29,12 @@ def upper(components: Components, iterations: float, boots: float, confidence: f
 
     With infinitely many readings, or boots, it is the part that the level above them adds.
     """
-    of_boots = components.boot + components.within(components.iterations)
+    of_boots = components.boot + components.variance_within(components.iterations)
     df_boots = components.boots - components.layouts
     # of medians, as simulated: a spread around a median is known by the readings near it
     df_readings = components.boots * math.sqrt(components.iterations)
     # the variance is a weighted sum of almost independent mean squares: those of layouts, of boots and of readings
-    of_readings = components.within(iterations) - components.within(components.iterations)
+    of_readings = components.variance_within(iterations) - components.variance_within(components.iterations)
     if components.layout is None:
         parts = [(of_boots, float(df_boots)), (of_readings, df_readings)]
     else:

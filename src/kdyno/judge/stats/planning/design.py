@@ -83,7 +83,7 @@ def plan(
     """
     limits = bounds or Bounds()
     iterations = _iterations(components, costs, limits)
-    boot = components.boot + components.within(iterations)
+    boot = components.boot + components.variance_within(iterations)
     boot_cost = costs.boot + iterations * costs.iteration
     boots, cost = 1, boot_cost
     if components.layout is not None:

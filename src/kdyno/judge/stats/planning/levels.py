@@ -36,7 +36,7 @@ class Components(Frozen):
     iterations: int
     """Readings of a boot, on (harmonic) average."""
 
-    def within(self, iterations: float) -> float:
+    def variance_within(self, iterations: float) -> float:
         """Return the variance added within boots of so many readings; beyond those of the pilot it falls as their
         number grows.
         """

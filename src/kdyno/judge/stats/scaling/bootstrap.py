@@ -81,9 +81,9 @@ def resample(
         return Resampled(means, counts, _tail(math.sqrt(values / (values - k)), values - k))
     units = np.unique(np.concatenate(labels))
     sums, sizes = np.zeros((len(units), k)), np.zeros((len(units), k))
-    for place, (own, of) in enumerate(zip(logs, labels, strict=True)):
-        np.add.at(sums[:, place], np.searchsorted(units, of), own)
-        np.add.at(sizes[:, place], np.searchsorted(units, of), 1)
+    for place, (own, own_labels) in enumerate(zip(logs, labels, strict=True)):
+        np.add.at(sums[:, place], np.searchsorted(units, own_labels), own)
+        np.add.at(sizes[:, place], np.searchsorted(units, own_labels), 1)
     times = random.multinomial(len(units), np.full(len(units), 1 / len(units)), draws).astype(np.float64)
     counts = times @ sizes
     means = np.divide(times @ sums, counts, out=np.zeros_like(counts), where=counts > 0)

@@ -47,7 +47,7 @@ def scaling(levels: Sequence[Level], largest: int | None = None, draws: int = DR
     """
     require_usable(levels)
     drawn, labels = drawn_cases(levels)
-    data = Data.of(levels)
+    data = Data.from_levels(levels)
     no_interval = no_interval_reason(levels, labels, drawn)
     resampled = None if no_interval else resample(levels, labels, draws, np.random.default_rng(seed))
     fits: dict[Law, Fit] = {}

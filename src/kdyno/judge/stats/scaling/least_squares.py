@@ -36,7 +36,7 @@ class Data:
     """The degrees of freedom of it."""
 
     @classmethod
-    def of(cls, levels: Sequence[Level]) -> Data:
+    def from_levels(cls, levels: Sequence[Level]) -> Data:
         logs = [np.log(level.sample.values) for level in levels]
         means = np.array([_mean(own) for own in logs])
         pure = float(sum(((own - mean) ** 2).sum() for own, mean in zip(logs, means, strict=True)))
@@ -67,8 +67,8 @@ def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tup
     roots = np.sqrt(counts)
 
     def residuals(parameters: Array) -> Array:
-        left = logs + np.log1p(parameters[1:] @ basis) - parameters[0]
-        return np.asarray(roots * left, dtype=np.float64)
+        rest = logs + np.log1p(parameters[1:] @ basis) - parameters[0]
+        return np.asarray(roots * rest, dtype=np.float64)
 
     def slopes(parameters: Array) -> Array:
         divisors = 1 + parameters[1:] @ basis
@@ -103,8 +103,8 @@ def least_squares(basis: Array, logs: Array, counts: Array, upper: Array) -> tup
 
 def constants(basis: Array, logs: Array, counts: Array, parameters: Array) -> Array:
     """Return ln X1 of each draw: the weighted mean of the law's residuals."""
-    left = logs + np.log1p(parameters @ basis)
-    return np.asarray((counts * left).sum(axis=1) / counts.sum(axis=1), dtype=np.float64)
+    rest = logs + np.log1p(parameters @ basis)
+    return np.asarray((counts * rest).sum(axis=1) / counts.sum(axis=1), dtype=np.float64)
 
 
 def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | None, float | None]:
@@ -114,11 +114,11 @@ def quality(data: Data, missed: float, parameters: int) -> tuple[float, float | 
     The part that blocks share is not a residual: it is taken out, together with its degrees of freedom.
     """
     levels = len(data.n)
-    left = data.pure_df + levels - parameters
+    residual_df = data.pure_df + levels - parameters
     total = data.pure + missed
     if total <= EXACT * (levels + data.pure_df):
         return 0.0, None, None
-    residual_sd = math.sqrt(total / left) if left else 0.0
+    residual_sd = math.sqrt(total / residual_df) if residual_df else 0.0
     misfit_p = None
     if levels > parameters and data.pure_df and data.pure > 0:
         ratio = missed / (levels - parameters) / (data.pure / data.pure_df)

@@ -132,10 +132,10 @@ def _count_from_json(line: str, number: int, source: Source) -> _Count | None:
     facts = {name: fact.encode(errors="replace").decode() for name, fact in row.items() if isinstance(fact, str)}
     if not {"counter-value", "event"} <= facts.keys():
         return None
-    where = next((f", {'CPU' if name == 'cpu' else ''}{facts[name]}" for name in _PLACES if name in facts), "")
+    place = next((f", {'CPU' if name == 'cpu' else ''}{facts[name]}" for name in _PLACES if name in facts), "")
     numbers = {name: facts.get(name, "") for name in ("variance", "pcnt-running")}
     return _Count(
-        event=facts["event"] + where,
+        event=facts["event"] + place,
         value=facts["counter-value"],
         unit=facts.get("unit", ""),
         error=numbers["variance"] if is_printed_number(numbers["variance"]) else None,

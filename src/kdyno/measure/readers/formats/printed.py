@@ -58,7 +58,9 @@ class Program:
 
     def read(self, source: Source) -> ProgramOutput:
         """Read a value from every run, for the benchmark that its circumstances name. Raise TwoMarks."""
-        matches = [(named, line, match) for named, run in self._runs(source) for line, match in self._measured(run)]
+        matches = [
+            (named, line, match) for named, run in self._runs(source) for line, match in self._match_measures(run)
+        ]
         decimal = decimal_of(match["value"] for _, _, match in matches)
         if decimal is None:
             raise TwoMarks(file=source.shown)
@@ -100,7 +102,7 @@ class Program:
             lines.append(cut)
         yield tuple(facts.values()), lines
 
-    def _measured(self, run: list[str]) -> Iterator[tuple[Line, re.Match[str]]]:
+    def _match_measures(self, run: list[str]) -> Iterator[tuple[Line, re.Match[str]]]:
         for ways in self.measures:
             for line in ways:
                 matches = [match for text in run if (match := line.pattern.search(text))]

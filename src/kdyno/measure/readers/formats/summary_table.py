@@ -58,7 +58,7 @@ def read(source: Source, request: JudgeRequest) -> SummaryTables:
             continue
         if layout is not None:
             table = _Table(grid, layout, request, source)
-            table.published.extend(table.in_columns() if layout.is_wide else table.in_rows())
+            table.published.extend(table.column_measurements() if layout.is_wide else table.row_measurements())
             read_tables.append(table)
     if unclear and not read_tables and not statistics:
         raise unclear[0][1]
@@ -124,7 +124,7 @@ class _Table:
             read = plain(unclear, self.layout.decimal.mark)
             yield f"{unclear} was read as {read}; --decimal {other} reads it the other way"
 
-    def in_rows(self) -> Iterator[Published]:
+    def row_measurements(self) -> Iterator[Published]:
         """Yield one measurement for each row. Without a column for the variant, all belong to the variant that the file
         is.
         """
@@ -153,7 +153,7 @@ class _Table:
                     command=variant if layout.runs_commands and "variant" not in self.request.columns else "",
                 )
 
-    def in_columns(self) -> Iterator[Published]:
+    def column_measurements(self) -> Iterator[Published]:
         """Yield the measurements of rows that are benchmarks, with columns that are variants."""
         layout, key = self.layout, self.layout.roles.get("benchmark", "")
         statistics = {row.line for row in self.grid.rows if is_statistic(self._text(row, "benchmark"))}
@@ -170,7 +170,7 @@ class _Table:
                 continue
             benchmark = self._with_further(own or "value", row)
             for column in layout.values:
-                variant = bare_name(column) if self._in_heads() else column
+                variant = bare_name(column) if self._has_units_in_headings() else column
                 cell = self._cell(row, column, variant)
                 if cell is None:
                     continue
@@ -185,14 +185,14 @@ class _Table:
                     unit=self._text(row, "unit")
                     or cell.unit
                     or self.request.unit
-                    or (units.unit_of_column(column) if self._in_heads() else "")
+                    or (units.unit_of_column(column) if self._has_units_in_headings() else "")
                     or units.unit_of_column(key),
                     direction="",
                     left={name: self._at(row, name) for name in layout.left},
                     benchmark_column=",".join(name for name in (key, *layout.further) if name),
                 )
 
-    def _in_heads(self) -> bool:
+    def _has_units_in_headings(self) -> bool:
         """Return whether the heads of all variants end in one unit: `generic [ms]`, `tuned [ms]`."""
         bracketed = {units.unit_of_column(name) if name.endswith((")", "]")) else "" for name in self.layout.values}
         return len(bracketed) == 1 and bool(bracketed.pop())
