@@ -30,7 +30,7 @@ from kdyno.kernel.source_trees import remove_tree
 
 RECORD = "image.json"
 MOST_BYTES = 10_000_000
-"""Of a record."""
+"""Bytes of a record."""
 LOG: ImageFile = "build.log"
 FILES: dict[ImageFile, str] = {
     "bzImage": "arch/x86/boot/bzImage",
@@ -98,7 +98,7 @@ def load_image(key: str, state: State) -> Image:
 
 
 def image_in(place: Path, state: State) -> Image:
-    """Return the image in a directory, wherever that is; raises ImageCorrupt unless each file is the one on its
+    """Return the image in a directory, wherever that is. Raise ImageCorrupt unless each file is the one on its
     record.
     """
     record = read_record(place)
@@ -133,9 +133,9 @@ def _why_not_built(place: Path, record: ImageRecord, state: State) -> str:
 
 
 def find_image(named: str, state: State) -> Image:
-    """Return the image that a user means by its key, the start of it, its directory or a file in that.
+    """Return the image that a user names by its key, the start of it, its directory or a file in that.
 
-    Raises NoSuchImage, also where several keys start so, and what load_image raises.
+    Raise NoSuchImage, also if several keys start so, and the errors of load_image.
     """
     path = Path(named)
     folder = path.parent if path.is_file() else path
@@ -163,7 +163,7 @@ def read_record(place: Path) -> ImageRecord:
 
 
 def store_image(record: ImageRecord, objects: Path, log: Path, state: State, delegated: str = "") -> Image:
-    """Put what the build made into a new directory, and give that its name when it is complete and on disk.
+    """Put the results of the build into a new directory, and give that its name when it is complete and on disk.
 
     The record gets the digests of the files, and is written last. Big files are moved; the configuration and the log
     are copied, because another image may be made from the same objects. `delegated` is what ccd recorded; what lkd
@@ -186,7 +186,7 @@ def store_image(record: ImageRecord, objects: Path, log: Path, state: State, del
 
 
 def store_files(record: ImageRecord, files: Mapping[ImageFile, bytes], state: State) -> Image:
-    """Return the same of an image whose files are given."""
+    """Return the image of given files, stored as `store_image` does."""
     with _new_directory(record.key, state) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)
@@ -229,7 +229,7 @@ def _pack_notes(objects: Path, archive: Path) -> None:
 
 
 def sizes(objects: Path) -> ImageSizes:
-    """Sizes of what a build left in its object directory."""
+    """Return the sizes of a build's results in its object directory."""
     vmlinux = objects / FILES["vmlinux"]
     return ImageSizes(
         bzimage=(objects / FILES["bzImage"]).stat().st_size,
@@ -256,7 +256,7 @@ def text_size(symbols: str) -> int:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -86,7 +86,7 @@ def _compare(left: str, operator: str, right: str) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Words of an expression; a macro with its nested parentheses is one word."""
+    """Return the words of an expression; a macro with its nested parentheses is one word."""
     words: list[str] = []
     position = 0
     while match := TOKEN.match(text, position):

@@ -21,12 +21,12 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """A word with a dot or a slash is a file."""
 
 Release = tuple[int, int]
-"""Of Linux: the first two numbers of its version."""
+"""A version of Linux: the first two numbers."""
 
 
 class UnknownPatch(UserError):
     message = "kdyno has no patch of its own with the name {name}; it has {names}"
-    hint = "a patch of yours is a file: write {name}.patch, or ./{name}"
+    hint = "name a patch of yours by its file: {name}.patch, or ./{name}"
 
 
 class NotForVersion(Unbuildable):
@@ -50,7 +50,7 @@ class OwnPatch(Frozen):
     """A patch of kdyno's, with a file for each range of versions."""
 
     about: str
-    """What it is for, for people."""
+    """Its purpose, for people."""
     config: tuple[str, ...]
     """Kconfig symbols (without CONFIG_) that a kernel with the patch is built with."""
     versions: Annotated[tuple[Versions, ...], Field(min_length=1)]
@@ -69,7 +69,7 @@ def is_name(word: str) -> bool:
 
 
 def own(name: str) -> OwnPatch:
-    """Raises UnknownPatch."""
+    """Return one of kdyno's own patches. Raise UnknownPatch."""
     try:
         return series()[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What a patch says of files before it is applied: which it names, and how large its binary parts are. Pure.
+"""The files of a patch before it is applied: their names, and the size of its binary parts. Pure.
 
 Whatever git could take for a header is looked at, wherever it stands: to leave out what is no header here, but is one
 to git, would be a hole.
@@ -40,7 +40,7 @@ def stray(patch: bytes) -> str:
 
 
 def why_not_binary(patch: bytes, most_bytes: int) -> str:
-    """What is wrong with the binary parts of a patch, which are compressed; empty if nothing is.
+    """Return what is wrong with the binary parts of a patch, which are compressed; empty if nothing is.
 
     How large a file becomes by a delta only git can tell, while it makes it.
     """

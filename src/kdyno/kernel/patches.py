@@ -24,7 +24,9 @@ from kdyno.kernel.source_trees import LinkLeadsOut, Say, copy_by_links, made_onc
 
 SHOWN_LINES = 12
 MOST_BYTES = 256_000_000
-"""Of a patch, and of the files that its binary parts make; from one release of Linux to the next it is about 60 MB."""
+"""Bytes of a patch, and of the files that its binary parts make; from one release of Linux to the next it is about 60
+MB.
+"""
 MAKES_LINKS = re.compile(rb"120000|^(?:rename|copy) ", re.M)
 """Is in every patch that makes a link or moves one."""
 _fit: set[str] = set()
@@ -33,7 +35,7 @@ _fit: set[str] = set()
 
 class PatchMissing(UserError):
     message = "can't read the patch {path}: {why}"
-    hint = "paths in an experiment are relative to its file"
+    hint = "check the path: those in an experiment are relative to its file"
 
 
 class PatchEmpty(UserError):

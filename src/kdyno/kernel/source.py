@@ -22,13 +22,13 @@ from kdyno.kernel.version import kernel_version
 
 USR_SRC = Path("/usr/src")
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
-"""What Debian takes for a package's name."""
+"""The form of a package's name in Debian."""
 PACKED = (".tar.xz", ".tar.bz2")
-"""How Debian packs a kernel's source in its package, and how Ubuntu does."""
+"""Debian's and Ubuntu's form of a kernel's source in its package."""
 TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 
 
-KINDS = "a source is debian:linux-source-6.12, a directory, a tarball (.tar.xz ...) or git:/repository#revision"
+KINDS = "name a source: debian:linux-source-6.12, a directory, a tarball (.tar.xz ...) or git:/repository#revision"
 
 
 class SourceMissing(UserError):
@@ -192,7 +192,7 @@ def _directory(spec: str, where: str, state: State, say: Say) -> Source:
 
 
 def _work_tree(path: Path) -> tuple[str, str]:
-    """What git calls the last commit of a work tree, and how many files differ from it; empty if none does."""
+    """Return git's name of the last commit of a work tree, and how many files differ from it; empty if it has none."""
     described = git.attempt(path, "describe", "--always", "--tags").stdout.strip() or "without a commit"
     try:
         off = git.filter_overrides(path)

@@ -20,7 +20,7 @@ from kdyno.base.state import State, translate_disk_full
 Say = Callable[[str], None]
 
 MOST_LINKS = 40
-"""What the kernel follows on the way to a file; a path with more of them leads nowhere."""
+"""The most links that the kernel follows on the way to a file; a path with more of them leads nowhere."""
 PARTIAL = re.compile(r"\.([a-z]+-[0-9a-f]{16,32})\.partial")
 NO_FILES = {
     stat.S_IFIFO: "a named pipe",
@@ -39,7 +39,7 @@ class LinkLeadsOut(UserError):
 
 class NotPlain(UserError):
     message = "the source tree holds {name}, which is {what}"
-    hint = "no kernel has one: take it out, or fetch the source again and compare its checksum"
+    hint = "take it out, since no kernel has one, or fetch the source again and compare its checksum"
 
 
 class TreeNotRemovable(InfrastructureError):
@@ -133,7 +133,7 @@ def require_plain(tree: Path) -> None:
 
 
 def _leads_out(tree: Path, link: Path) -> bool:
-    """Return whether who follows a link, and the links on its way, leaves the tree. What isn't there is no link."""
+    """Return whether a link, with the links on its way, leads out of the tree. A link to a missing file doesn't."""
     at: list[str] = []
     left = [*reversed(link.relative_to(tree).parts)]
     links = 0

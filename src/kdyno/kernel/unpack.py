@@ -1,4 +1,4 @@
-"""How trees get into the state directory: tar, git archive, and a copy that is hashed as it is made."""
+"""Making trees in the state directory: by tar, by git archive, and by a copy that is hashed as it is made."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ RECORD = 10_240
 SAID = 20 * CHECKPOINT
 """Records between two words about progress."""
 MOST_BYTES, MOST_FILE, MOST_ENTRIES = 8_000_000_000, 1_000_000_000, 1_000_000
-"""Of a tree, of a file in it, and of its files and directories. Linux 6.12 has 1.6 GB in 90,000 files."""
+"""Bytes of a tree, of a file in it, and the number of its files and directories. Linux 6.12 has 1.6 GB in 90,000
+files.
+"""
 PIECE = 1 << 20
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
-"""What tar calls for the last part of a tarball's name."""
+"""The program that tar calls for the suffix of a tarball."""
 UNPACK = ("tar", "-x", "--no-same-owner", "--no-same-permissions", "--no-overwrite-dir")
 """Root would keep owners and setuid bits by itself. What a tarball says of `.` is not for the directory it goes to."""
 ENVIRONMENT = {"LC_ALL": "C", "TAR_OPTIONS": "", "XZ_DEFAULTS": "--memlimit-decompress=512MiB"}
@@ -62,7 +64,7 @@ class ArchiveFailed(InfrastructureError):
 
 
 class TreeNotClean(UserError):
-    message = "{path} was built in, and is no git work tree: it holds {what}, so that its sources can't be told apart"
+    message = "{path} was built in, and is not a git work tree: it holds {what}, so its sources can't be told apart"
     hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
 
 
@@ -110,7 +112,7 @@ def _unpacked(
         while piece := names.read(PIECE):
             entries += piece.count(b"\n")
         if size > MOST_BYTES:
-            raise SourceTooLarge(source=source, why=f"more than {MOST_BYTES:,} bytes come out")
+            raise SourceTooLarge(source=source, why=f"it unpacks to more than {MOST_BYTES:,} bytes")
         if entries > MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
         if int(record[1]) % SAID == 0:

@@ -130,7 +130,7 @@ def test_what_is_no_order_is_refused_before_the_build(
     tmp_path: Path, source: Source, state: State, text: bytes, why: str
 ) -> None:
     (tmp_path / "bad.order").write_bytes(text)
-    with pytest.raises(order.OrderUnfit, match=f"bad.order is no order of functions: {why}"):
+    with pytest.raises(order.OrderUnfit, match=f"bad.order is not a valid function order: {why}"):
         plan(Recipe(order=str(tmp_path / "bad.order")), source, state)
     with pytest.raises(order.OrderUnfit):
         check_early([Recipe(order=str(tmp_path / "bad.order"))], TINY, state)

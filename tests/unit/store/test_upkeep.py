@@ -83,7 +83,7 @@ def test_a_link_is_a_thing_of_its_own_and_is_not_followed(state: State, tmp_path
     (state.root / "inputs").symlink_to(outside)
     things = items(state, References(), ())
     assert [(item.part, item.name) for item in things] == [("images", ALONE)]
-    assert sum(map(Sizes().of, things)) < 100_000
+    assert sum(map(Sizes().size_of, things)) < 100_000
 
 
 def test_whatever_kdyno_makes_is_of_the_shape_that_is_looked_for(state: State, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ MOST_BYTES = 10_000_000
 
 
 class SymbolUnfit(UserError):
-    message = "`{symbol}` is no name of a Kconfig symbol"
+    message = "`{symbol}` is not a valid name of a Kconfig symbol"
     hint = "letters, digits and underscores, with or without CONFIG_"
 
 
@@ -49,18 +49,18 @@ class ValueRuns(UserError):
 
 class FragmentMissing(UserError):
     message = "can't read the Kconfig fragment {path}: {why}"
-    hint = "paths in an experiment are relative to its file"
+    hint = "check the path: those in an experiment are relative to its file"
 
 
 class FragmentUnfit(UserError):
-    """The line itself isn't shown: a file that is no fragment may be anything, such as a key."""
+    """A line of a fragment is not valid. The line itself isn't shown: such a file may be anything, such as a key."""
 
-    message = "{path}:{line}: line {line} is no line of Kconfig"
-    hint = "a line is CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
+    message = "{path}:{line}: line {line} is not a line of Kconfig"
+    hint = "write CONFIG_SYMBOL=value, or `# CONFIG_SYMBOL is not set`, or a comment"
 
 
 def check(value: Mapping[str, KconfigValue], host: Host) -> None:  # noqa: ARG001
-    """Raises SymbolUnfit, ValueUnfit and ValueRuns."""
+    """Raise SymbolUnfit, ValueUnfit and ValueRuns."""
     refuse_commands(_all_inline(value))
 
 
@@ -70,7 +70,7 @@ def contribute(value: Mapping[str, KconfigValue], context: Context) -> Contribut
 
 
 def check_fragments(value: Sequence[str], host: Host) -> None:  # noqa: ARG001
-    """Raises FragmentMissing, FragmentUnfit and ValueRuns."""
+    """Raise FragmentMissing, FragmentUnfit and ValueRuns."""
     read_fragments(value)
 
 

@@ -88,13 +88,13 @@ def _compilers_for(flag: str, cpu: str) -> str:
 
 
 def refusal(flag: str, cpu: str, toolchain: Toolchain) -> str | None:
-    """What the compiler says against -march=CPU for 64-bit code; None: it takes it."""
+    """Return the compiler's message against -march=CPU for 64-bit code; None: it accepts it."""
     return _refusal(flag, cpu, toolchain.command)
 
 
 def _refusal(flag: str, cpu: str, compiler: str) -> str | None:
     if not SANE.fullmatch(cpu):
-        return "that is no name of a CPU"
+        return "that is not a valid name of a CPU"
     command = [compiler, "-m64", f"-{flag}={cpu}", "-E", "-x", "c", "/dev/null"]
     done = process.attempt(command, env={"LC_ALL": "C"})
     return None if done.returncode == 0 else done.stderr.strip()
@@ -144,7 +144,7 @@ def macros(march: str, toolchain: Toolchain, how: tuple[str, ...] = KERNEL_CODE)
 
 
 def native_facts(flag: str, toolchain: Toolchain) -> tuple[str, ...]:
-    """What `native` stands for on this host, as the compiler's driver expands it."""
+    """Return the meaning of `native` on this host, as the compiler's driver expands it."""
     return (f"{flag}=native: " + " ".join(_expanded(flag, toolchain)),)
 
 
@@ -154,7 +154,9 @@ def native_of(toolchain: Toolchain) -> str:
 
 
 def native_against(name: str, toolchain: Toolchain) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What `native` has beyond this name on this host, and what it leaves out, as the compiler calls it: `avx512f`."""
+    """Return the features that `native` has beyond this name on this host, and those that it leaves out, as the
+    compiler calls them: `avx512f`.
+    """
     native, named = (macros(march, toolchain, ("-m64",)) for march in ("native", name))
     return _features(native - named), _features(named - native)
 

@@ -1,7 +1,7 @@
-"""What the patch changes in a kernel tree: the text of three files, old to new. Pure.
+"""The changes of the patch in a kernel tree: the text of three files, old to new. Pure.
 
-Each change is hung on one line that all series from 4.19 on have. A tree in which such a line is missing or there
-twice is one whose structure is not known: better no patch than one that looks right.
+Each change is attached to one line that all series from 4.19 on have. A tree in which such a line is missing or occurs
+twice has an unknown structure: better no patch than one that looks right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KCONFIG = "arch/x86/Kconfig.cpu"
 MAKEFILE = "arch/x86/Makefile"
 MACROS = "scripts/Kconfig.include"
 VERMAGIC = ("arch/x86/include/asm/vermagic.h", "arch/x86/include/asm/module.h")
-"""Where MODULE_ARCH_VERMAGIC is: since 5.8 and before."""
+"""The file of MODULE_ARCH_VERMAGIC: since 5.8 and before."""
 
 STRING = "X86_64_MARCH"
 ANY, NATIVE = "MARCH_ANY", "MARCH_NATIVE"
@@ -33,7 +33,7 @@ class UnknownStructure(UserError):
 
 class AlreadyPatched(UserError):
     message = "{tree} has a choice of CPU families already: {file} defines {symbol}, {whose}"
-    hint = "take the tree without that patch, or choose the family in its own menuconfig"
+    hint = "use the tree without that patch, or choose the family in its own menuconfig"
 
 
 def edited(files: dict[str, str], rows: Iterable[March], tree: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ class NotARepository(UserError):
 
 class CommitterUnknown(UserError):
     message = "git doesn't know who commits in {tree}"
-    hint = "say it: git config --global user.name NAME; git config --global user.email ADDRESS; or leave --git out"
+    hint = "set them: git config --global user.name NAME; git config --global user.email ADDRESS; or leave --git out"
 
 
 class GitRefused(UserError):
