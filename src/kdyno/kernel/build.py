@@ -195,7 +195,7 @@ def _configure(work: Work) -> tuple[str, ...]:
 
 
 def _made_config(work: Work) -> dict[str, str]:
-    """Return the .config that the kernel's own tools make now. Raises ValueRuns."""
+    """Return the .config that the kernel's own tools make now. Raise ValueRuns."""
     for command in kconfig.steps(work.plan.base, work.plan.asks, work.objects, work.make):
         work.run(command)
     config = kconfig_check.read_config(_config_text(work))

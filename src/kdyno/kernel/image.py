@@ -87,9 +87,9 @@ class ImageRecord(Frozen):
     objects: dict[str, int] = {}
     """By compiler: the number of its objects, if ccd stood in for it and recorded that."""
     banner: str = ""
-    """Of a built kernel: its own description, who built it and when."""
+    """A built kernel's own description, who built it and when."""
     modules: tuple[str, ...] = ()
-    """Of a built kernel: the kept modules, each after those that it needs."""
+    """The kept modules of a built kernel, each after those that it needs."""
     notes: tuple[str, ...] = ()
     """Notes for a reader: patches that were in already, lines of the base that this source doesn't accept."""
 

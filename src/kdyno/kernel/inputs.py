@@ -85,7 +85,7 @@ def digests(inputs: Iterable[Input]) -> dict[str, str]:
 
 
 def place(inputs: Iterable[Input], build: Path) -> None:
-    """Copy the files of a build into its directory, unless they are there. Raises InputMissing."""
+    """Copy the files of a build into its directory, unless they are there. Raise InputMissing."""
     for file in inputs:
         copy = placed(file, build)
         if not copy.exists():

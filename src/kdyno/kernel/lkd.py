@@ -105,6 +105,6 @@ def _layout(form: str, order: str, seed: str) -> str:
 
 
 def _header(objects: Path) -> re.Match[str] | None:
-    """Return the first line of what lkd has left; None if that isn't lkd's. Raises FileNotFoundError."""
+    """Return the first line of what lkd has left; None if that isn't lkd's. Raise FileNotFoundError."""
     with (objects / SCRIPT).open(encoding="utf-8", errors="replace") as file:
         return HEADER.match(file.readline())

@@ -108,7 +108,7 @@ class Work:
     def run(self, command: Sequence[str], on_line: Callable[[str], None] = lambda _: None) -> None:
         """Run one command with exactly the environment of this build, and everything it says in the log.
 
-        Where ccache fails, the command goes on without it. Raises InputMissing.
+        Where ccache fails, the command goes on without it. Raise InputMissing.
         """
         inputs.place(self.plan.inputs, self.objects.parent)
         status, lines = self._attempt(command, on_line)

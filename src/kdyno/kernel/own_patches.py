@@ -77,7 +77,7 @@ def own(name: str) -> OwnPatch:
 
 
 def file_of(name: str, source: SourceIdentity) -> Path:
-    """Return the file of a patch for this source. Raises UnknownPatch and NotForVersion."""
+    """Return the file of a patch for this source. Raise UnknownPatch and NotForVersion."""
     patch = own(name)
     release = release_of(source.version)
     row = next((row for row in patch.versions if row.oldest <= release < row.below), None)
@@ -89,7 +89,7 @@ def file_of(name: str, source: SourceIdentity) -> Path:
 
 
 def given_files(entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the entries of `patches` that are files of the user. Raises UnknownPatch for a name that there isn't."""
+    """Return the entries of `patches` that are files of the user. Raise UnknownPatch for a name that there isn't."""
     for name in filter(is_name, entries):
         own(name)
     return tuple(entry for entry in entries if not is_name(entry))

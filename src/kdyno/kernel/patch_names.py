@@ -16,7 +16,7 @@ SIDES = re.compile(rb"^(?:---|\+\+\+) (.*)$", re.M)
 HUNKS = re.compile(rb"^\+\+\+ .*\n(?=@@ -)", re.M)
 HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@.*\n?")
 LINE = re.compile(rb"(?:([ \n])|(-)|(\+)|\\).*\n?")
-"""Of a hunk: in both files, in the old one, in the new one; or a remark."""
+"""Lines of a hunk: in both files, in the old one, in the new one; or a remark."""
 ESCAPE = re.compile(rb'\\(?:([0-3][0-7]{2})|([abfnrtv"\\]))')
 CONTROLS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 ABSOLUTE = re.compile(rb'(?:^|[\s"/])/(?!dev/null(?:[\s"]|$))')

@@ -46,7 +46,7 @@ class GroupedSection(Frozen):
 
 
 def read_sections(path: Path) -> tuple[GroupedSection, ...]:
-    """Return the sections in a list, in the order of the link. Raises SectionsUnreadable."""
+    """Return the sections in a list, in the order of the link. Raise SectionsUnreadable."""
     try:
         return tuple(GroupedSection.model_validate_json(line) for line in read_whole(path, MOST_BYTES).splitlines())
     except OSError as error:

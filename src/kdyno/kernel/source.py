@@ -62,7 +62,7 @@ class Source(Frozen):
 def fetch(spec: str, state: State, say: Say) -> Source:
     """Bring the source into the state directory, unless it is there; the user's own files are only read.
 
-    Raises PathUnfit where no source could be built, before that takes time.
+    Raise PathUnfit where no source could be built, before that takes time.
     """
     require_fit(state)
     kind, where = _kind(spec)
@@ -78,7 +78,7 @@ def require(spec: str, state: State) -> None:
 
 
 def located(spec: str | None, base: Path) -> str | None:
-    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raises
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raise
     NameUnfit.
     """
     if spec is None:
@@ -165,7 +165,7 @@ def _git(spec: str, where: str, state: State, say: Say) -> Source:
 
 
 def _commit_of(where: str) -> tuple[Path, str]:
-    """Return the repository, and the name of the commit. Raises SourceMissing and RevisionMissing."""
+    """Return the repository, and the name of the commit. Raise SourceMissing and RevisionMissing."""
     name, _, revision = where.partition("#")
     repository, revision = Path(name).absolute(), revision or "HEAD"
     if not repository.is_dir():

@@ -63,7 +63,7 @@ def made_once(
     """Return `tree`; if it isn't there, let `fill` make it under another name and rename it when it is complete.
 
     `check` may refuse what was made; that there is nothing but plain files in it is known by then. A kill -9 leaves a
-    partial directory, which the next call that makes a tree removes. Raises LinkLeadsOut and NotPlain.
+    partial directory, which the next call that makes a tree removes. Raise LinkLeadsOut and NotPlain.
     """
     if tree.is_dir():
         return tree

@@ -28,7 +28,7 @@ class Trials:
         """Return the images of the plans, in their order; what was built before, by whomever, is not built again.
 
         The first one that is missing opens the object directory, which the following ones share: only objects that a
-        plan chooses otherwise for are compiled again. Raises what `build` raises; another plan may follow that.
+        plan chooses otherwise for are compiled again. Raise what `build` raises; another plan may follow that.
         """
         for plan in plans:
             if images.is_built(plan.key, self._state):

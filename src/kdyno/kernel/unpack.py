@@ -79,7 +79,7 @@ def require_decompressor(path: Path) -> None:
 def tarball(path: Path, to: Path, say: Say) -> None:
     """Unpack a tarball into the empty directory `to`, without its one top directory.
 
-    Raises DecompressorMissing, TarballBroken, SourceTooLarge and DiskFull.
+    Raise DecompressorMissing, TarballBroken, SourceTooLarge and DiskFull.
     """
     require_decompressor(path)
     say(f"unpacking {path.name}")
@@ -186,7 +186,7 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
 def directory(path: Path, state: State, say: Say) -> str:
     """Copy a user's directory into the state directory; return the identity of what was copied.
 
-    The copy is what is hashed: an edit during the copy can't get an image a wrong name. Raises SourceTooLarge,
+    The copy is what is hashed: an edit during the copy can't get an image a wrong name. Raise SourceTooLarge,
     TreeNotClean and DiskFull.
     """
     files = sorted(source_files(path))

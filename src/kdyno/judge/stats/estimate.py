@@ -47,8 +47,9 @@ class Estimate(Frozen):
     confidence: float
     """Coverage of the interval, and of the bootstrap's: 0.95 unless the run may stop early."""
     bootstrap_low: float | None = None
-    """The same ends by the studentized bootstrap. None where everything agrees exactly, for summaries, at a confidence
-    above 0.99, with fewer than five replicates, and with more than a thousand: it then agrees with the interval.
+    """Ends of the interval by the studentized bootstrap. None where everything agrees exactly, for summaries, at a
+    confidence above 0.99, with fewer than five replicates, and with more than a thousand: it then agrees with the
+    interval.
     """
     bootstrap_high: float | None = None
     detectable: float | None = None

@@ -123,7 +123,7 @@ def in_order(wanted: Iterable[str], contents: Mapping[str, bytes]) -> list[str]:
 
 
 def needs(module: bytes, name: str) -> list[str]:
-    """Return the modules that one depends on, as modpost wrote it into its section .modinfo. Raises ModuleUnfit.
+    """Return the modules that one depends on, as modpost wrote it into its section .modinfo. Raise ModuleUnfit.
     Pure.
     """
     info = _section(module, b".modinfo", name)

@@ -66,8 +66,8 @@ class Resolution:
     input: Input
     """The plan's file, kept in the state directory."""
     compilers: tuple[str, ...]
-    """What decides configuration and objects besides rules and reference: each compiler's own description, with its
-    digest, and whether it is asked with GNU as.
+    """The facts that decide configuration and objects besides rules and reference: each compiler's own description,
+    with its digest, and whether it is asked with GNU as.
     """
 
 
@@ -81,7 +81,7 @@ def resolve(
 ) -> Resolution:
     """Check a plan against this host and a kernel tree. `source` names the tree in messages.
 
-    Raises CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
+    Raise CompilerMissing, ZigMissing, AssemblerMissing, RuleWithoutFiles, FileTwice, PassUnknown, ProgramUnfit, and
     the errors of reading tables.
     """
     rules = [named for number, rule in enumerate(written.rule, start=1) for named in _rules(rule, number, written)]

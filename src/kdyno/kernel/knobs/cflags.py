@@ -15,7 +15,9 @@ from kdyno.kernel.knobs.base import Context, Contribution, Host, Knob
 from kdyno.kernel.toolchain import Toolchain
 
 SANE = re.compile(r"-[A-Za-z0-9_=+.,:%-]+")
-"""What make and a shell pass on as it is. No slash: the content of a file would not be part of the image's key."""
+"""Characters that make and a shell pass on unchanged. No slash: the content of a file would not be part of the image's
+key.
+"""
 TAKEN = (
     (re.compile(r"-O.*"), "set `opt`"),
     (re.compile(r"-m(arch|cpu)=.*"), "set `march`"),

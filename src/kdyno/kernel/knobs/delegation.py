@@ -49,7 +49,7 @@ def delegated(contribution: Contribution, context: Context) -> tuple[Contributio
 
 
 def located(value: str | DelegationPlan | None, base: Path) -> str | DelegationPlan | None:
-    """Return the plan's path, or the paths in it, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the plan's path, or the paths in it, made absolute; relative ones start from `base`. Raise NameUnfit."""
     if isinstance(value, str):
         return absolute(value, base)
     return value and value.located(base)

@@ -31,7 +31,7 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
 
 
 def located(value: str | None, base: Path) -> str | None:
-    """Return the path made absolute, unless it is a package. Raises NameUnfit."""
+    """Return the path made absolute, unless it is a package. Raise NameUnfit."""
     return value if value is None or value.startswith(DEBIAN) else absolute(value, base)
 
 

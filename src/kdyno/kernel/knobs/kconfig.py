@@ -20,13 +20,14 @@ BARE = re.compile(r"[ymn]|0[xX][0-9A-Fa-f]+|-?[0-9]+")
 """Values that .config writes without quotes."""
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 COMMANDS = re.compile(r"[$`;&|<>\\\x00-\x1f\x7f]")
-"""What begins, ends or redirects a command. Make includes all values as they are, and puts some into commands."""
+"""Characters that begin, end or redirect a command. Make includes all values as they are, and puts some into commands.
+"""
 ARGUMENTS = ("INITRAMFS_SOURCE",)
 """Symbols whose words are arguments of a script of the kernel: that one takes `-o FILE`, to write to."""
 SHOWN = 80
 """Characters of a value, in messages."""
 MOST_BYTES = 10_000_000
-"""Of a configuration or a fragment; a .config with all options is 0.3 MB."""
+"""Bytes of a configuration or a fragment; a .config with all options is 0.3 MB."""
 
 
 class SymbolUnfit(UserError):
@@ -80,7 +81,7 @@ def contribute_fragments(value: Sequence[str], context: Context) -> Contribution
 
 
 def read_fragments(paths: Sequence[str]) -> tuple[KconfigRequest, ...]:
-    """Return the asks of all fragments that a recipe names. Raises ValueRuns."""
+    """Return the asks of all fragments that a recipe names. Raise ValueRuns."""
     asks = tuple(request for path in paths for request in read_fragment(Path(path)))
     refuse_commands(asks)
     return asks

@@ -18,7 +18,7 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
 
 
 def located_config(spec: str | None, base: Path) -> str | None:
-    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raises
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raise
     NameUnfit.
     """
     if spec is None:

@@ -1,4 +1,4 @@
-"""What a compiler makes of a CPU's name: whether it takes it, and what it then uses in kernel code.
+"""A compiler's treatment of a CPU's name: whether it accepts it, and the features that it then uses in kernel code.
 
 It is always the compiler that is asked; the table only says which version would know a name that this one refuses.
 """

@@ -36,7 +36,7 @@ class GitRefused(UserError):
 
 
 def patch_of(tree: Path) -> str:
-    """Return the patch for the files as they are in this tree. Raises UserError if the tree is not one that it can be
+    """Return the patch for the files as they are in this tree. Raise UserError if the tree is not one that it can be
     for.
     """
     version = kernel_version(tree, str(tree))
@@ -54,12 +54,12 @@ def symbol_in(tree: Path, cpu: str) -> str | None:
 
 
 def write(patch: str, path: Path) -> None:
-    """Keep the patch in a file, in the bytes that the tree's files have. Raises NotWritable."""
+    """Keep the patch in a file, in the bytes that the tree's files have. Raise NotWritable."""
     write_whole(path, patch.encode(errors="surrogateescape"))
 
 
 def commit(tree: Path, patch: str) -> str:
-    """Commit the patch to a repository; return short name and subject. Raises GitRefused, with all as it was."""
+    """Commit the patch to a repository; return short name and subject. Raise GitRefused, with all as it was."""
     here = git.attempt(tree, "rev-parse", "--show-toplevel")
     if here.returncode != 0 or Path(here.stdout.strip()).resolve() != tree.resolve():
         raise NotARepository(tree=tree)

@@ -41,7 +41,7 @@ LINE = re.compile(r"^([0-9a-f]{16}) (?:([0-9a-f]{16}) )?([tTwW]) (\S+)$", re.MUL
 
 
 MOST_BYTES = 100_000_000
-"""The same marks in a System.map."""
+"""Marks of the linker script in a System.map."""
 
 
 class VmlinuxUnfit(UserError):
