@@ -54,7 +54,7 @@ def benchmarks(lab: Lab) -> set[tuple[str, str, str, str, str]]:
         (edited("benchmark", unit="MB/s"), "agent record 1: it says unit MB/s of bw_file_rd.io_only, which is B/instr"),
         (edited("benchmark", direction="lower"), "agent record 1: it says direction lower of bw_file_rd.io_only"),
         (edited("benchmark", test="lat_pipe"), "agent record 1: it says test lat_pipe of bw_file_rd.io_only"),
-        (edited("benchmark", name="lat_x"), "agent record 1: it begins lat_x where bw_file_rd.io_only was asked for"),
+        (edited("benchmark", name="lat_x"), "agent record 1: it begins lat_x where bw_file_rd.io_only was expected"),
         (edited("benchmark", 1, name="bw_pipe"), "agent record 9: it begins bw_pipe where bw_file_rd.open2close"),
         (edited("sample", 0, iteration=7), "agent record 2: bw_file_rd.io_only iteration 7, of 7 that were requested"),
         (

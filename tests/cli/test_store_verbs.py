@@ -156,7 +156,7 @@ def nested(content: bytes) -> bytes:
         ("run.json", of_another_run, True, "the run's id does not match"),
         ("run.json", nested, True, "nested too deep"),
         ("run.json", lambda _: b"{}", True, "Field required"),
-        ("run.json", lambda _: b"\xff", True, "no plain JSON"),
+        ("run.json", lambda _: b"\xff", True, "not plain JSON"),
     ],
 )
 def test_a_file_that_was_tampered_with_is_refused_and_nothing_is_changed(
@@ -184,7 +184,7 @@ def test_a_sample_that_a_forger_changed_is_seen_where_the_boot_is_on_record(done
     parts = contents(path)
     repacked(path, {**parts, "boots/0.json": changed_sample(parts["boots/0.json"])})
     result = done("store", "import", str(path))
-    assert result.status == 1 and "measured something else" in result.err
+    assert result.status == 1 and "with other measurements" in result.err
     assert done.boots() == before
 
 

@@ -64,7 +64,7 @@ def test_what_a_command_says_is_judged_like_any_other_benchmark(commands: Lab) -
     [throughput] = (row for row in content["benchmarks"] if row["name"] == "throughput")
     assert (throughput["unit"], throughput["direction"]) == ("requests/s", "higher")
     assert [row["value"] for row in content["values"] if row["benchmark"] == "p99"] == [830.5] * 6
-    [note] = (note for note in content["notices"] if "what the command says" in note)
+    [note] = (note for note in content["notices"] if "printed by the command" in note)
     assert "virtual" in note
 
 
