@@ -412,7 +412,7 @@ def test_root_restores_nothing_from_a_journal_that_somebody_else_wrote(root: Pat
         restore(state, root=root)
     os.chown(state.root / "host-knobs.json", 0, 0)
     (state.root / "host-knobs.json").chmod(0o666)
-    with pytest.raises(StateNotOurs, match=r"host-knobs\.json can be written to by others"):
+    with pytest.raises(StateNotOurs, match=r"host-knobs\.json can be written to by users other than its owner"):
         restore(state, root=root)
 
 

@@ -312,5 +312,5 @@ def test_modules_are_loaded_in_their_order_before_the_agent_starts() -> None:
 
 @pytest.mark.parametrize("name", ["-x", "a b", "linux image", "../x", ""])
 def test_what_is_no_name_of_a_package_never_reaches_apt(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no name of a package"):
+    with pytest.raises(UserError, match="not a valid name of a package"):
         debian.package_tree(name, State(tmp_path / "state"), lambda _: None)

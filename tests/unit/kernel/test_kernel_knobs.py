@@ -334,7 +334,7 @@ def test_a_word_that_the_compiler_does_not_know_is_refused_in_its_words(compiler
         ({"delegation": "/nowhere.toml"}, "can't read .*/nowhere.toml"),
         ({"order": "/nowhere"}, "can't read /nowhere"),
         ({"cflags": ("-O3",)}, "has a knob of its own"),
-        ({"kconfig": {"HZ=1000": True}}, "no name of a Kconfig symbol"),
+        ({"kconfig": {"HZ=1000": True}}, "not a valid name of a Kconfig symbol"),
         ({"fragments": ("/nowhere",)}, "can't read the Kconfig fragment /nowhere"),
         ({"patches": ("/nowhere.patch",)}, "can't read the patch /nowhere.patch"),
         ({"page_size": "3k"}, "page_size can't be"),

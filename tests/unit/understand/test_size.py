@@ -238,7 +238,7 @@ def symbols_of_one_name(path: Path, number: int, length: int) -> Path:
 
 @pytest.mark.parametrize(
     ("number", "length", "why"),
-    [(2000, 1_000_000, "lists more than 50,331,648 bytes of it"), (20, 10_000, "a name in it has nearly 4,096 bytes")],
+    [(2000, 1_000_000, "lists more than 50,331,648 bytes of it"), (20, 10_000, "a name in it has almost 4,096 bytes")],
 )
 def test_symbols_that_share_a_long_name_are_refused(tmp_path: Path, number: int, length: int, why: str) -> None:
     path = symbols_of_one_name(tmp_path / "vmlinux", number, length)
