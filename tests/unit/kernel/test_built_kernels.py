@@ -150,7 +150,7 @@ def test_a_missing_file_a_damaged_payload_and_a_missing_module_are_named(tmp_pat
     with pytest.raises(packed.NotUnpackable, match="format"):
         adopt.adopted(str(path), state, lambda _: None)
     path.write_bytes(bz_image(gzip.compress(b"no ELF at all", mtime=0)))
-    with pytest.raises(header.NotABootableKernel, match="no vmlinux"):
+    with pytest.raises(header.NotABootableKernel, match="not a vmlinux"):
         adopt.adopted(str(path), state, lambda _: None)
 
 

@@ -195,7 +195,7 @@ def test_inline_values_are_spelled_as_in_a_config(value: str | int | bool, spell
 
 
 def test_inline_symbols_and_values_that_cant_be_are_refused() -> None:
-    with pytest.raises(kconfig.SymbolUnfit, match="`HZ=1000` is no name"):
+    with pytest.raises(kconfig.SymbolUnfit, match="`HZ=1000` is not a valid name"):
         contribute("kconfig", {"HZ=1000": True})
     with pytest.raises(kconfig.ValueUnfit):
         contribute("kconfig", {"CMDLINE": "a\nCONFIG_B=y"})

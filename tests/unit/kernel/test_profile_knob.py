@@ -179,10 +179,10 @@ def test_one_name_is_a_list_of_one() -> None:
 @pytest.mark.parametrize(
     ("use", "compiler", "content", "why"),
     [
-        ("autofdo", "clang-19", b"f:12:3\n 1: x\n", "is no sample profile of clang"),
-        ("autofdo", "clang-19", b"\xff" * 64, "is no sample profile of clang"),
+        ("autofdo", "clang-19", b"f:12:3\n 1: x\n", "is not a sample profile of clang"),
+        ("autofdo", "clang-19", b"\xff" * 64, "is not a sample profile of clang"),
         ("propeller", "clang-19", b"m fs/open.c\n", "its first line isn't `v1`"),
-        ("order", "gcc", b"# nothing\n", "it names none"),
+        ("order", "gcc", b"# nothing\n", "it names no function"),
         ("pgo", "clang-19", b"\xff" * 64, "is not a profile of a kernel that clang instrumented"),
         ("pgo", "clang-19", b"", "is not a profile of a kernel"),
         ("pgo", "clang-19", b"vfs_read:100:1\n 1: 100\n", "is not a profile of a kernel"),

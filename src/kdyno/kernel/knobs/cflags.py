@@ -40,7 +40,7 @@ class WordUnfit(UserError):
 
 class KnobExists(UserError):
     message = 'cflags: "{word}" has a knob of its own'
-    hint = "use {instead} instead"
+    hint = "{instead} instead"
 
 
 class WordRefused(UserError):
