@@ -18,7 +18,7 @@ from bench_figures import Row
 from kdyno.base.cpu import read_cpu
 from kdyno.base.lanes import LANES, LaneName
 from kdyno.base.measurement import value
-from kdyno.base.process import output, spawned
+from kdyno.base.process import output, spawn
 from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootOrder
@@ -100,7 +100,7 @@ def bare_boot(machine: QemuMachine, order: BootOrder, archive: bytes) -> float:
     initrd, console = order.directory / "initramfs.cpio", order.directory / "console.log"
     initrd.write_bytes(archive)
     command = machine.command(order, initrd, serial=f"file:{console}", stream=order.directory / "stream.jsonl")
-    with spawned(command) as qemu:
+    with spawn(command) as qemu:
         return until(console, WORD, lambda: qemu.poll() is None) - started
 
 

@@ -78,7 +78,7 @@ def test_slower_in_something_else_is_exit_code_0(ab: Lab) -> None:
 def test_a_benchmark_that_is_not_measured_is_refused_before_anything_is_booted(ab: Lab) -> None:
     result = compared(ab, "-t", "lat_pipe", "--fail-on-regression", "lat_pip")
     assert result.status == 129
-    assert "--fail-on-regression names lat_pip, which is no benchmark of this workload" in result.err
+    assert "--fail-on-regression names lat_pip, which is not a benchmark of this workload" in result.err
     assert "did you mean lat_pipe? it measures lat_pipe" in result.err
     assert ab("runs").out.startswith("no runs yet")
 

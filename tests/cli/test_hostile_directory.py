@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kdyno.base.surroundings import handed_on
+from kdyno.base.surroundings import passed_environment
 from kdyno.cli.verbs import VERBS
 from tests.cli.conftest import Lab
 from tests.unit.base.test_process import FAMILY, is_running, pids, wait_until
@@ -131,7 +131,7 @@ def test_git_hears_of_no_repository_but_the_one_that_is_named(tmp_path: Path, mo
     for name in names:
         monkeypatch.setenv(name, str(theirs / ".git"))
     assert (kdyno_git.output(ours, "ls-files"), kdyno_git.output(ours, "rev-parse", "HEAD")) == wanted
-    assert not names & handed_on().keys()
+    assert not names & passed_environment().keys()
 
 
 def test_tools_hear_of_no_variable_that_bends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

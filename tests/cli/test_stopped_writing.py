@@ -26,7 +26,7 @@ def wait_for_a_signal():
     print("in the write", flush=True)
     for _ in range(6000):
         time.sleep(0.01)
-        if stop_signals.came():
+        if stop_signals.stop_requested():
             return
     raise SystemExit("no signal came")
 """

@@ -8,20 +8,22 @@ from kdyno.base.errors import UserError
 from kdyno.base.process import TooMuchOutput, attempt, failure
 
 MOST_BYTES = 48 << 20
-"""Of a listing: a million symbols, and a distribution's kernel has 200,000. Python makes ten times as much of it."""
+"""Bytes of a listing: enough for a million symbols; a distribution's kernel has 200,000. Python needs ten times as
+much.
+"""
 LONGEST_LINE = 4096
-"""Bytes. A name in the kernel's own tables has 512 (KSYM_NAME_LEN of include/linux/kallsyms.h)."""
+"""Bytes. A name in the kernel's own tables has at most 512 (KSYM_NAME_LEN of include/linux/kallsyms.h)."""
 
 
 class ElfUnsound(UserError):
-    message = "{path} is no sound ELF file: {why}"
-    hint = "it is damaged, or made to fill the memory: build it again"
+    message = "{path} is not a valid ELF file: {why}"
+    hint = "the file is damaged, or made to exhaust memory: build it again"
 
 
 def symbols(path: Path) -> str:
-    """What `nm -S` lists: a line `ADDRESS [SIZE] KIND NAME` for each symbol, hexadecimal.
+    """Return the listing of `nm -S`: a line `ADDRESS [SIZE] KIND NAME` for each symbol, hexadecimal.
 
-    Raises ElfUnsound, ToolMissing, and ToolFailed if it is no ELF file.
+    Raise ElfUnsound, ToolMissing, and ToolFailed if it is not an ELF file.
     """
     try:
         done = attempt(["nm", "-S", "--defined-only", path], env={"LC_ALL": "C"}, most=MOST_BYTES)

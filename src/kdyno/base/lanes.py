@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 @dataclass(frozen=True)
 class Clock:
-    """What samples are read in."""
+    """The quantity that samples are read in."""
 
     title: str
-    """In words, for reports."""
+    """The name in reports."""
     cost_unit: str
-    """Unit of what an operation costs."""
+    """The unit of the cost of an operation."""
     bandwidth_unit: str
 
     @property
@@ -48,10 +48,10 @@ class Lane:
     is_parallel: bool
     """Boots may run at the same time without disturbing each other's samples."""
     first_boot_seconds: float
-    """What a boot took on a machine with 2 cores: a guess, until one is on record."""
+    """Seconds of a boot on a machine with 2 cores: a guess, used until one is on record."""
 
     def headline(self, clock: Clock | None = None) -> str:
-        """The first line of a report; `clock` is what the samples are read in, if that is not the lane's own."""
+        """Return the first line of a report; `clock` is the clock of the samples, if it is not the lane's own."""
         return f"lane: {self.name} — {(clock or self.clock).title}"
 
 
@@ -106,6 +106,6 @@ PMU_CLOCKS: dict[str, Clock] = {
         "instructions that the emulated PMU counted in the measured loops, not time", "instr", "B/instr"
     ),
 }
-"""What samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
+"""Clocks that samples may be read in instead where the emulated PMU counts; by `pmu_clock` among a machine's facts."""
 HOST_CLOCK = Clock("nanoseconds of this host's clock", "ns", "MB/s")
 """What samples are read in where there is no guest."""

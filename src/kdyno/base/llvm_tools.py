@@ -19,7 +19,7 @@ class LlvmToolMissing(ToolMissing):
 
 
 def find_tool(name: str) -> str:
-    """The newest tool of this name, with or without a version in it, on the PATH; raises LlvmToolMissing."""
+    """Return the newest tool of this name on the PATH, with or without a version in its name. Raise LlvmToolMissing."""
     pattern = re.compile(rf"{re.escape(name)}(-\d+)?")
     folders = [Path(folder) for folder in os.get_exec_path() if Path(folder).is_dir()]
     names = {entry.name for folder in folders for entry in folder.iterdir() if pattern.fullmatch(entry.name)}

@@ -20,7 +20,7 @@ from kdyno.base import toml
 from kdyno.base.text import clean
 
 SHOWN = 20
-"""Mistakes of one file that are said."""
+"""The most mistakes of one file that are reported."""
 WORDS: Mapping[str, str] = {
     **dict.fromkeys(("string_type", "string_sub_type"), "a text in quotation marks is expected"),
     "string_unicode": "a text in UTF-8 is expected",
@@ -83,17 +83,17 @@ PATTERNS: Mapping[str, str] = {
     r"^[A-Za-z0-9_-]+\.(scheduler|read_ahead_kb)$": "DISK.scheduler or DISK.read_ahead_kb is expected",
     r"^[a-z0-9-]{1,32}$": "a scheduler is expected: up to 32 small letters, digits and -",
 }
-"""What texts that must match a pattern are, in words."""
+"""Descriptions of the texts that must match a pattern."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One place of a file where something is wrong."""
+    """One wrong place of a file."""
 
     keys: tuple[int | str, ...]
-    """The place as the file has it."""
+    """The place as it is in the file."""
     location: tuple[int | str, ...]
-    """The same as pydantic has it, with the kinds of values that may be of several."""
+    """The place as pydantic reports it, including the kind of each value that may be of several."""
     kind: str
     """Pydantic's name of the mistake."""
     words: str
@@ -123,7 +123,9 @@ def _without_tags(model: type[BaseModel], location: Sequence[int | str]) -> list
 
 
 def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -> tuple[int | str, ...]:
-    """The steps that lead somewhere in what was written: the others say of which kind a value was taken to be."""
+    """Return the steps of a location that exist in the written file: the others name the kind that a value was taken
+    for.
+    """
     keys: list[int | str] = []
     for number, step in enumerate(location, start=1):
         is_entry = isinstance(written, list | tuple) and isinstance(step, int)
@@ -136,7 +138,7 @@ def _written(location: Sequence[int | str], written: Any, *, is_missing: bool) -
 
 
 def in_words(mistake: ErrorDetails) -> str:
-    """What is wrong, for whoever wrote it; without the place."""
+    """Return the mistake in words for whoever wrote the file, without the place."""
     kind, facts = mistake["type"], mistake.get("ctx", {})
     if kind in LENGTHS:
         fact, bound, one, several = LENGTHS[kind]
@@ -182,13 +184,13 @@ def problem(mistake: Mistake, model: type[BaseModel]) -> str:
 
 
 def meant(key: str, known: Sequence[str]) -> str:
-    """The nearest key that would have been right, as the end of a sentence."""
+    """Return the nearest valid key as the end of a sentence."""
     near = difflib.get_close_matches(key[: toml.KEY_SHOWN], known, n=1)
     return f"; did you mean `{near[0]}`?" if near else f"; known keys: {', '.join(sorted(known))}"
 
 
 def known_keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
-    """The keys that the table at this place of a model knows; none where it is no table."""
+    """Return the keys that the table at this place of a model knows; none if it is not a table."""
     here: Any = model
     for step in location:
         here = _inside(here, step)
@@ -223,7 +225,7 @@ def _tagged(annotation: Any) -> dict[str, Any]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that a value of this type may be of, or hold: of a list or a dict its values."""
+    """Yield the models that a value of this type may have or hold: for a list or a dict, those of its values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif get_origin(annotation) is Annotated:

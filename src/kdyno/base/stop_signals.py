@@ -1,4 +1,4 @@
-"""Signals that ask kdyno to stop: Ctrl-C, `kill`, and a terminal that closes. All three end it in the same way.
+"""The signals that ask kdyno to stop: Ctrl-C, `kill`, and a terminal that closes. All three end it in the same way.
 
 They raise KeyboardInterrupt, so that what is under way cleans up after itself: no half-written file stays,
 and no child. Those that come meanwhile change nothing but the exit status: who is asked twice would leave what it was
@@ -26,18 +26,18 @@ class _Received:
     raised: weakref.ref[_Stop] | None = None
 
 
-def came() -> bool:
-    """Whether one of them came since `raise_on_stop`."""
+def stop_requested() -> bool:
+    """Return whether one of them came since `raise_on_stop`."""
     return _Received.latest is not None
 
 
 def exit_status() -> int:
-    """What shells say of a program that the latest of these signals ended."""
+    """Return the status that shells give a program which the latest of these signals ended."""
     return 128 + (_Received.latest or signal.SIGINT)
 
 
 def raise_on_stop() -> None:
-    """Let each of the signals raise KeyboardInterrupt, unless kdyno was started to ignore it, as by nohup."""
+    """Let each of the signals raise KeyboardInterrupt, except those that kdyno was started to ignore, as by nohup."""
     if current_thread() is not main_thread():
         return
     _Received.latest = _Received.raised = None

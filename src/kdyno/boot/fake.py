@@ -20,7 +20,7 @@ from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, Description, MachineSettings, NoShell
 from kdyno.boot.ending import Exit, verdict_on_boot
 from kdyno.boot.platforms import Output
-from kdyno.measure.guest.agent import asked_of
+from kdyno.measure.guest.agent import expected_records
 from kdyno.measure.guest.pmu import RECORD
 from kdyno.measure.guest.stream import read_stream
 from kdyno.measure.workload.needs import Needs
@@ -126,7 +126,7 @@ class FakeMachine:
         for target in (console, stream):
             target.write_bytes(_content(recorded / target.name) or b"")
         ended = self._exit(recorded)
-        report = read_stream(stream, asked_of(order.job))
+        report = read_stream(stream, expected_records(order.job))
         if report.hello and report.hello.lane != self.config.lane:
             raise OtherLane(place=recorded, recorded=report.hello.lane, asked=self.config.lane)
         status, reason = verdict_on_boot(Exit(ended.stopped, ended.lost), report, console)

@@ -16,9 +16,9 @@ from kdyno.base.cpu import Cpu, read_cpu
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.host import host_facts
 from kdyno.base.lanes import LANES
-from kdyno.base.process import ToolMissing, output, spawned
+from kdyno.base.process import ToolMissing, output, spawn
 from kdyno.base.state import State
-from kdyno.base.surroundings import handed_on
+from kdyno.base.surroundings import passed_environment
 from kdyno.base.talk import Talk
 from kdyno.boot.base import BootEnd, BootOrder, CpuLacks, Description, MachineSettings
 from kdyno.boot.conditions import watched
@@ -34,7 +34,7 @@ from kdyno.boot.qemu_config import QemuConfig, require_one_lane
 from kdyno.boot.qemu_options import PORT, Guest, qemu_options
 from kdyno.boot.sandbox import SANDBOX, why_no_sandbox
 from kdyno.boot.watch import POLL_SECONDS, Watch
-from kdyno.measure.guest.agent import asked_of, find_agent
+from kdyno.measure.guest.agent import expected_records, find_agent
 from kdyno.measure.guest.counters import COUNTERS
 from kdyno.measure.guest.pmu import RECORD, PmuConfig
 from kdyno.measure.guest.stream import read_stream
@@ -226,7 +226,7 @@ class QemuMachine:
         start = time.monotonic()
         watch = Watch(console, stream, self.config.limits)
         stopped = None
-        with log_path.open("wb") as log, spawned(command, cwd=order.directory, stdout=log) as qemu:
+        with log_path.open("wb") as log, spawn(command, cwd=order.directory, stdout=log) as qemu:
             watch.bound(qemu.pid, (self.config.disk_mb or 0) * MIB)
             while qemu.poll() is None and stopped is None and not order.cancelled.is_set():
                 time.sleep(POLL_SECONDS)
@@ -240,7 +240,7 @@ class QemuMachine:
             left = Exit(
                 stopped=stopped, lost=None if stopped else _why_lost(qemu.returncode, log_path, order.directory)
             )
-        report = read_stream(stream, asked_of(order.job))
+        report = read_stream(stream, expected_records(order.job))
         status, reason = verdict_on_boot(left, report, console)
         advice = ""
         if PORT_MISSING in reason:
@@ -266,7 +266,9 @@ class QemuMachine:
         order = self._packed(order, archive)
         command = self.command(order, archive, serial="chardev:terminal", stream=order.directory / "stream.jsonl")
         with new_disk(order.directory, self.config.disk_mb, FREE_SPACE_NEEDED):
-            return subprocess.run([*command, *TERMINAL], cwd=order.directory, env=handed_on(), check=False).returncode
+            return subprocess.run(
+                [*command, *TERMINAL], cwd=order.directory, env=passed_environment(), check=False
+            ).returncode
 
     def command(self, order: BootOrder, archive: Path, *, serial: str, stream: Path) -> tuple[str, ...]:
         """QEMU's command line for a boot."""

@@ -34,7 +34,7 @@ def act(args: argparse.Namespace) -> int:
 
 
 def _reports(args: argparse.Namespace) -> list[RunReport]:
-    from kdyno.judge.verdicts.across import across
+    from kdyno.judge.verdicts.across import compare_runs
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
     from kdyno.understand.explain.budgets import with_budgets
@@ -45,5 +45,5 @@ def _reports(args: argparse.Namespace) -> list[RunReport]:
         if args.other is None:
             reports = [assemble(store, run, artefacts, Rejudge(args.baseline), analysed=args.json)]
         else:
-            reports = across(store, run, run_of(args, store, args.other).id, artefacts, analysed=args.json)
+            reports = compare_runs(store, run, run_of(args, store, args.other).id, artefacts, analysed=args.json)
     return [with_budgets(report, artefacts) for report in reports] if args.json else reports

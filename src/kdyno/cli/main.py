@@ -142,7 +142,7 @@ def _refused_by_the_system(error: OSError) -> int:
     if error.errno is None:
         raise error
     _note(error)
-    if stop_signals.came():  # whoever cleaned up wrote to a terminal that was closed
+    if stop_signals.stop_requested():  # whoever cleaned up wrote to a terminal that was closed
         return stop_signals.exit_status()
     return _explain(_of_the_system(error))
 
@@ -176,7 +176,7 @@ def _flush() -> None:
     try:
         terminal.flush()
     except OSError as error:
-        if stop_signals.came():
+        if stop_signals.stop_requested():
             return
         terminal.tell(f"kdyno: can't write to standard output: {error.strerror}")
         raise SystemExit(InfrastructureError.exit_code) from None

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.base.text import counted
+    from kdyno.base.text import format_count
     from kdyno.run.experiment.resolve import load_experiment
     from kdyno.run.forecast import forecast
     from kdyno.run.outlook import span, total_time
@@ -62,7 +62,7 @@ def act(args: argparse.Namespace) -> int:
         line()
         line("training, before the images that take what it teaches")
     for training in ahead.trainings:
-        boots = f"{counted(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
+        boots = f"{format_count(training.boots, 'boot')}, {training.left} to do" if training.left else "boots on record"
         line(
             f"  {training.use:<{width}} {training.image[:12]}  {training.variant}: {', '.join(training.tests)}; {boots}"
         )

@@ -74,7 +74,7 @@ def _is_file(named: str) -> bool:
 
 
 def _of_file(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.judge.curves.of_file import of_file
+    from kdyno.judge.curves.of_file import scaling_of_file
 
     request = JudgeRequest(
         baseline=args.baseline,
@@ -84,15 +84,15 @@ def _of_file(args: argparse.Namespace) -> ScalingReport:
         unit=args.unit,
         direction=args.direction,
     )
-    return of_file(args.of, request, by=args.by, work=args.work, only=args.only, largest=args.to)
+    return scaling_of_file(args.of, request, by=args.by, work=args.work, only=args.only, largest=args.to)
 
 
 def _of_run(args: argparse.Namespace) -> ScalingReport:
-    from kdyno.judge.curves.of_run import of_run
+    from kdyno.judge.curves.of_run import scaling_of_run
     from kdyno.judge.verdicts.assemble import Rejudge, assemble
     from kdyno.store.artefacts import Artefacts
 
     with store_of(args, "read") as store:
         run = run_of(args, store, args.of).id
         report = assemble(store, run, Artefacts(state_of(args).artefacts), Rejudge(args.baseline), analysed=False)
-    return of_run(report, work=args.work, only=args.only, largest=args.to)
+    return scaling_of_run(report, work=args.work, only=args.only, largest=args.to)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kdyno.base import terminal
 from kdyno.base.errors import UserError
 from kdyno.base.state_marker import is_marked
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.cli.common import add_action, add_run, number_from, print_json, run_of, state_of, store_of, talk_of
 
 if TYPE_CHECKING:
@@ -114,15 +114,15 @@ def _agreed(args: argparse.Namespace, use: StoreUse) -> bool:
     if not terminal.can_ask():
         terminal.line("nothing was removed: --yes removes it")
         return False
-    return terminal.agreed(f"remove {_of_all(use)}?")
+    return terminal.ask_agreement(f"remove {_of_all(use)}?")
 
 
 def _of_all(use: StoreUse) -> str:
-    return f"{counted(use.may_go, 'thing')} that no run needs"
+    return f"{format_count(use.may_go, 'thing')} that no run needs"
 
 
 def _print_use(use: StoreUse) -> None:
-    terminal.line(f"{use.state}, {counted(use.runs, 'run')} in {' and '.join(use.stores)}")
+    terminal.line(f"{use.state}, {format_count(use.runs, 'run')} in {' and '.join(use.stores)}")
     terminal.line(f"{'PART':<10} {'THINGS':>8} {'SIZE':>9} {'NOT NEEDED':>11} {'SIZE':>9}  WHAT")
     for part in use.parts:
         terminal.line(
@@ -163,7 +163,7 @@ def _rm(args: argparse.Namespace) -> None:
         if not args.yes:
             if not terminal.can_ask():
                 raise NobodyToAsk()
-            if not terminal.agreed(question):
+            if not terminal.ask_agreement(question):
                 return
         boots = remove_run(run.id, state, store, others)
     terminal.line(f"removed run {run.id} ({run.name}), and {boots:,} boots that no other run has")

@@ -1,4 +1,4 @@
-"""How trees get into the state directory: tar, git archive, and a copy that is hashed as it is made."""
+"""Making trees in the state directory: by tar, by git archive, and by a copy that is hashed as it is made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdyno.base import git, process
 from kdyno.base.digests import recall, remember, stat_signature
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.packages import requirements, way_to_install
-from kdyno.base.state import DiskFull, State, disk_full_is_said, require_space
+from kdyno.base.state import DiskFull, State, require_space, translate_disk_full
 from kdyno.kernel.source_trees import Say, lock_name, made_once, partial_path, remove_tree, tree_path
 
 CHECKPOINT = 1000
@@ -27,7 +27,9 @@ RECORD = 10_240
 SAID = 20 * CHECKPOINT
 """Records between two words about progress."""
 MOST_BYTES, MOST_FILE, MOST_ENTRIES = 8_000_000_000, 1_000_000_000, 1_000_000
-"""Of a tree, of a file in it, and of its files and directories. Linux 6.12 has 1.6 GB in 90,000 files."""
+"""Bytes of a tree, of a file in it, and the number of its files and directories. Linux 6.12 has 1.6 GB in 90,000
+files.
+"""
 PIECE = 1 << 20
 COMPRESSION = {".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
 """What tar calls for the last part of a tarball's name."""
@@ -66,7 +68,7 @@ class ArchiveFailed(InfrastructureError):
 
 
 class TreeNotClean(UserError):
-    message = "{path} was built in, and is no git work tree: it holds {what}, so that its sources can't be told apart"
+    message = "{path} was built in, and is not a git work tree: it holds {what}, so its sources can't be told apart"
     hint = "run `make mrproper` there, or name a git work tree (only what git tracks or would add is copied)"
 
 
@@ -115,7 +117,7 @@ def _unpacked(
         while piece := names.read(PIECE):
             entries += piece.count(b"\n")
         if size > MOST_BYTES:
-            raise SourceTooLarge(source=source, why=f"more than {MOST_BYTES:,} bytes come out")
+            raise SourceTooLarge(source=source, why=f"it unpacks to more than {MOST_BYTES:,} bytes")
         if entries > MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
         if int(record[1]) % SAID == 0:
@@ -174,7 +176,9 @@ def git_commit(repository: Path, commit: str, to: Path, say: Say) -> None:
         if next(entries) >= MOST_ENTRIES:
             raise SourceTooLarge(source=source, why=f"it has more than {MOST_ENTRIES:,} files")
 
-    git.each_entry(repository, commit, on_entry)  # `git archive` has all of them in memory before it writes the first
+    git.visit_entries(
+        repository, commit, on_entry
+    )  # `git archive` has all of them in memory before it writes the first
     require_space(to, next(entries) * FILE_BYTES)
     with git.archive(repository, commit) as archive:
         assert archive.stdout is not None
@@ -206,7 +210,7 @@ def directory(path: Path, state: State, say: Say) -> str:
         require_space(state.sources, size)
         try:
             say(f"copying {path}: {len(files)} files")
-            with disk_full_is_said(draft):
+            with translate_disk_full(draft):
                 identity = f"tree:{_copy(path, files, draft)}"
             made_once(tree_path(identity, state), lambda partial: _move(draft, partial), state, say)
         finally:
@@ -217,7 +221,7 @@ def directory(path: Path, state: State, say: Say) -> str:
 
 
 def source_files(path: Path) -> Iterator[Path]:
-    """The files that make up a kernel tree: what git tracks or would add; without git, all there is."""
+    """Yield the files that make up a kernel tree: what git tracks or would add; without git, all there is."""
     if is_tracked(path):
         listed = git.output(path, "ls-files", "-z", "-co", "--exclude-standard")
         own = _own(path, filter(None, listed.split("\0")))
@@ -234,7 +238,7 @@ def source_files(path: Path) -> Iterator[Path]:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git tracks the tree's Makefile, so that it knows which files are its."""
+    """Return whether git tracks the tree's Makefile, so that it knows which files are its."""
     try:
         return git.attempt(path, "ls-files", "--error-unmatch", "Makefile").returncode == 0
     except process.ToolMissing:
@@ -242,7 +246,9 @@ def is_tracked(path: Path) -> bool:
 
 
 def _own(path: Path, names: Iterable[str]) -> Iterator[Path]:
-    """The files of these names that lie in the tree, not above it or behind a link: an index may hold any names."""
+    """Yield the files of these names that lie in the tree, not above it or behind a link: an index may hold any
+    names.
+    """
     folders = {PurePath()}
     for name in names:
         relative = PurePath(name)

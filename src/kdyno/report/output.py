@@ -32,7 +32,7 @@ def print_report(
 
 
 def print_tables(report: Report) -> None:
-    """The report as text on standard output; plain where that is not a terminal."""
+    """Print the report as text to standard output; plain if that is not a terminal."""
     from kdyno.report.terminal import render
 
     render(report, console())

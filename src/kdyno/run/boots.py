@@ -81,7 +81,7 @@ class Boots:
                 for boot, end in self._ended(pool, waiting, blocks, place):
                     done += 1
                     advance(done, total, f"{boot.variant}, block {boot.block}: {end.status}")
-                    self.session.talk.booted()
+                    self.session.talk.on_boot_ended()
                     if done < total:
                         self.so_far.boot_ended()
             finally:

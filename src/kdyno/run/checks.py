@@ -19,7 +19,7 @@ from kdyno.run.session import Session
 from kdyno.store.checks import check_key
 from kdyno.store.store import Store
 
-HAS_KUNIT = regex.compiled(r"(?m)^CONFIG_KUNIT=y$")
+HAS_KUNIT = regex.compile_pattern(r"(?m)^CONFIG_KUNIT=y$")
 COMMAND = ("true",)
 SEED = 1
 WORDS = (

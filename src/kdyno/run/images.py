@@ -48,9 +48,9 @@ def build_images(plans: Plans, state: State, talk: Talk) -> Images:
     images = given
     for group in wanted.values():
         variants = ", ".join(dict.fromkeys(variant for variant, _ in group))
-        with talk.working(f"building {variants}", about=True) as advance:
+        with talk.working(f"building {variants}", is_estimate=True) as advance:
             missing = {plan.key for _, plan in group if not is_built(plan.key, state)}
-            built = build_layouts([plan for _, plan in group], state, advance, say=say_once, heard=talk.heard)
-        talk.built(len(missing))
+            built = build_layouts([plan for _, plan in group], state, advance, say=say_once, heard=talk.on_build_output)
+        talk.on_images_built(len(missing))
         images |= {image.record.key: image for image in built}
     return {variant: tuple(images[plan.key] for plan in layouts) for variant, layouts in plans.items()}

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import Event
 
-from kdyno.base.state import disk_full_is_said
+from kdyno.base.state import translate_disk_full
 from kdyno.boot.base import BootEnd, BootOrder
 from kdyno.kernel.image import Image
 from kdyno.measure.guest.job import ClangCounters, Counters, Job, MemoryCounters
@@ -61,7 +61,7 @@ class Wanted:
 
 def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
     """The end of a boot with the benchmarks and samples that its workload makes of it; if it can't, the boot failed."""
-    report = end.report.model_copy(update={"benchmarks": workload.described(end.report)})
+    report = end.report.model_copy(update={"benchmarks": workload.describe_benchmarks(end.report)})
     if end.status != "ok":
         return replace(end, report=report)
     try:
@@ -73,7 +73,7 @@ def measured(end: BootEnd, workload: WorkloadSettings) -> BootEnd:
 
 def boot_record(key: str, seed: int, started: datetime, end: BootEnd, artefacts: Artefacts) -> Boot:
     """What goes on record of a boot; its files are kept as artefacts. Raises DiskFull."""
-    with disk_full_is_said(artefacts.directory.parent):
+    with translate_disk_full(artefacts.directory.parent):
         return Boot(
             key=key,
             seed=seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.base.watched import Ahead
 from kdyno.run.experiment.models import Experiment
 from kdyno.run.forecast import BuildForecast, Forecast
@@ -39,15 +39,15 @@ def total_time(ahead: Forecast) -> str:
 def run_ahead(ahead: Forecast, experiment: Experiment, benchmarks: int) -> list[str]:
     """What a run will do, less what is on record already, and how long it will take."""
     kernels, layouts = _to_build(ahead.builds)
-    builds = [f"build {counted(len(kernels), 'kernel')}"] if kernels else []
-    links = [f"link {counted(layouts, 'more layout')}"] if layouts else []
-    design = f"{counted(experiment.blocks, 'block')} of {counted(len(experiment.variants), 'variant')}"
+    builds = [f"build {format_count(len(kernels), 'kernel')}"] if kernels else []
+    links = [f"link {format_count(layouts, 'more layout')}"] if layouts else []
+    design = f"{format_count(experiment.blocks, 'block')} of {format_count(len(experiment.variants), 'variant')}"
     done = f", {ahead.boots_done:,} on record" if ahead.boots_done else ""
     most = "at most " if experiment.judge.looks > 1 else ""
-    boots = f"boot {most}{counted(len(ahead.boots), 'time')} ({design}{done})"
+    boots = f"boot {most}{format_count(len(ahead.boots), 'time')} ({design}{done})"
     training = [_training(ahead.training_boots)] if ahead.training_boots else []
-    checks = [f"boot {counted(ahead.check_boots, 'time')} for KUnit"] if ahead.check_boots else []
-    steps = [*training, *builds, *links, *checks, boots, f"measure {counted(benchmarks, 'benchmark')}"]
+    checks = [f"boot {format_count(ahead.check_boots, 'time')} for KUnit"] if ahead.check_boots else []
+    steps = [*training, *builds, *links, *checks, boots, f"measure {format_count(benchmarks, 'benchmark')}"]
     return [f"to do: {', '.join(steps)}", f"time: {total_time(ahead)}"]
 
 
@@ -68,7 +68,7 @@ def ahead_of(ahead: Forecast, name: str) -> Ahead:
 def builds_ahead(builds: Sequence[BuildForecast]) -> list[str]:
     """What has to be built, and how long it will take; nothing where all images are there."""
     kernels, layouts = _to_build(builds)
-    links = [f"to do: link {counted(layouts, 'more layout')}"] if layouts else []
+    links = [f"to do: link {format_count(layouts, 'more layout')}"] if layouts else []
     return [*(f"to do: build {kernel.variant}, {build_time(kernel)}" for kernel in kernels), *links]
 
 
@@ -78,7 +78,7 @@ def training_ahead(boots: int) -> list[str]:
 
 
 def _training(boots: int) -> str:
-    return f"boot {counted(boots, 'time')} to train"
+    return f"boot {format_count(boots, 'time')} to train"
 
 
 def _to_build(builds: Sequence[BuildForecast]) -> tuple[list[BuildForecast], int]:

@@ -16,7 +16,7 @@ import numpy as np
 from kdyno.base.arrays import Values
 from kdyno.base.errors import UserError
 from kdyno.base.measurement import Benchmark, value
-from kdyno.base.text import counted, limit, percent
+from kdyno.base.text import format_count, limit, percent
 from kdyno.judge.stats.planning.bound import CONFIDENCE
 from kdyno.judge.stats.planning.design import Bounds, Costs, Plan, plan
 from kdyno.judge.stats.planning.levels import Components, Pair, components
@@ -152,7 +152,7 @@ def _why(
     run: RunRecord, decided: Plan, effect: float, aim: float, short: Mapping[tuple[str, str], Plan]
 ) -> tuple[str, ...]:
     layouts = f" over {decided.layouts} layouts" if decided.layouts else ""
-    iterations = counted(decided.iterations, "iteration")
+    iterations = format_count(decided.iterations, "iteration")
     plan_line = (
         f"after the pilot run {run.id}: {decided.blocks} blocks{layouts}, {iterations} each, "
         f"to see {limit(effect)} % with {limit(aim)} % power."

@@ -36,7 +36,7 @@ def run_experiment(experiment: Experiment, session: Session, *, again: bool) -> 
     Where blocks are to be found out, a pilot comes first: a run of its own, of which nothing is judged again.
     Ctrl-C and kill -9 lose at most the boots in flight: the same call goes on from there.
     """
-    with session.state.in_use():
+    with session.state.hold_shared():
         return _run_all(experiment, session, again=again)
 
 

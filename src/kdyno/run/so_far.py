@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kdyno.base.errors import KdynoError
 from kdyno.base.talk import Talk
-from kdyno.base.text import signed
+from kdyno.base.text import format_signed
 from kdyno.base.watched import Standing
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.model import Report
@@ -24,7 +24,9 @@ SHARE = 0.02
 def standings(report: Report) -> tuple[Standing, ...]:
     """How the variants stand that anything is known of. Pure."""
     means = {name: mean_of(report, name) for name in report.others}
-    overall = {name: f"{signed(mean.estimate.ratio - 1)} %" for name, mean in means.items() if mean and mean.estimate}
+    overall = {
+        name: f"{format_signed(mean.estimate.ratio - 1)} %" for name, mean in means.items() if mean and mean.estimate
+    }
     verdicts = {
         name: Counter(c.verdict for c in report.comparisons if c.variant == name and c.verdict)
         for name in report.others
@@ -52,9 +54,9 @@ class SoFar:
         if not self._talk.is_watched or began < self._due:
             return
         try:
-            self._talk.stand(standings(self._judge()))
+            self._talk.on_standings(standings(self._judge()))
         except KdynoError:
-            self._talk.stand(())
+            self._talk.on_standings(())
         ended = time.monotonic()
         self._due = ended + max(EVERY_SECONDS, (ended - began) / SHARE)
 

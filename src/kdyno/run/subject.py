@@ -16,7 +16,7 @@ from typing import Literal
 from kdyno.base.errors import UserError
 from kdyno.base.names import printable
 from kdyno.base.state import State
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.kernel.built_kernels.header import MAGIC as BZIMAGE
 from kdyno.kernel.built_kernels.header import MAGIC_AT
 from kdyno.kernel.image import Image
@@ -108,7 +108,7 @@ def find_subject(named: str, wanted: Sequence[Kind], state: State, store: Store 
             named=printable(named), kind=CALLED[kind], wanted=_or(CALLED, wanted), ways=_or(TO_NAME, wanted)
         )
     if "image" in wanted and keys:
-        raise SeveralOfThatName(named=printable(named), count=len(keys), keys=listed(keys, NEAR_SHOWN))
+        raise SeveralOfThatName(named=printable(named), count=len(keys), keys=format_list(keys, NEAR_SHOWN))
     raise _nothing(named, wanted, near, state, store)
 
 

@@ -17,7 +17,7 @@ from kdyno.base.host import host_facts
 from kdyno.base.installed import ProgramMissing
 from kdyno.base.packages import Requirement, requirements, way_to_install
 from kdyno.base.process import attempt
-from kdyno.base.state import State, nearest, why_not_writable
+from kdyno.base.state import State, nearest_existing, unwritable_reason
 from kdyno.boot.kvm import why_not_kvm
 from kdyno.boot.plugin import why_no_plugin
 from kdyno.boot.qemu import QEMU
@@ -148,10 +148,10 @@ def _state_directory(state: State) -> Finding:
     name, mend = "state directory", "export KDYNO_STATE=/path/without/spaces/that/can/be/written"
     if why := why_unfit(state):
         return Finding(name, "missing", f"{state.root}: {why}", mend)
-    if why := state.why_not_ours():
+    if why := state.refusal_reason():
         return Finding(name, "missing", f"root can't use {state.root}: {why}", mend)
     for path in itertools.chain([state.root], state.root.glob("*")):
-        if why := why_not_writable(path):
+        if why := unwritable_reason(path):
             return Finding(name, "missing", f"can't write to {path}: {why}", mend)
     return Finding(name, "ok", str(state.root))
 
@@ -177,13 +177,13 @@ def _ccache() -> Iterator[Finding]:
     if why is None:
         yield Finding(name, "ok", directory)
         return
-    elsewhere = directory and why_not_writable(Path(directory))
+    elsewhere = directory and unwritable_reason(Path(directory))
     mend = "export CCACHE_DIR=/path/that/can/be/written" if elsewhere else "export CCACHE_DISABLE=1"
     yield Finding(name, "optional", f"ccache can't be used: {why}; builds go on without it", mend)
 
 
 def _disk(state: State) -> Finding:
-    free = shutil.disk_usage(nearest(state.root)).free // 1_000_000
+    free = shutil.disk_usage(nearest_existing(state.root)).free // 1_000_000
     detail = f"{free} MB free for {state.root}"
     if free >= DISK_NEEDED_MB:
         return Finding("disk", "ok", detail)

@@ -24,7 +24,7 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.report.terminal import render
 from kdyno.store import rows
 from kdyno.store.artefacts import Artefacts
-from kdyno.store.run_file import read_run, why_not_whole
+from kdyno.store.run_file import inconsistency, read_run
 from kdyno.store.store import Store
 from kdyno.store.upkeep.references import references
 from kdyno.understand.selftest.terminal import render as render_selftest
@@ -95,7 +95,7 @@ def run_file(path: Path) -> None:
     kept: dict[str, bytes] = {}
     with path.open("rb") as file:
         whole = read_run(file, "it", kept.__setitem__)
-    assert why_not_whole(whole) is None and kept.keys() <= whole.artefacts.keys()
+    assert inconsistency(whole) is None and kept.keys() <= whole.artefacts.keys()
     assert all(hashlib.sha256(content).hexdigest() == name for name, content in kept.items())
 
 

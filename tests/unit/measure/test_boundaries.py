@@ -189,7 +189,7 @@ def test_a_stream_of_the_agent_is_read(tmp_path: Path) -> None:
     stream = tmp_path / "stream.jsonl"
     stream.write_text(printed(find_agent(), "run", "bw_pipe", "lat_sig", "--iterations", "1", "--json"))
     job = Job(lane="wall", iterations=1, tests=agents.test_orders(["bw_pipe", "lat_sig"], {}))
-    report = read_stream(stream, agents.asked_of(job))
+    report = read_stream(stream, agents.expected_records(job))
     assert report.fault is None
     assert report.complete and [benchmark.name for benchmark in report.benchmarks] == [
         "bw_pipe",
@@ -468,10 +468,10 @@ def test_what_verbs_print_of_these_obeys_its_schema() -> None:
     check(Turned(turns=(turn,)).model_dump(mode="json"), "doctor-set")
     coverage = Coverage(1, 0.5, 2, 0.5, (("f", 0.5),), "llvm-profgen", ())
     check(json.loads(json.dumps(asdict(coverage))), "profile-cover")
-    validation = Validation.of(kernel_specimen.measured(), cycles_specimen.family())
+    validation = Validation.from_measurement(kernel_specimen.measured(), cycles_specimen.family())
     check(validation.model_dump(mode="json"), "validate")
     calibration = calibrate_kernel(validation.measured, cycles_specimen.family())
-    check(KernelCalibrationReport.of(calibration).model_dump(mode="json"), "calibrate-kernel")
+    check(KernelCalibrationReport.from_calibration(calibration).model_dump(mode="json"), "calibrate-kernel")
 
 
 def test_profiles_are_recorded_with_the_default_family_of_an_experiment() -> None:

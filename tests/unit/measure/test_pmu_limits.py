@@ -109,7 +109,7 @@ def test_a_file_of_any_size_and_kind_is_read_with_a_limit(tmp_path: Path) -> Non
     with pytest.raises(KdynoError, match="larger than"):
         read_pmu_record(tmp_path / "r")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(KdynoError, match="no regular file"):
+    with pytest.raises(KdynoError, match="not a regular file"):
         read_pmu_record(tmp_path / "pipe")
 
 

@@ -114,7 +114,7 @@ def test_a_workload_that_failed_is_broken_and_the_others_are_not(tmp_path: Path)
         ("other.rate", "other.system"), "its set-up ended with status 1: no such server"
     )
     assert {sample.benchmark for sample in report.samples} == {"small.rate", "small.system"}
-    with pytest.raises(NotRead, match=r"no workload said any of its numbers; small\.rate: its set-up ended"):
+    with pytest.raises(NotRead, match=r"no workload printed any of its numbers; small\.rate: its set-up ended"):
         used(tmp_path).read(AgentReport(steps=(step("set-up", status=2),)))
 
 
@@ -147,7 +147,7 @@ def test_a_command_that_failed_has_no_operations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is no parameter"),
+        (COUNTED.replace('"often"]', '"seldom"]'), "counted by seldom, which is not a parameter"),
         (COUNTED.replace('"request"', '"rate"'), "the operation has the name of a metric"),
     ],
 )
@@ -205,19 +205,19 @@ def test_a_number_may_stand_in_json_in_a_table_or_where_kdyno_judge_finds_it() -
 @pytest.mark.parametrize(
     ("output", "metric", "why"),
     [
-        (b"{", {"json": "a"}, "no JSON document"),
+        (b"{", {"json": "a"}, "not a JSON document"),
         (b'{"a": 1, "a": 2}', {"json": "a"}, "a key is there twice"),
-        (b"[" * 100_000, {"json": "a"}, "no JSON document"),
+        (b"[" * 100_000, {"json": "a"}, "not a JSON document"),
         (b'{"a": [1]}', {"json": "a[1]"}, "has no \\[1\\] where"),
-        (b'{"a": {}}', {"json": "a"}, "is no number"),
-        (b'{"a": true}', {"json": "a"}, "is no number"),
-        (b'{"a": NaN}', {"json": "a"}, "is no positive number"),
+        (b'{"a": {}}', {"json": "a"}, "is not a number"),
+        (b'{"a": true}', {"json": "a"}, "is not a number"),
+        (b'{"a": NaN}', {"json": "a"}, "is not a positive number"),
         (b"A B\nx 1\nA B\n", {"column": "B", "row": "x"}, "2 lines have the heading B"),
         (b"A B\nx 1\nx 2\n", {"column": "B", "row": "x"}, "2 rows begin with x"),
         (b"A B\nx\n", {"column": "B", "row": "x"}, "ends before the column B"),
         (b"A B\n", {"column": "C", "row": "x"}, "no lines have the heading C"),
         (b"hello", {"format": "stress-ng", "series": "pipe"}, "the output has nothing"),
-        (b"hello", {"format": "no-such", "series": "pipe"}, "there is no format no-such"),
+        (b"hello", {"format": "no-such", "series": "pipe"}, "unknown format no-such"),
     ],
 )
 def test_a_number_that_is_not_there_once_is_broken(output: bytes, metric: dict[str, str], why: str) -> None:
@@ -241,7 +241,7 @@ def test_output_that_was_cut_is_no_document() -> None:
         (("runs = 2", "report = ''"), "`report`: a text is expected that is not empty"),
         (('{ time = "system" }', '{ share = "user" }'), "metrics.system.share"),
         (("runs = 2", "unpack = { '/etc/x.tar' = '.' }"), "unpack./etc/x.tar"),
-        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "no regular expression"),
+        (("runs = 2", "unpack = { 'usr/x.tar' = '(' }"), "not a regular expression"),
         (("[metrics]", "[metrics"), "not TOML"),
     ],
 )
@@ -262,7 +262,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OneNameTwice, match="the name small"):
         ProgramsWorkload(use=("./small.toml", "small.toml")).located(small(tmp_path).parent)
     wall = small(tmp_path, SMALL.replace("runs = 2", 'lanes = ["wall"]'))
-    with pytest.raises(OtherLane, match="nothing in the lane model"):
+    with pytest.raises(OtherLane, match="no meaning in the lane model"):
         ProgramsWorkload(use=(str(wall),)).located(tmp_path).part("model")
 
 
@@ -276,7 +276,7 @@ def test_a_workload_may_be_in_use_twice_under_two_names_with_parameters_of_their
         ("ill", "ill"),
         ("pipe", None),
     ]
-    assert [benchmark.name for benchmark in twice.described(AgentReport())][:4] == [
+    assert [benchmark.name for benchmark in twice.describe_benchmarks(AgentReport())][:4] == [
         "small.rate",
         "small.system",
         "ill.rate",

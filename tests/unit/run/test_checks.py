@@ -18,7 +18,7 @@ from kdyno.boot.base import BootEnd, BootOrder, Description
 from kdyno.boot.fake import FakeConfig
 from kdyno.boot.qemu import QemuMachine
 from kdyno.boot.qemu_config import QemuConfig
-from kdyno.judge.verdicts.across import across
+from kdyno.judge.verdicts.across import compare_runs
 from kdyno.judge.verdicts.assemble import assemble
 from kdyno.judge.verdicts.checks import checks_of, summaries
 from kdyno.judge.verdicts.model import RunReport, to_json
@@ -269,7 +269,7 @@ def test_comparing_two_runs_asks_for_the_checks_of_both(tmp_path: Path) -> None:
     judged(tmp_path, {"gcc-12": PASSING, "gcc-12-O3": FAILING})
     run = specimen.run_record(blocks=4)
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        reports = across(store, run.id, run.id, Artefacts(tmp_path / "artefacts"), analysed=False)
+        reports = compare_runs(store, run.id, run.id, Artefacts(tmp_path / "artefacts"), analysed=False)
     passed = {report.baseline.partition("@")[0]: {check.passed for check in report.checks} for report in reports}
     assert passed == {"gcc-12": {True}, "gcc-12-O3": {False}, "clang-19-thinlto": set()}
 

@@ -10,7 +10,7 @@ import pytest
 
 from kdyno.base.measurement import Benchmark, Sample
 from kdyno.base.text import percent
-from kdyno.judge.stats.planning.power import replicates_needed
+from kdyno.judge.stats.planning.power import find_replicates
 from kdyno.kernel.recipe import Recipe
 from kdyno.run.experiment.models import Experiment, JudgeConfig
 from kdyno.run.pilot import PilotSaysNothing, Settled, pilot_of, settle
@@ -130,9 +130,9 @@ def test_a_pilot_of_six_blocks_is_not_taken_at_its_word_and_the_plan_says_so() -
     logs = np.log(np.array([boot.samples[0].elapsed for boot in boots(0.01, 0.0, blocks=6)], dtype=float)).reshape(6, 2)
     sd = float(np.std(logs[:, 1] - logs[:, 0], ddof=1))
     bound = sd * math.sqrt(5 / 1.994)  # 1.994: the chi-square quantile of 15 % with 5 degrees of freedom
-    needed = replicates_needed(0.01, bound, 0.05, aim=0.9)
+    needed = find_replicates(0.01, bound, 0.05, aim=0.9)
     assert six.experiment.blocks == pytest.approx(needed, abs=1)
-    trusting = replicates_needed(0.01, sd, 0.05, aim=0.9)
+    trusting = find_replicates(0.01, sd, 0.05, aim=0.9)
     assert trusting
     assert six.experiment.blocks > 2 * trusting
     assert six.why[1] == (

@@ -307,8 +307,8 @@ def test_a_sound_soak_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "fault"),
     [
-        ((tally("third", 1),), "third, which was not asked for"),
-        ((failed("third"),), "third, which was not asked for"),
+        ((tally("third", 1),), "third, which was not requested"),
+        ((failed("third"),), "third, which was not requested"),
         ((failed(status=0),), "failed with status 0"),
         ((failed(output=b"x" * (MOST_TAIL + 1)),), "hex"),
         ((tally("good", 5), tally("good", 4)), "smaller than it was"),
@@ -317,16 +317,16 @@ def test_a_sound_soak_is_read(tmp_path: Path) -> None:
         ((tally("good", 5, progress="over"), tally("good", 5)), "which was over"),
         ((tally("good", -1),), "rounds"),
         ((tally("good", 1 << 63),), "rounds"),
-        ((memory(20), memory(10)), "at a time that is over"),
+        ((memory(20), memory(10)), "at a time that has passed"),
         ((memory(20, Everything=5),), "kb"),
         ((memory(20, Slab=-5),), "kb"),
         ((memory(20, Slab=1 << 60),), "kb"),
         (tuple(failed() for _ in range(MOST_FAILURES + 1)), "more than 20 failures"),
         (tuple(memory(1) for _ in range(3600 // 10 + LOOKS_TO_SPARE + 1)), "more than 560 times"),
         ((tally("good", 5, progress="over"),), "where the program other still runs"),
-        (({"type": "step", "program": "good", "phase": "command", "run": 0},), "which is not what comes next"),
-        (({"type": "step", "program": "good", "phase": "report", "run": 0},), "which is not what comes next"),
-        (({"type": "left", "program": "good", "processes": 0},), "which has more to do"),
+        (({"type": "step", "program": "good", "phase": "command", "run": 0},), "which is not the next step"),
+        (({"type": "step", "program": "good", "phase": "report", "run": 0},), "which is not the next step"),
+        (({"type": "left", "program": "good", "processes": 0},), "which still has steps"),
     ],
 )
 def test_what_a_soak_can_not_say_is_a_fault(tmp_path: Path, records: tuple[dict[str, Any], ...], fault: str) -> None:

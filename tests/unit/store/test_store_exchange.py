@@ -16,7 +16,7 @@ from kdyno.store.artefacts import Artefacts
 from kdyno.store.checks import check_key
 from kdyno.store.errors import BootDiffers, RecordCorrupt, RunThere
 from kdyno.store.records import RunRecord
-from kdyno.store.run_file import read_run, why_not_whole, write_run
+from kdyno.store.run_file import inconsistency, read_run, write_run
 from kdyno.store.store import Store
 from kdyno.store.upkeep.runs import import_run
 from kdyno.store.whole import KeptSelfTest, WholeRun
@@ -81,7 +81,7 @@ def test_a_boot_that_says_something_else_than_the_one_on_record_is_refused(url: 
         before = store.whole_run("other")
         last = whole.boots[-2]
         forged = last.model_copy(update={"boot": last.boot.model_copy(update={"seed": last.boot.seed + 1})})
-        with pytest.raises(BootDiffers, match="measured something else"):
+        with pytest.raises(BootDiffers, match="with other measurements"):
             store.take_in(whole.model_copy(update={"boots": (*whole.boots[:-2], forged, whole.boots[-1])}))
         assert store.whole_run("other") == before
         assert [run.id for run in store.runs()] == ["other"]
@@ -149,10 +149,10 @@ def test_artefacts_that_the_disk_has_no_room_for_are_not_unpacked(
 
 def test_parts_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
     whole, _ = exported(tmp_path)
-    assert why_not_whole(whole) is None
+    assert inconsistency(whole) is None
 
     def of(**fields: object) -> str:
-        return why_not_whole(whole.model_copy(update=fields)) or ""
+        return inconsistency(whole.model_copy(update=fields)) or ""
 
     by_attempts = next(attempts for attempts in whole.by_key.values() if len(attempts) > 1)
     assert "attempts" in of(boots=tuple(reversed(by_attempts)))

@@ -17,7 +17,7 @@ from kdyno.boot.fake import FakeConfig
 from kdyno.boot.qemu_config import QemuConfig
 from kdyno.cli.schemas import schema
 from kdyno.judge.stats.estimate import Estimate
-from kdyno.judge.verdicts.assemble import judged
+from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import SelfTests
 from kdyno.kernel.recipe import Recipe
@@ -46,7 +46,7 @@ def judged_run(directory: Path, lane: LaneName) -> RunReport:
     """The made-up run of a lane, without the tables behind the verdicts, which take half a minute."""
     run = specimen.run_record(lane=lane)
     boots = specimen.boot_records(run, iterations=3)
-    return judged(run, boots, specimen.benchmarks(lane), Artefacts(directory), SelfTests(), analysed=False)
+    return judge_run(run, boots, specimen.benchmarks(lane), Artefacts(directory), SelfTests(), analysed=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What the samples of a run are, in one line."""
+"""The kind of a run's samples, in one line."""
 
 from __future__ import annotations
 

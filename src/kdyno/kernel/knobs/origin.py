@@ -18,7 +18,9 @@ def contribute(value: str | None, context: Context) -> Contribution:  # noqa: AR
 
 
 def located_config(spec: str | None, base: Path) -> str | None:
-    """The spec with its path, if it has one, made absolute; relative ones start from `base`. Raises NameUnfit."""
+    """Return the spec with its path, if it has one, made absolute; relative ones start from `base`. Raise
+    NameUnfit.
+    """
     if spec is None:
         return None
     if spec.startswith("file:"):

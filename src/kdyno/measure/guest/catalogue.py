@@ -1,4 +1,4 @@
-"""What the agent can be asked to do: `kdyno-agent list --json`. The Rust side is crates/proto/src/catalogue.rs."""
+"""The agent's abilities: `kdyno-agent list --json`. The Rust side is crates/proto/src/catalogue.rs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BETTER: dict[Kind, Direction] = {"latency": "lower", "bandwidth": "higher"}
 
 
 class OtherAgent(InfrastructureError):
-    message = "kdyno can't read what kdyno-agent says of itself: {why}"
+    message = "kdyno can't read the catalogue of kdyno-agent: {why}"
     hint = "agent and kdyno must be of one release: `pip install .` in a kdyno checkout installs both"
 
 
@@ -30,9 +30,9 @@ class CatalogueLane(Frozen):
     cost_unit: str
     bandwidth_unit: str
     iterations: int
-    """Samples per benchmark when nobody says how many."""
+    """Samples per benchmark, unless an experiment sets the number."""
     icount: bool
-    """A job must say the shift of QEMU's -icount."""
+    """Whether a job must give the shift of QEMU's -icount."""
 
 
 class CatalogueBenchmark(Frozen):
@@ -54,26 +54,26 @@ class CatalogueParam(Frozen):
 
 
 class CatalogueTest(Frozen):
-    """A test."""
+    """A test that the agent can run."""
 
     name: str
     suite: str | None
-    """A word that stands for this test and others: `lmbench`."""
+    """A name for this test and others: `lmbench`."""
     description: str
     benchmarks: tuple[CatalogueBenchmark, ...]
     params: tuple[CatalogueParam, ...]
 
 
 class Catalogue(Frozen):
-    """All that this agent can do."""
+    """Everything that this agent can do."""
 
     v: Literal[1]
     agent: str
-    """Its version."""
+    """The agent's version."""
     port: str
     """The virtio port on which its records leave a guest."""
     job: str
-    """Where it finds its job in a guest."""
+    """The path of its job in a guest."""
     lanes: tuple[CatalogueLane, ...]
     tests: tuple[CatalogueTest, ...]
 
@@ -96,7 +96,7 @@ class Catalogue(Frozen):
 
 
 def parse_catalogue(text: str) -> Catalogue:
-    """Raises OtherAgent."""
+    """Return the catalogue in a text. Raise OtherAgent."""
     try:
         return Catalogue.model_validate_json(text)
     except ValidationError as error:

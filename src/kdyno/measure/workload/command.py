@@ -1,4 +1,4 @@
-"""The workload `command`: any program in the guest, which says its numbers itself."""
+"""The workload `command`: any program in the guest, which prints its numbers itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kdyno.measure.workload.needs import Needs
 from kdyno.measure.workload.reading import read_all
 
 TEST = "command"
-"""What its benchmarks are said to belong to."""
+"""The test that its benchmarks belong to."""
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class CommandWorkload(WorkloadSettings):
-    """A program in the guest, and the numbers to find in its standard output or in what was counted of it."""
+    """A program in the guest, and the numbers to find in its standard output or in the counts of it."""
 
     iterations_range: ClassVar[tuple[int, int]] = (1, 1)
 
@@ -31,7 +31,7 @@ class CommandWorkload(WorkloadSettings):
     command: Annotated[tuple[Word, ...], Field(min_length=1)]
     """Program and arguments; `["sh", "-c", "..."]` for a shell's command."""
     metrics: Annotated[dict[MetricName, AnyMetric], Field(min_length=1, max_length=MOST_METRICS)]
-    """By the name of the benchmark: where its number is."""
+    """The place of each benchmark's number, by its name."""
 
     def needs(self) -> Needs:
         return Needs().of_programs()
@@ -56,7 +56,7 @@ class CommandWorkload(WorkloadSettings):
         virtual = "; a time that it takes itself is virtual: it counts instructions" if LANES[lane].is_icount else ""
         return (values + virtual,)
 
-    def described(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
+    def describe_benchmarks(self, report: AgentReport) -> tuple[Benchmark, ...]:  # noqa: ARG002
         return tuple(
             Benchmark(
                 name=name,
@@ -69,16 +69,18 @@ class CommandWorkload(WorkloadSettings):
         )
 
     def read(self, report: AgentReport, pmu: Path | None = None) -> AgentReport:
-        """A metric that can't be told is broken; the boot has failed if that is true of all, or if the command did."""
+        """Read the report. A metric that can't be read is broken; the boot has failed if all are, or if the command
+        failed.
+        """
         samples, broken = read_all(self.metrics, [finished_step(report)], pmu)
         if not samples:
             name, why_broken = next(iter(broken.items()))
-            raise NotRead(f"the command said none of its numbers; {name}: {why_broken}")
+            raise NotRead(f"the command printed none of its numbers; {name}: {why_broken}")
         return report.model_copy(update={"samples": tuple(samples), "unsupported": {}, "broken": broken})
 
 
 def finished_step(report: AgentReport) -> StepReport:
-    """The command's step. Raises NotRead if it failed."""
+    """Return the command's step. Raise NotRead if it failed."""
     if not report.steps or report.steps[0].status is None:
         raise NotRead("the command left no exit status")
     [step] = report.steps

@@ -15,10 +15,10 @@ from threading import Event
 from kdyno import __version__
 from kdyno.base.errors import UserError
 from kdyno.base.files import copy_whole, read_whole, write_whole
-from kdyno.base.state import State, disk_full_is_said
+from kdyno.base.state import State, translate_disk_full
 from kdyno.base.stop_signals import stops_set
 from kdyno.base.talk import Advance, Talk
-from kdyno.base.text import clean, listed
+from kdyno.base.text import clean, format_list
 from kdyno.boot.base import BootEnd, BootOrder, Description, Limits, Machine
 from kdyno.boot.console import TAIL_BYTES, findings, read_console
 from kdyno.boot.ktap import read_ktap, rest_of
@@ -168,9 +168,9 @@ def _opened(order: SoakOrder, state: State, talk: Talk) -> tuple[Machine, Descri
     config = read_config(read_whole(order.image.config, MOST_BYTES).decode(errors="replace"))
     lacking = [symbol for symbol, value in need.kconfig.items() if value is True and config.get(symbol) != "y"]
     if need.packages and (missing := [symbol for symbol in lacking if symbol in OF_ROOT.kconfig]):
-        raise KernelUnfit(image=record.key[:12], missing=listed([f"CONFIG_{symbol}" for symbol in missing], 20))
+        raise KernelUnfit(image=record.key[:12], missing=format_list([f"CONFIG_{symbol}" for symbol in missing], 20))
     if lacking:
-        talk.warn(f"note: the kernel lacks {listed(lacking, 10)}, which a load asks for: it may fail")
+        talk.warn(f"note: the kernel lacks {format_list(lacking, 10)}, which a load asks for: it may fail")
     total = BOOT_SECONDS + order.seconds + TEAR_DOWN_SECONDS
     limits = Limits(
         boot=BOOT_SECONDS,
@@ -333,7 +333,7 @@ def _tail(written: bytes) -> str:
 def _keep(record: SoakRecord, console: Path, state: State) -> Path:
     """Leave the record, and the console beside it, in the state directory. Raises DiskFull."""
     path = state.soaks / f"{record.id}.json"
-    with disk_full_is_said(path):
+    with translate_disk_full(path):
         if console.exists():
             copy_whole(console, path.with_suffix(".console"))
         write_whole(path, text_of(record))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdyno.base.measurement import BootStatus
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.run.soak.growth import Slope
 from kdyno.run.soak.record import ConsoleFinding, SoakKunit, SoakLoadOutcome, SoakMemory, SoakVerdict
 
@@ -65,7 +65,10 @@ def _of_loads(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
         elif load.progress == "lost":
             yield f"{load.load}: the process that looked after it was killed"
         elif load.failures:
-            yield f"{load.load}: {counted(load.failures, 'failure')} in {counted(load.rounds + load.failures, 'round')}"
+            yield (
+                f"{load.load}: {format_count(load.failures, 'failure')} in "
+                f"{format_count(load.rounds + load.failures, 'round')}"
+            )
 
 
 def _not_shown(loads: Sequence[SoakLoadOutcome]) -> Iterator[str]:
@@ -85,6 +88,6 @@ def _of_memory(memory: SoakMemory) -> Iterator[str]:
 
 def _of_kunit(kunit: SoakKunit | None) -> Iterator[str]:
     if kunit and (kunit.failures or kunit.fault):
-        failed = f"{counted(kunit.failed, 'test')} failed" if kunit.failed else ""
+        failed = f"{format_count(kunit.failed, 'test')} failed" if kunit.failed else ""
         failed = failed or ("a suite failed" if kunit.failures else "")
         yield f"KUnit: {'; '.join(filter(None, [failed, kunit.fault]))}"

@@ -154,7 +154,7 @@ def search_files(tuning: Tuning, session: Session) -> Found:
 def _builder(trials: Trials, plan: Callable[[Recipe], BuildPlan], talk: Talk) -> Callable[..., list[Image]]:
     def build(recipes: Sequence[Recipe]) -> list[Image]:
         plans = [plan(recipe) for recipe in recipes]
-        with talk.working("building", about=True) as advance:
+        with talk.working("building", is_estimate=True) as advance:
             return trials.build(plans, advance)
 
     return build

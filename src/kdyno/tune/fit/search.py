@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
-from kdyno.base.text import clean, counted
+from kdyno.base.text import clean, format_count
 from kdyno.kernel.build import BuildFailed, BuildPlan, Configured
 from kdyno.kernel.kconfig_check import ConfigRefused, read_config, selectors
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
@@ -78,7 +78,7 @@ def fit(request: Request, session: Session) -> Fitted:
     selected = [name for name in find_selected(reasons, whole.config, kconfig) if name not in bench.recipe.kconfig]
     kernels = SmallerKernels(bench, whole.config, kconfig, tuple(selected), unsupported)
     splitting = Splitting(request.kernels)
-    session.talk.say(f"{counted(len(candidates), 'symbol')} of {len(reasons):,} may go")
+    session.talk.say(f"{format_count(len(candidates), 'symbol')} of {len(reasons):,} may go")
     _search(splitting, kernels, candidates, reasons, whole.image.record.build_seconds)
     small = kernels.passed.get(splitting.disabled)
     return make_report(bench, whole, small, reasons, kconfig, splitting)
@@ -147,7 +147,7 @@ class SmallerKernels:
         asks = {name: value for name, value in self._asks(disabled).items() if name not in vain}
         gone = [name for name, value in self.whole.items() if value == "y" and made.config.get(name, "n") == "n"]
         asks |= dict.fromkeys(gone, False)
-        name = f"the kernel without {counted(len(disabled), 'symbol')}"
+        name = f"the kernel without {format_count(len(disabled), 'symbol')}"
         try:
             image = self.bench.build(self.bench.plan(asks), name)
             boots = self.bench.boot(image, name, self.bench.job)
@@ -182,7 +182,7 @@ def _search(
     try:
         disabled = next(trials)
         while True:
-            without = f"without {counted(len(disabled), 'symbol')}"
+            without = f"without {format_count(len(disabled), 'symbol')}"
             made = kernels.configure(disabled)
             failure = None
             if missing := missing_firm(reasons, made.config):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from kdyno.base.frozen import Frozen
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.kernel.kconfig_check import blamed, selectors
 from kdyno.kernel.kconfig_tree import Entry, KconfigTree
 from kdyno.tune.fit.evidence import Evidence
@@ -73,7 +73,7 @@ def _reason(symbol: str, entries: list[Entry], evidence: Evidence, required: Map
         return Reason(why="no code", text="it has no code that could be seen to run")
     if evidence.start:
         return Reason(why="start", text=f"only the start of the kernel ran code of it, such as {evidence.start.text}")
-    return Reason(why="never", text=f"none of its {counted(evidence.lines, 'line')} of code ran")
+    return Reason(why="never", text=f"none of its {format_count(evidence.lines, 'line')} of code ran")
 
 
 def removal_order(reasons: Mapping[str, Reason], kconfig: KconfigTree) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdyno.base.errors import KdynoError, UserError
 from kdyno.base.measurement import Benchmark
-from kdyno.base.text import listed
+from kdyno.base.text import format_list
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.measure.cycles.budget import Budget, Budgets, budget
 from kdyno.measure.cycles.family import Family, load_family
@@ -64,7 +64,7 @@ def explain_budgets(
     named = [find_benchmark(run.id, report.benchmarks, benchmark)] if benchmark else report.benchmarks
     benchmarks = [benchmark for benchmark in named if has_region(report, benchmark)]
     if not benchmarks:
-        raise OnlyValues(benchmark=listed([benchmark.name for benchmark in named]) or "the run")
+        raise OnlyValues(benchmark=format_list([benchmark.name for benchmark in named]) or "the run")
     chosen = load_family(family) if family else None
     kernels = tuple(variants[name] for name in dict.fromkeys((run.baseline, variant)))
     wanted = Wanted(kernels, tuple(dict.fromkeys(benchmark.test for benchmark in benchmarks)), "all", family)
@@ -72,7 +72,7 @@ def explain_budgets(
     budgets = of_records(report, benchmarks, sides.records, sides.boots, chosen)
     if not budgets.budgets:
         raise NotMeasured(
-            benchmark=listed([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
+            benchmark=format_list([benchmark.name for benchmark in benchmarks]), variant=variant, why=budgets.missing[0]
         )
     return budgets
 

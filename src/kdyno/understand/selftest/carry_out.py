@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import LANES, LaneName
-from kdyno.base.text import counted
+from kdyno.base.text import format_count
 from kdyno.boot.registry import default_machine, open_machine
 from kdyno.judge.verdicts.assemble import with_unlisted
 from kdyno.judge.verdicts.selftest import Kind, SelfTest
@@ -109,7 +109,7 @@ def _both(of: Experiment, request: SelfTestRequest, own: dict[str, object]) -> E
             "baseline": NAMES[0],
             "blocks": request.experiments * request.blocks,
             "auto": False,
-            "workload": of.workload.only(request.tests),
+            "workload": of.workload.select_tests(request.tests),
             "judge": of.judge.model_copy(update={"looks": 1}),
             **own,
         }
@@ -188,8 +188,8 @@ def _require_feasible(of: Experiment, request: SelfTestRequest) -> None:
     if why:
         seconds = links * LINK_SECONDS + len(NAMES) * blocks * LANES[about.lane].first_boot_seconds / about.parallel
         raise TooLong(
-            experiments=counted(request.experiments, "experiment"),
-            blocks=counted(request.blocks, "block"),
+            experiments=format_count(request.experiments, "experiment"),
+            blocks=format_count(request.blocks, "block"),
             work=" and ".join([*([f"{links:,} links"] if links else []), f"{len(NAMES) * blocks:,} boots"]),
             hours=seconds / 3600,
             most=why,

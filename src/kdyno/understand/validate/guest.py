@@ -54,7 +54,7 @@ def build_as_host(
     recipe, base = Recipe(kconfig=dict(asked)), f"file:{config}"
     check_early([recipe], base, state)
     plan = plan_build(recipe, fetch(source, state, talk.say), base, state, talk.say)
-    with talk.working("building the kernel as this host's", about=True) as advance:
+    with talk.working("building the kernel as this host's", is_estimate=True) as advance:
         image = build(plan, state, advance)
     return image, read_config(image.config.read_text(encoding="utf-8", errors="replace"))
 

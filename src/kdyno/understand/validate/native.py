@@ -22,11 +22,11 @@ from pydantic import ValidationError
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.lanes import COUNTED_LANE, TIMED_LANE
 from kdyno.base.measurement import Benchmark, Sample
-from kdyno.base.process import output, spawned
+from kdyno.base.process import output, spawn
 from kdyno.base.talk import Talk
 from kdyno.measure.cycles.measure import ProbeBroken, find_probe
 from kdyno.measure.cycles.probe import ProgramList, TimedProgram
-from kdyno.measure.guest.agent import asked_of, find_agent, native_command, tsc_khz
+from kdyno.measure.guest.agent import expected_records, find_agent, native_command, tsc_khz
 from kdyno.measure.guest.catalogue import CatalogueTest
 from kdyno.measure.guest.job import Job, TestOrder
 from kdyno.measure.guest.stream import AgentReport, read_stream
@@ -155,10 +155,10 @@ def _run(agent: Path, order: TestOrder, place: Path) -> AgentReport:
         with (
             stream.open("wb") as out,
             error_log.open("wb") as errors,
-            spawned(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
+            spawn(command, stdout=out, stderr=errors, env={"TMPDIR": str(place)}) as child,
         ):
             status = child.wait()
-        report = read_stream(stream, asked_of(job))
+        report = read_stream(stream, expected_records(job))
         if not report.complete:
             why = error_log.read_text(encoding="utf-8", errors="replace").strip() or report.fault
             raise NativeFailed(test=order.name, why=why or f"exit status {status}")
