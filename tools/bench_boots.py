@@ -30,11 +30,11 @@ from kdyno.measure.guest.job import Program
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import OF_ROOT, Load, Needs
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds, prepare
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds, prepare
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 

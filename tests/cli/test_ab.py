@@ -11,7 +11,7 @@ import pytest
 
 from kdyno.kernel import build
 from kdyno.kernel.make import BuildFailed
-from kdyno.run import run as line_run
+from kdyno.runs import run as line_run
 from tests.cli.conftest import CommandResult, Lab
 from tests.cli.replay import Change, Recording, died, ended, slower
 from tests.unit.kernel_toy import commit, git, toy_repository

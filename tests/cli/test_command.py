@@ -19,7 +19,7 @@ from schema_files import SCHEMAS, schema_files
 
 from kdyno.cli.schemas import FORMATS, ROOMS, schema
 from kdyno.cli.verbs import VERBS
-from kdyno.run.experiment.resolve import load_experiment
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.cli.conftest import Lab
 from tests.cli.replay import slower
 

@@ -26,9 +26,9 @@ from kdyno.measure.guest.pmu_parts import Region
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.guest.stream import read_stream
 from kdyno.profile.calls import calls
-from kdyno.run.experiment.resolve import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import plan_builds
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import plan_builds
 from tests.e2e.conftest import PATCHES, Kdyno
 
 PLAIN = '[variants.plain]\nopt = "O2"\nlines = true\n'

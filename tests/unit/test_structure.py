@@ -108,7 +108,7 @@ def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
 
 
 def packages_of(module: str) -> list[str]:
-    """`kdyno` and `kdyno.run` of `kdyno.run.boots`."""
+    """`kdyno` and `kdyno.runs` of `kdyno.runs.boots`."""
     parts = module.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
@@ -147,7 +147,7 @@ def test_packages_of_a_room_do_not_import_each_other_in_a_circle() -> None:
 
 
 def package_of(module: str) -> str:
-    """`run.soak` of `kdyno.run.soak.record`."""
+    """`run.soak` of `kdyno.runs.soak.record`."""
     return ".".join(module.split(".")[1:3])
 
 
@@ -209,7 +209,7 @@ def test_machines_and_lanes_are_asked_what_they_can_do_and_not_for_their_names(n
     assert named - set(NOT_A_NAME) == set()
 
 
-WRITERS = ("kdyno.base.terminal", "kdyno.run.bootone")
+WRITERS = ("kdyno.base.terminal", "kdyno.runs.bootone")
 """Who may write to standard output and standard error: the first cleans what it writes, the second is a guest's."""
 
 

@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def act(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.ab import Options, experiment_for
+    from kdyno.runs.experiment.ab import Options, experiment_for
 
     options = Options(
         tests=tuple(args.tests),

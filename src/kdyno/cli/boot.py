@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(args: argparse.Namespace) -> int:
     from kdyno.boot.base import Limits
     from kdyno.boot.registry import default_machine
-    from kdyno.run.bootone import boot_command, boot_shell, find_kernel
+    from kdyno.runs.bootone import boot_command, boot_shell, find_kernel
 
     state, talk = state_of(args), talk_of(args)
     kernel = find_kernel(args.kernel, state)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.measure.cycles.calibrate import Calibration

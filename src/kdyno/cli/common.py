@@ -105,6 +105,6 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def run_of(args: argparse.Namespace, store: Store, named: str) -> RunRecord:
     """The run that a user means by RUN."""
-    from kdyno.run.subject import find_run
+    from kdyno.runs.subject import find_run
 
     return find_run(named, state_of(args), store)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -77,7 +77,7 @@ def _plan_view(args: argparse.Namespace, path: Path) -> PlanView:
 
 def _show_image(args: argparse.Namespace) -> int:
     from kdyno.kernel.delegation.show import image_lines, image_view
-    from kdyno.run.subject import image_named
+    from kdyno.runs.subject import image_named
 
     image = image_named(args.what, state_of(args))
     view = image_view(image)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.cli.common import add_run, number_from, print_json, run_of, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.model import RunReport

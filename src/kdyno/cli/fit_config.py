@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kdyno.base.terminal import line
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 NOTHING_OFF = 2
 

@@ -172,9 +172,9 @@ def _cover(args: argparse.Namespace) -> None:
 
 def _record(args: argparse.Namespace) -> None:
     from kdyno.measure.workload.named import training_load
-    from kdyno.run.session import Session
-    from kdyno.run.single_boots import SingleBoots
-    from kdyno.run.subject import image_named
+    from kdyno.runs.session import Session
+    from kdyno.runs.single_boots import SingleBoots
+    from kdyno.runs.subject import image_named
 
     state, talk = state_of(args), talk_of(args)
     with store_of(args) as store:

@@ -25,8 +25,8 @@ def configure(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def objects(args: argparse.Namespace) -> None:
     from kdyno.profile.show_objects import print_objects
-    from kdyno.run.objects import objects_of_image
-    from kdyno.run.subject import image_named
+    from kdyno.runs.objects import objects_of_image
+    from kdyno.runs.subject import image_named
 
     state = state_of(args)
     image = image_named(args.image, state)

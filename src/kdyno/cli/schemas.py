@@ -11,7 +11,7 @@ from kdyno.judge.formats import FORMATS as JUDGE
 from kdyno.kernel.formats import FORMATS as KERNEL
 from kdyno.measure.formats import FORMATS as MEASURE
 from kdyno.profile.formats import FORMATS as PROFILE
-from kdyno.run.formats import FORMATS as RUN
+from kdyno.runs.formats import FORMATS as RUN
 from kdyno.store.formats import FORMATS as STORE
 from kdyno.tune.formats import FORMATS as TUNE
 from kdyno.understand.formats import FORMATS as UNDERSTAND

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kdyno.base.errors import UserError
 from kdyno.base.lanes import DEFAULT_LANE, LANES, PMU_CLOCKS
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from kdyno.judge.verdicts.selftest import Kind, SelfTest
@@ -86,7 +86,7 @@ def _pairs(text: str) -> int:
 
 
 def _carry_out(args: argparse.Namespace, store: Store) -> SelfTest:
-    from kdyno.run.experiment.resolve import read_experiment
+    from kdyno.runs.experiment.resolve import read_experiment
     from kdyno.understand.selftest.carry_out import own_experiment, request_of, selftest
 
     if args.experiment and args.lane:

@@ -11,7 +11,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.terminal import line
 from kdyno.base.text import format_count, format_list
 from kdyno.cli.common import number_from, print_json, state_of, store_of, talk_of
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -112,7 +112,7 @@ def _library(args: argparse.Namespace) -> int:
 
 
 def _kvm(args: argparse.Namespace) -> int:
-    from kdyno.run.experiment.resolve import load_experiment
+    from kdyno.runs.experiment.resolve import load_experiment
     from kdyno.understand.validate import kvm
     from kdyno.understand.validate.kernel import host_family
 

@@ -11,7 +11,7 @@ from kdyno.cli.common import add_common, print_json, state_of, talk_of
 
 if TYPE_CHECKING:
     from kdyno.boot.base import MachineSettings
-    from kdyno.run.trial import Trial
+    from kdyno.runs.trial import Trial
 
 OUTPUT_SHOWN = 20
 """Lines of a step."""
@@ -74,8 +74,8 @@ def _try(args: argparse.Namespace) -> int:
     from kdyno.boot.registry import default_machine, host_machine
     from kdyno.measure.workload.definition import definition
     from kdyno.measure.workload.named import assigned
-    from kdyno.run.bootone import find_kernel
-    from kdyno.run.trial import try_workload
+    from kdyno.runs.bootone import find_kernel
+    from kdyno.runs.trial import try_workload
 
     state, talk = state_of(args), talk_of(args)
     workload = definition(args.name)

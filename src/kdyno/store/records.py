@@ -28,7 +28,7 @@ class Boot(Frozen):
     """One boot and its result. `ok` boots carry samples; `failed` and `lost` ones a reason."""
 
     key: str
-    """Content hash of all that decides the boot; see run/keys.py. A lost boot and its next attempt share it."""
+    """Content hash of all that decides the boot; see runs/keys.py. A lost boot and its next attempt share it."""
     attempt: Count = 0
     """How often this boot had been lost before; the store counts."""
     seed: Int64

@@ -18,7 +18,7 @@ from kdyno.measure.guest.soak import MOST_FAILURES, MOST_TAIL
 from kdyno.measure.guest.stream import Asked, read_stream
 from kdyno.measure.workload.definition import definition, own_names, own_text
 from kdyno.profile.merge import Read, merge
-from kdyno.run.soak.growth import blocks_of, slopes
+from kdyno.runs.soak.growth import blocks_of, slopes
 from tests.fuzz.check import LARGEST, Target
 from tests.fuzz.inputs import DATA, SOURCE, files
 from tests.unit import pmu_specimen, soak_specimen

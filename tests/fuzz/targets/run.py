@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kdyno.run.experiment.plan import plan_boots
-from kdyno.run.experiment.resolve import load_experiment, read_experiment
+from kdyno.runs.experiment.plan import plan_boots
+from kdyno.runs.experiment.resolve import load_experiment, read_experiment
 from tests.fuzz.check import Target
 from tests.fuzz.inputs import EXPERIMENTS, TOML, files
 

@@ -21,9 +21,9 @@ from kdyno.kernel.recipe import Recipe
 from kdyno.measure.cycles.family import FamilyFile
 from kdyno.measure.workload.definition import Definition
 from kdyno.measure.workload.registry import WORKLOADS
-from kdyno.run.experiment.errors import BadExperiment
-from kdyno.run.experiment.models import ExperimentFile
-from kdyno.run.experiment.resolve import load_experiment
+from kdyno.runs.experiment.errors import BadExperiment
+from kdyno.runs.experiment.models import ExperimentFile
+from kdyno.runs.experiment.resolve import load_experiment
 from tests.unit.experiment_files import MINIMAL, written
 
 WRITTEN = (

@@ -9,7 +9,7 @@ import pytest
 
 import kdyno
 from kdyno.base.names import AS_IT_IS, NameUnfit, printable, require_text
-from kdyno.run.experiment.resolve import load_experiment
+from kdyno.runs.experiment.resolve import load_experiment
 
 LATIN1 = "caf\udce9"
 """What Python makes of the bytes `caf\\xe9`."""

@@ -17,8 +17,8 @@ from kdyno.base.pace import Pace
 from kdyno.base.talk import Talk
 from kdyno.base.watch import NOT_YET, Screen, View, Work, draw_view, seconds_left
 from kdyno.base.watched import Ahead, Standing
-from kdyno.run import so_far
-from kdyno.run.so_far import EVERY_SECONDS, SHARE, SoFar, standings
+from kdyno.runs import so_far
+from kdyno.runs.so_far import EVERY_SECONDS, SHARE, SoFar, standings
 
 AHEAD = Ahead(
     "run c0ffee quickstart", images=4, boots=20, boots_before=4, seconds_before_boots=400, seconds_of_a_boot=5

@@ -15,8 +15,8 @@ from kdyno.base.talk import Talk
 from kdyno.cli.main import main
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.needs import Load
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from tests.unit.pmu_specimen import write
 
 

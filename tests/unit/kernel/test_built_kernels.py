@@ -21,10 +21,10 @@ from kdyno.kernel.built_kernels.configuration import configuration_in
 from kdyno.kernel.built_kernels.kallsyms import kallsyms, system_map
 from kdyno.kernel.built_kernels.plan import NotInThisKernel, plan_given
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.errors import BadExperiment, LayoutOfBuiltKernel
-from kdyno.run.experiment.resolve import load_experiment
-from kdyno.run.experiment.variants import TraineeIsBuilt
-from kdyno.run.given import unmet
+from kdyno.runs.experiment.errors import BadExperiment, LayoutOfBuiltKernel
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.experiment.variants import TraineeIsBuilt
+from kdyno.runs.given import unmet
 from tests.unit.bounded import kdyno, python, require_one_message
 from tests.unit.built_kernel import BANNER, TEXT, bz_image, module, vmlinux
 from tests.unit.experiment_files import written

@@ -19,12 +19,12 @@ from kdyno.kernel import images
 from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageCorrupt, find_image, load_image
 from kdyno.kernel.recipe import Recipe
-from kdyno.run import bootone
-from kdyno.run.experiment.resolve import load_experiment
-from kdyno.run.images import build_images
-from kdyno.run.prepare import prepare
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
+from kdyno.runs import bootone
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.images import build_images
+from kdyno.runs.prepare import prepare
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
 from kdyno.store.store import Store
 from kdyno.store.url import sqlite_file
 from tests.unit.fake_qemu import FakeQemu

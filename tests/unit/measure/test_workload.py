@@ -23,12 +23,12 @@ from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.metrics import LONGEST_LINE, MOST_LINES, MOST_METRICS, AnyMetric, EventMetric, Metric
 from kdyno.measure.workload.needs import Load
 from kdyno.measure.workload.registry import WORKLOADS, WorkloadConfig
-from kdyno.run.one_boot import measured
-from kdyno.run.run_plan import plan_run
+from kdyno.runs.one_boot import measured
+from kdyno.runs.run_plan import plan_run
 from tests.unit.measure.test_stream import HELLO, line, stream
 from tests.unit.pmu_specimen import specimen, write
-from tests.unit.run.test_forecast import prepared
-from tests.unit.run.test_keys import changed
+from tests.unit.runs.test_forecast import prepared
+from tests.unit.runs.test_keys import changed
 
 ANY: TypeAdapter[WorkloadSettings] = TypeAdapter(WorkloadConfig)
 PIPE = Benchmark(name="lat_pipe.roundtrip", test="lat_pipe", unit="instr", direction="lower", description="")

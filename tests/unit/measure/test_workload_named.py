@@ -16,7 +16,7 @@ from kdyno.measure.workload.named import (
     load_named,
     training_load,
 )
-from kdyno.run.soak.loads import loads_of
+from kdyno.runs.soak.loads import loads_of
 
 EXPERIMENT = 'name = "e"\nsource = "s"\nbaseline = "a"\n[variants.a]\n'
 

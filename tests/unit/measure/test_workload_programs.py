@@ -34,8 +34,8 @@ from kdyno.measure.workload.metrics import AnyMetric, Output
 from kdyno.measure.workload.named import NoTrainingLoad, OneProgramTwice, training_load
 from kdyno.measure.workload.needs import Load, Needs
 from kdyno.measure.workload.programs import NotInUse, OneNameTwice, OtherLane, ProgramsWorkload
-from kdyno.run.experiment.resolve import load_experiment
-from kdyno.run.one_boot import measured
+from kdyno.runs.experiment.resolve import load_experiment
+from kdyno.runs.one_boot import measured
 
 SMALL = """
 name = "small"

@@ -19,7 +19,7 @@ from kdyno.profile.counted import counted_by_clang, counted_by_gcc, placed, sour
 from kdyno.profile.ir_profile import CountedFunction
 from kdyno.profile.objects import Counted, Fate, ProfileObjects, Training, by_folder, fate_of
 from kdyno.profile.show_objects import print_objects
-from kdyno.run.objects import NoProfile, ProvenanceUnreadable, objects_of_image
+from kdyno.runs.objects import NoProfile, ProvenanceUnreadable, objects_of_image
 from kdyno.store.store import Store
 from tests.unit import ir_specimen
 from tests.unit.objects_specimen import (

@@ -26,8 +26,8 @@ from kdyno.measure.guest.job import Job
 from kdyno.measure.workload.lmbench import LmbenchWorkload
 from kdyno.measure.workload.named import UnknownLoad, load_named
 from kdyno.measure.workload.programs import ProgramsWorkload
-from kdyno.run.one_boot import Wanted
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost
+from kdyno.runs.one_boot import Wanted
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.store.records import Boot
 from kdyno.tune.fit import bench
 from tests.unit.coverage_specimen import Toy

@@ -23,8 +23,8 @@ from kdyno.measure.cycles.budget import Budgets, budget
 from kdyno.measure.cycles.family import UnknownFamily, load_family
 from kdyno.measure.guest.pmu_record import PmuRecord
 from kdyno.measure.workload.needs import Load
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.errors import NoSuchVariant
 from kdyno.understand.explain import budget_rows, sides
 from kdyno.understand.explain.budgets import EdgesAreNoBudget, explain_budgets, of_records, with_budgets

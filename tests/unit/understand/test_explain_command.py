@@ -22,8 +22,8 @@ from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.needs import Load
 from kdyno.report.html import render
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.errors import NoSuchVariant
 from kdyno.store.records import BootRecord

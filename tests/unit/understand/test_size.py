@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kdyno.base.debuginfo import ElfDamaged, Symbol
 from kdyno.base.state import State
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.subject import NothingOfThatName, OtherKind
+from kdyno.runs.subject import NothingOfThatName, OtherKind
 from kdyno.understand.size.compare import counted_as, section_rows, section_sizes, symbol_rows, symbol_sizes, totals
 from kdyno.understand.size.elf import Elf, NotElf, Section, read_elf
 from kdyno.understand.size.report import OtherMachine, size_report

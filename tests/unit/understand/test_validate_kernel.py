@@ -27,8 +27,8 @@ from kdyno.measure.cycles.kernel_measured import KernelMeasurement, Validation
 from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.pmu_record import PmuRecord
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun
 from kdyno.understand.validate import guest, kernel
 from kdyno.understand.validate.guest import Counted, GuestSilent, counted, guest_mitigations
 from kdyno.understand.validate.kernel import (

@@ -21,8 +21,8 @@ from kdyno.judge.verdicts.assemble import judge_run
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.judge.verdicts.selftest import SelfTests
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.session import Session
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.store import Store
 from kdyno.understand.validate import kvm

@@ -88,8 +88,9 @@ def _design(run: RunRecord, aligning: Sequence[str]) -> list[str]:
     few = relinked[0] if len(relinked) == 1 else f"each of {format_list(relinked)}"
     which = "each variant" if len(relinked) == len(run.variants) - 1 else few
     counts = (
-        f" (instruction counts, too: {format_list(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns against "
-        "indirect target selection, so that a return in the lower half of a cache line takes an instruction more)"
+        f" (instruction counts, too: {format_list(aligning)} {'aligns' if len(aligning) == 1 else 'align'} returns "
+        "against indirect target selection, so that a return in the lower half of a cache line takes an instruction "
+        "more)"
         if aligning and LANES[run.lane].is_icount
         else ""
     )

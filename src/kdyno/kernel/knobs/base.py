@@ -57,12 +57,12 @@ class Contribution(Frozen):
 
 
 Trained = Callable[[str, Training, str], Input]
-"""From the name of an input, its training and its exporter (by its name in run/exporters.py) to the input."""
+"""From the name of an input, its training and its exporter (by its name in runs/exporters.py) to the input."""
 
 
 def no_boots(name: str, training: Training, exporter: str) -> Input:  # noqa: ARG001
     """Raise an error: the training function of a Context that can't plan boots."""
-    raise AssertionError(f"only run/prepare.py can plan the training on {training.variant} that {name} needs")
+    raise AssertionError(f"only runs/prepare.py can plan the training on {training.variant} that {name} needs")
 
 
 @dataclass(frozen=True)

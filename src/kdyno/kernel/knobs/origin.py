@@ -1,6 +1,6 @@
 """source = "git:linux#v6.6" and config = "file:.config": what a variant is built from, where not what the others are.
 
-They are the first things that a build looks up (see run/prepare.py), and add nothing to it later.
+They are the first things that a build looks up (see runs/prepare.py), and add nothing to it later.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _input(value: Profile, use: ProfileUse, context: Context) -> Input:
 
 
 def _exporter(use: ProfileUse, context: Context) -> str:
-    """Return the name of what makes it, in run/exporters.py: compilers count each in their own way."""
+    """Return the name of what makes it, in runs/exporters.py: compilers count each in their own way."""
     if use != "pgo":
         return use
     return "pgo-clang" if context.toolchain.is_clang else "pgo-gcc"

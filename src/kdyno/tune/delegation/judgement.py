@@ -10,8 +10,8 @@ from kdyno.judge.stats.verdict import BETTER, Verdict
 from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.recipe import Recipe
 from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.delegation import whole_kernel
 
 MIXED = "mixed"

@@ -11,8 +11,8 @@ from kdyno.base.state import State
 from kdyno.base.talk import Talk
 from kdyno.base.text import clean, format_count, format_signed
 from kdyno.kernel.build import BuildPlan
-from kdyno.run.forecast import forecast_builds
-from kdyno.run.outlook import span
+from kdyno.runs.forecast import forecast_builds
+from kdyno.runs.outlook import span
 from kdyno.store.store import Store
 from kdyno.tune.delegation.group_testing import Search
 from kdyno.tune.delegation.trial import Assignment, Trial

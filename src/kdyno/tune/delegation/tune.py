@@ -21,13 +21,13 @@ from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.guest.job import TestOrder
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.workload.base import WorkloadSettings
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.experiment.plan import SEED_BITS, block_seed
-from kdyno.run.experiment.tune import Choice, TuneConfig
-from kdyno.run.prepare import NothingToCount
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.experiment.plan import SEED_BITS, block_seed
+from kdyno.runs.experiment.tune import Choice, TuneConfig
+from kdyno.runs.prepare import NothingToCount
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.tune.delegation.delegation import plan_of
 from kdyno.tune.delegation.found import Found, outcome_of

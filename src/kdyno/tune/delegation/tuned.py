@@ -8,7 +8,7 @@ from pathlib import Path
 from kdyno.base.files import write_whole
 from kdyno.base.frozen import Frozen
 from kdyno.base.text import clean, format_signed, percent
-from kdyno.run.experiment.tune import Choice
+from kdyno.runs.experiment.tune import Choice
 from kdyno.tune.delegation.delegation import plan_text, table_text
 from kdyno.tune.delegation.found import Found
 from kdyno.tune.delegation.judgement import Judged, claim

@@ -22,11 +22,11 @@ from kdyno.measure.guest.job import Job
 from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import read_pmu_record
 from kdyno.measure.workload.named import load_named
-from kdyno.run.images import build_images
-from kdyno.run.one_boot import Wanted as WantedBoot
-from kdyno.run.prepare import KUNIT
-from kdyno.run.session import Session
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
+from kdyno.runs.images import build_images
+from kdyno.runs.one_boot import Wanted as WantedBoot
+from kdyno.runs.prepare import KUNIT
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost, SingleBoots, equipped
 from kdyno.store.records import Boot
 from kdyno.understand.coverage.measure import Measured, Wanted, measure
 

@@ -15,10 +15,10 @@ from kdyno.kernel.kconfig_check import ConfigRefused, read_config, selectors
 from kdyno.kernel.kconfig_tree import KconfigTree, read_tree
 from kdyno.kernel.knobs.kconfig import MOST_BYTES
 from kdyno.kernel.recipe import KconfigValue
-from kdyno.run.forecast import forecast_builds
-from kdyno.run.outlook import builds_ahead, span
-from kdyno.run.session import Session
-from kdyno.run.single_boots import BootForFileFailed, BootForFileLost
+from kdyno.runs.forecast import forecast_builds
+from kdyno.runs.outlook import builds_ahead, span
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import BootForFileFailed, BootForFileLost
 from kdyno.tune.fit.bench import Bench, BuiltKernel, Request
 from kdyno.tune.fit.evidence import Evidence, Functions, gathered, line_counts
 from kdyno.tune.fit.model import Fitted

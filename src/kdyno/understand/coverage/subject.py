@@ -15,9 +15,9 @@ from kdyno.measure.guest.pmu import PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.workload.named import training_load
 from kdyno.profile.vmlinux import RecordOfNoImage, require_same
-from kdyno.run import subject as named
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.runs import subject as named
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.named_run import require_variant
 from kdyno.store.records import RunRecord

@@ -14,7 +14,7 @@ from kdyno.measure.cycles.budget import Budget, Budgets, budget
 from kdyno.measure.cycles.family import Family, load_family
 from kdyno.measure.cycles.predict import cycles, parts
 from kdyno.measure.guest.pmu import Events
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.named_run import require_variant
 from kdyno.understand.explain.command import OnlyValues, has_region

@@ -14,7 +14,7 @@ from kdyno.judge.verdicts.model import RunReport
 from kdyno.kernel.image import Image
 from kdyno.measure.cycles.family import load_family
 from kdyno.measure.guest.pmu import Events
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 from kdyno.store.named_run import require_variant
 from kdyno.understand.explain import line_tables
 from kdyno.understand.explain.align import aligned

@@ -19,9 +19,9 @@ from kdyno.kernel.image import Image
 from kdyno.kernel.images import ImageMissing, load_image
 from kdyno.measure.guest.pmu import Events, PmuConfig
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
-from kdyno.run.experiment.models import Experiment
-from kdyno.run.session import Session
-from kdyno.run.single_boots import SingleBoots
+from kdyno.runs.experiment.models import Experiment
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import SingleBoots
 from kdyno.store.artefacts import Artefacts
 from kdyno.store.records import RunRecord, VariantRecord
 from kdyno.understand.explain.records import Recorded, common_boots, has_records, of_boot

@@ -18,7 +18,7 @@ from kdyno.kernel.built_kernels.kallsyms import kallsyms
 from kdyno.kernel.built_kernels.packed import payload_of
 from kdyno.kernel.image import Image
 from kdyno.profile.elf_sections import Damaged, Elf
-from kdyno.run.subject import NamedDirectory, NamedFile, find_subject
+from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 
 SYMBOLS = "System.map"
 MOST_BYTES = 100_000_000

@@ -13,10 +13,10 @@ from kdyno.judge.verdicts.assemble import with_unlisted
 from kdyno.judge.verdicts.selftest import Kind, SelfTest
 from kdyno.judge.verdicts.values import observations
 from kdyno.kernel.recipe import Recipe
-from kdyno.run.experiment.models import Experiment, too_many_boots
-from kdyno.run.forecast import LINK_SECONDS
-from kdyno.run.run import run_experiment
-from kdyno.run.session import Session
+from kdyno.runs.experiment.models import Experiment, too_many_boots
+from kdyno.runs.forecast import LINK_SECONDS
+from kdyno.runs.run import run_experiment
+from kdyno.runs.session import Session
 from kdyno.understand.selftest.judge import Design, judge_all
 
 NAMES = ("A", "B")

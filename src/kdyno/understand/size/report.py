@@ -8,7 +8,7 @@ from kdyno.base.errors import UserError
 from kdyno.base.names import printable
 from kdyno.base.state import State
 from kdyno.kernel.image import Image
-from kdyno.run.subject import NamedDirectory, NamedFile, find_subject
+from kdyno.runs.subject import NamedDirectory, NamedFile, find_subject
 from kdyno.understand.size.compare import section_rows, section_sizes, symbol_rows, symbol_sizes, totals
 from kdyno.understand.size.elf import read_elf
 from kdyno.understand.size.model import SizedFile, SizeReport

@@ -25,8 +25,8 @@ from kdyno.measure.guest.job import Program, TestOrder
 from kdyno.measure.guest.pmu_parts import CONTEXTS
 from kdyno.measure.guest.pmu_record import PmuRecord, read_pmu_record
 from kdyno.measure.workload.needs import Load
-from kdyno.run.session import Session
-from kdyno.run.single_boots import PmuRun, SingleBoots
+from kdyno.runs.session import Session
+from kdyno.runs.single_boots import PmuRun, SingleBoots
 from kdyno.understand.validate.mitigations import VULNERABILITIES, parse_listing
 
 INTERRUPT = CONTEXTS.index("interrupt")

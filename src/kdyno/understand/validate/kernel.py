@@ -19,7 +19,7 @@ from kdyno.measure.cycles.kernel_measured import KernelBenchmark, KernelMeasurem
 from kdyno.measure.cycles.kernel_roles import KINDS, UNLIKE, UNLIKE_IN_TIME, UNLIKE_ON_A_GUEST, role_of
 from kdyno.measure.guest.agent import catalogue
 from kdyno.measure.guest.catalogue import Catalogue, CatalogueTest
-from kdyno.run.session import Session
+from kdyno.runs.session import Session
 from kdyno.understand.validate.guest import Counted, build_as_host, count_in_guest, guest_mitigations
 from kdyno.understand.validate.host_kernel import (
     additions,
