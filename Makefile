@@ -44,9 +44,9 @@ test-long: setup-test
 	pytest --durations=0 -m long
 
 check: setup-check
-	ruff format --check src tests tools
-	ruff check src tests tools
-	mypy --scripts-are-modules src tests $(PYTHON_TOOLS)
+	ruff format --check src tests tools examples
+	ruff check src tests tools examples
+	mypy --scripts-are-modules src tests examples $(PYTHON_TOOLS)
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	python tools/check-docs

@@ -99,7 +99,7 @@ def test_every_module_that_is_shipped_can_be_reached_from_a_command() -> None:
     imported = {name_of(file): set(imports(file)) for file in FILES}
     imported["kdyno.cli.schemas"] |= {row.type.partition(":")[0] for row in FORMATS.values()}
     reached: set[str] = set()
-    new = {"kdyno.__main__", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
+    new = {"kdyno.__main__", "kdyno.api", *(f"kdyno.cli.{verb.replace('-', '_')}" for verb in VERBS)}
     while new:
         module = new.pop()
         reached.add(module)

@@ -94,6 +94,11 @@ def console() -> Console:
     return _clean_console(width=width or shutil.get_terminal_size().columns)
 
 
+def text_console(file: IO[str]) -> Console:
+    """A console for tables that writes plain text into `file`, PLAIN_WIDTH columns wide."""
+    return _clean_console(file=file, width=PLAIN_WIDTH)
+
+
 def error_console() -> Console:
     """Return standard error for progress bars."""
     return _clean_console(stderr=True)

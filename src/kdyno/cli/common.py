@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,9 @@ from kdyno.base.talk import Talk
 from kdyno.base.text import harmless_json
 
 if TYPE_CHECKING:
-    from kdyno.store.database import Access
     from kdyno.store.records import RunRecord
     from kdyno.store.store import Store
-    from kdyno.store.url import StoreUrl
+    from kdyno.store.url import Access, StoreUrl
 
 
 def state_of(args: argparse.Namespace) -> State:
@@ -36,14 +34,10 @@ def store_of(args: argparse.Namespace, access: Access = "make") -> Store:
 
 
 def store_url_of(args: argparse.Namespace, access: Access) -> tuple[StoreUrl, Access]:
-    """The store that was named on the command line, else in the environment, else the one in the state directory.
+    """The store that was named on the command line, else in the environment, else the one in the state directory."""
+    from kdyno.store.url import store_url
 
-    The last one is kdyno's own: whatever it is opened for, it is made if it isn't there.
-    """
-    from kdyno.store.url import parse, sqlite_file
-
-    named = args.store or os.environ.get("KDYNO_STORE")
-    return (parse(named), access) if named else (sqlite_file(state_of(args).store_file), "make")
+    return store_url(args.store, state_of(args), access)
 
 
 def print_json(value: Any) -> None:

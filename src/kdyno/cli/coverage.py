@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kdyno.base.state import State
-    from kdyno.store.database import Access
+    from kdyno.store.url import Access
     from kdyno.understand.coverage.measure import Measured, Wanted
     from kdyno.understand.coverage.subject import Subject
 

@@ -16,9 +16,9 @@ from kdyno.cli.common import add_action, add_run, number_from, print_json, run_o
 
 if TYPE_CHECKING:
     from kdyno.base.state import State
-    from kdyno.store.database import Access
     from kdyno.store.store import Store
     from kdyno.store.upkeep.model import PartUse, StoreUse
+    from kdyno.store.url import Access
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdyno.base.talk import Talk
-from kdyno.base.terminal import console, data
+from kdyno.base.terminal import console, data, text_console
 from kdyno.judge.verdicts.model import Report, to_json
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ def print_report(
 
         write_html(report, html, artefacts)
         talk.say(f"report: {html}")
+
+
+def report_as_text(report: Report) -> str:
+    """Return the tables that `print_tables` prints, as a file or a pipe gets them."""
+    from kdyno.report.terminal import render
+
+    text = io.StringIO()
+    render(report, text_console(text))
+    return text.getvalue()
 
 
 def print_tables(report: Report) -> None:

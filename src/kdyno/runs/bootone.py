@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 from threading import Event, Thread
+from typing import BinaryIO
 
 from kdyno.base.errors import InfrastructureError, UserError
 from kdyno.base.files import copy_whole
@@ -104,8 +105,13 @@ def boot_command(
     console: Path | None,
     state: State,
     talk: Talk,
+    stdout: BinaryIO | None = None,
+    stderr: BinaryIO | None = None,
 ) -> int:
-    """Run a command in a guest; its output comes as it is said. Returns its exit status; raises BootFailed."""
+    """Run a command in a guest, and return its exit status. Raises BootFailed.
+
+    What it writes is copied as it comes to `stdout` and `stderr`, else to this process's own.
+    """
     if console and not console.parent.is_dir():
         raise NoPlaceForConsole(path=console)
     machine, about = _opened(settings, kernel, "stream", state, talk)
@@ -113,8 +119,9 @@ def boot_command(
         job = about.job(1, programs=(Program(name="command", command=command),))
         order = BootOrder(kernel.name, kernel, words, job, seed, scratch)
         ended = Event()
+        outputs = (stdout or sys.stdout.buffer, stderr or sys.stderr.buffer)
         stream = order.directory / "stream.jsonl"
-        follower = Thread(target=follow_output, args=(stream, ended, sys.stdout.buffer, sys.stderr.buffer))
+        follower = Thread(target=follow_output, args=(stream, ended, *outputs))
         follower.start()
         try:
             end = machine.boot(order)

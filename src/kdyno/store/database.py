@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, Row, create_engine, event, inspect, select, text
 from sqlalchemy.exc import ArgumentError, OperationalError
@@ -38,7 +38,7 @@ from kdyno.store.errors import (
     translate_os_errors,
 )
 from kdyno.store.snapshot import companion_path, take
-from kdyno.store.url import StoreUrl, StoreUrlInvalid
+from kdyno.store.url import Access, StoreUrl, StoreUrlInvalid
 
 BUSY_SECONDS = 60
 """Seconds that a writer waits for another one: two runs may share a store."""
@@ -57,9 +57,6 @@ removes.
 """
 FILES = ("", "-wal", "-shm", JOURNAL)
 """Of SQLite's, what may lie beside the file."""
-Access = Literal["read", "look", "change", "make"]
-"""What a store is opened for: to be read; to be read, an empty one if it isn't there; to be written to, if it is there;
-and if it isn't, to be made."""
 PLAIN = ("table", "index")
 SHAPE = (
     'SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master m, pragma_table_xinfo(m.name) c '

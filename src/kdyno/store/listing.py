@@ -14,7 +14,7 @@ from kdyno.base.lanes import LANES, LaneName
 from kdyno.store import database, schema
 from kdyno.store.errors import RecordCorrupt, translate_driver_errors
 from kdyno.store.progress import is_given_up
-from kdyno.store.url import StoreUrl
+from kdyno.store.url import Access, StoreUrl
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ RunSummaries = tuple[RunSummary, ...]
 """What `kdyno runs --json` prints."""
 
 
-def list_runs(store: StoreUrl, access: database.Access) -> list[RunSummary]:
+def list_runs(store: StoreUrl, access: Access) -> list[RunSummary]:
     """Return all runs of a store, the newest first. Raise the errors of kdyno.store.errors."""
     engine = database.connect(store, access)
     try:

@@ -18,13 +18,12 @@ from kdyno.base.lanes import LaneName
 from kdyno.base.measurement import Benchmark
 from kdyno.store import database, exchange, history, named_run, reading, rows, schema
 from kdyno.store.checks import keys_of
-from kdyno.store.database import Access
 from kdyno.store.errors import BootDiffers, RecordCorrupt, RecordRefused, RunThere, translate_driver_errors
 from kdyno.store.exchange import Removed
 from kdyno.store.listing import RunSummary, summaries
 from kdyno.store.reading import End
 from kdyno.store.records import Boot, BootRecord, Place, RunRecord
-from kdyno.store.url import StoreUrl, parse
+from kdyno.store.url import Access, StoreUrl, parse
 from kdyno.store.whole import WholeBoot, WholeRun
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote
 
 from sqlalchemy import URL, make_url
@@ -13,11 +15,15 @@ from sqlalchemy.exc import ArgumentError
 
 from kdyno.base.errors import UserError
 from kdyno.base.files import read_whole
+from kdyno.base.state import State
 
 LONGEST = 4096
 CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 POSTGRESQL = ("postgres", "postgresql", "postgresql+psycopg")
 SQLITE_MODES = ("ro", "rw")
+Access = Literal["read", "look", "change", "make"]
+"""How a store is opened: "read" needs it, "look" reads an empty one if it isn't there, "change" needs it and writes, and
+"make" makes it if it isn't there."""
 SHOWN_OPTIONS = ("host", "port", "service")
 """The options of a PostgreSQL URL that say where the server is. Others may be secrets."""
 
@@ -62,6 +68,16 @@ def parse(named: str) -> StoreUrl:
     if parsed.drivername in POSTGRESQL:
         return _postgresql(parsed, named)
     raise StoreUrlInvalid(url=_hidden(named), why="only SQLite files and PostgreSQL are supported")
+
+
+def store_url(named: str | None, state: State, access: Access) -> tuple[StoreUrl, Access]:
+    """The store that is named, in the environment, or else in the state directory; and how it is opened.
+
+    The last one is kdyno's own: whatever it is opened for, it is made if it isn't there. Raises StoreUrlInvalid and
+    StoreFileUnfit.
+    """
+    named = named or os.environ.get("KDYNO_STORE")
+    return (parse(named), access) if named else (sqlite_file(state.store_file), "make")
 
 
 def sqlite_file(path: Path) -> StoreUrl:

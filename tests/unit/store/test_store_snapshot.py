@@ -17,9 +17,9 @@ import pytest
 
 from kdyno.base.errors import KdynoError
 from kdyno.store import snapshot
-from kdyno.store.database import Access
 from kdyno.store.errors import JournalBeside, NoStore, NotAStore, StoreBusy, StoreChanging, StoreNotWritable
 from kdyno.store.store import Store
+from kdyno.store.url import Access
 from tests.unit import specimen
 
 RUN = specimen.run_record(blocks=3)
